@@ -48,7 +48,7 @@ func (r report) page() *htmlpage.Page {
 		Description: "Full lines are the shadow's actions so far, broken ones those that the watch has shown.",
 		Compared:    r.comparison(), Program: "--shadow", Whole: "/shadow?format=json lists more.",
 	}
-	at := make([]float64, 0, len(r.history.points))
+	at := []float64{0}
 	for _, t := range r.history.at(r.now) {
 		at = append(at, t.Seconds())
 	}
@@ -73,12 +73,13 @@ func (r report) page() *htmlpage.Page {
 	return p
 }
 
-// curve returns how often both sides have done an action over time.
+// curve returns how often both sides have done an action over time, from none
+// at the start.
 func (r report) curve(action Action, color htmlpage.Color) htmlpage.Curve {
 	i := slices.Index(actions[:], action)
-	shadow, cluster := make([]int, len(r.history.points)), make([]int, len(r.history.points))
+	shadow, cluster := []int{0}, []int{0}
 	for n := range r.history.points {
-		shadow[n], cluster[n] = r.history.points[n].shadow[i], r.history.points[n].cluster[i]
+		shadow, cluster = append(shadow, r.history.points[n].shadow[i]), append(cluster, r.history.points[n].cluster[i])
 	}
 	return htmlpage.Curve{Name: string(action), Color: color, State: true, Values: []any{shadow, cluster}}
 }

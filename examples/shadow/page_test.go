@@ -48,10 +48,10 @@ func TestC7ThePageShowsBothSides(t *testing.T) {
 		require.Len(t, r.history.points, 161)
 		added, evicted := r.curve(ActionAddNoExecute, ""), r.curve(ActionEvictPod, "")
 		for side, at := range []int{10, 100} {
-			require.Zero(t, evicted.Values[side].([]int)[at-1])
-			require.Equal(t, 1, evicted.Values[side].([]int)[at])
-			require.Equal(t, 1, evicted.Values[side].([]int)[160])
-			require.Equal(t, 3, added.Values[side].([]int)[160])
+			require.Zero(t, evicted.Values[side].([]int)[at])
+			require.Equal(t, 1, evicted.Values[side].([]int)[at+1], "the end of that second")
+			require.Equal(t, 1, evicted.Values[side].([]int)[161])
+			require.Equal(t, 3, added.Values[side].([]int)[161])
 		}
 	})
 }

@@ -18,7 +18,8 @@ func (r *results) page() *htmlpage.Page {
 		Name: "examples/nodelifecycle and kube-controller-manager v1.37.1", About: "compare",
 		Intro: fmt.Sprintf("%s nodes with %s pods on a real API server, %d API calls a second.",
 			versus.Thousands(r.nodes), versus.Thousands(r.pods), qps),
-		Description: legend + "The plots and timelines show the first repetition, from the first death.",
+		Description: strings.ReplaceAll(legend, "\n", " ") +
+			"The plots and timelines show the first repetition, from the first death.",
 		Compared:    r.compared(), Program: "compare", Whole: "The table on standard output has all.",
 	}
 	length := r.length()

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/e2e/compare/judge"
+	"github.com/kubelife/lifecycle/examples/htmlpage"
+	"github.com/kubelife/lifecycle/examples/htmlpage/browser"
+)
+
+// The page of a comparison in a browser: both subjects on the same axes, the
+// table with what is wrong, and the timelines by keyboard.
+func TestBrowserShowsAComparison(t *testing.T) {
+	b := browser.Start(t)
+	ours, upstream := played(10*time.Second), played(8*time.Second)
+	ours.verdict.Faults = []judge.Fault{{Pod: "soon0-a-0", At: after(0.4), Why: judge.WrongEarly}}
+	upstream.series.evicted, upstream.series.dead = []int{0, 1, 2}, []int{1, 1, 1}
+	p := compared(column{outcomes: []outcome{ours}}, column{outcomes: []outcome{upstream}}).page()
+	file := filepath.Join(t.TempDir(), "compare.html")
+	out, err := os.Create(file)
+	require.NoError(t, err)
+	require.NoError(t, htmlpage.Write(out, p))
+	require.NoError(t, out.Close())
+
+	b.Open(file)
+	b.RequireDrawn(len(p.Plots))
+	require.Equal(t, []string{"pods evicted wrongly: it is early"}, browser.Value[[]string](b,
+		`[...document.querySelectorAll("tr.unmet th")].map((e) => e.textContent)`))
+	require.NotContains(t, browser.Value[string](b, `document.body.innerText`), "Several\n", "a paragraph flows")
+	b.Focus("#plot-1")
+	b.Press("End")
+	require.Regexp(t, `^0:00:02\. .*, examples/nodelifecycle 2; .*, kube-controller-manager v1.37.1 2\. `, b.Readout())
+	b.Press("ArrowLeft")
+	require.Regexp(t, `^0:00:01\. .*, examples/nodelifecycle 2; .*, kube-controller-manager v1.37.1 1\. `, b.Readout())
+	b.Focus("#timeline-0")
+	b.Press("End")
+	require.Equal(t, len(p.Runs[0].Lines)-1, b.Current(0))
+	b.Shoot("side-by-side.png")
+	require.NotEmpty(t, b.Print("side-by-side.pdf"))
+	b.RequireNoFaults(file)
+}
