@@ -20,7 +20,7 @@ func (r *results) page() *htmlpage.Page {
 			versus.Thousands(r.nodes), versus.Thousands(r.pods), qps),
 		Description: strings.ReplaceAll(legend, "\n", " ") +
 			"The plots and timelines show the first repetition, from the first death.",
-		Compared:    r.compared(), Program: "compare", Whole: "The table on standard output has all.",
+		Compared: r.compared(), Program: "compare", Whole: "The table on standard output has all.",
 	}
 	length := r.length()
 	at := make([]float64, length)
