@@ -57,9 +57,7 @@ func (f *Fleet) observeMirror(now time.Time, pod *corev1.Pod) {
 func (f *Fleet) compareMirror(now time.Time, r *podRecord, replaced bool) {
 	shown := r.shown()
 	switch {
-	case shown == nil:
-	case r.publication.arrived(shown, r.mayRun()):
-		f.clean(now, r)
+	case shown == nil || r.publication.arrived(shown, r.mayRun()):
 	case replaced:
 		r.publication.overwritten()
 	default:

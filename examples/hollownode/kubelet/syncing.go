@@ -47,7 +47,10 @@ func (f *Fleet) admit(now time.Time, r *podRecord) {
 		// It ended before a restart of this process. If another client has made its
 		// phase final, the ends of its containers may never have been written.
 		r.publication.adopt(r.pod)
-		f.publish(now, r, finalStatus(now, r.pod, &r.pod.Status))
+		if showsRunning(&r.pod.Status) {
+			status := r.status(now, true)
+			f.publish(now, r, finalStatus(now, r.pod, &status))
+		}
 		f.move(now, r, workerFinished)
 		return
 	}
@@ -108,10 +111,10 @@ func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
 
 // clean has the runtime forget a pod that has ended, when the API shows its end
 // or has no such pod. A kubelet that restarts before that learns it from the
-// runtime, or the pod would run again.
+// runtime, or the pod would run again. The API can lose the mirror of a static
+// pod, so the runtime keeps that pod as long as its manifest is there.
 func (f *Fleet) clean(now time.Time, r *podRecord) {
-	if shown := r.shown(); r.state == workerFinished &&
-		(r.api == apiGone || shown != nil && r.publication.shows(shown)) {
+	if r.state == workerFinished && (r.api == apiGone || !isStatic(r.pod) && r.publication.shows(r.pod)) {
 		f.config.Runtime.Remove(now, r.pod.UID)
 	}
 }

@@ -130,8 +130,11 @@ type podRecord struct {
 	pod  *corev1.Pod // the latest update wins
 	// unseen is an update that came while the loop was stopped, or nil.
 	unseen *corev1.Pod
-	state  workerState
-	doing  activity
+	// back is the object of a pod that came back to the API while the pod was
+	// ending, because it had gone from there. It begins again after its end.
+	back  *corev1.Pod
+	state workerState
+	doing activity
 	// again asks for one more sync when the present one has ended.
 	again bool
 	api   apiState
