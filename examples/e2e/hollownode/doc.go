@@ -12,6 +12,10 @@
 //
 //   - Jobs succeed, and fail at their backoffLimit.
 //
+//   - A container that crashes waits 0, 10, 20 and 40 s, and shows it. When the
+//     fleet is killed it runs on with its restarts counted, and a pod that takes
+//     the name of one that was ending stays.
+//
 //   - A zone falls silent. Its nodes are tainted, its pods evicted and
 //     replaced. When it returns, the evicted pods end, and those that stayed
 //     are ready again within 10 s and their calls.
