@@ -86,7 +86,7 @@ var tables = []table{
 	},
 	{
 		file: "status/status_manager_test.go", cases: 103,
-		why: "they call its methods; of the same rules random worlds hold Forward, Quiet and StatusConverged",
+		why: "TestTheAPIShowsWhatTheKubeletsStatusManagerWrites of package conformance runs the manager itself",
 	},
 	// The life of a pod.
 	{
