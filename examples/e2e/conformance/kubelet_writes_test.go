@@ -38,7 +38,8 @@ func TestTheAPIShowsWhatTheKubeletsStatusManagerWrites(t *testing.T) {
 		}
 	}
 	reached.require(t, floors{
-		"written": 400, "withheld": 8, "final": 80, "final phase by another client": 25, "deleted": 25, "condition by another client": 25,
+		"written": 400, "withheld": 8, "final": 80, "deleted": 25, "final phase by another client": 25,
+		"condition by another client": 25,
 	})
 }
 
@@ -158,9 +159,8 @@ func (d dice) podLife(t *testing.T, theirs *statusManager, seed uint64, reached 
 			Annotations: map[string]string{cri.AnnotationDomain + "/stop-time": pick(d, "0s", "4s")},
 		},
 		Spec: corev1.PodSpec{
-			NodeName:                      hollowNode,
-			RestartPolicy:                 pick(d, corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever),
-			TerminationGracePeriodSeconds: new(int64(30)),
+			NodeName: hollowNode, TerminationGracePeriodSeconds: new(int64(30)),
+			RestartPolicy: pick(d, corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever),
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}

@@ -100,8 +100,8 @@ func newPod(name string, policy corev1.RestartPolicy) *corev1.Pod {
 	}
 }
 
-// shown returns a copy of a pod with another phase and a status of its container
-// main.
+// shown returns a copy of a pod with another phase and a status of its
+// container main.
 func shown(pod *corev1.Pod, phase corev1.PodPhase, restarts int32, state corev1.ContainerState) *corev1.Pod {
 	pod = pod.DeepCopy()
 	pod.Status.Phase = phase

@@ -7,8 +7,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
+
+// orphanGrace is the seconds in which a pod ends that only the runtime has.
+// Source: HandlePodCleanups, v1.37.1.
+const orphanGrace = int64(1)
 
 // configure merges the static pods of a node with those that it has. Each round
 // of the node begins with it. Before the pods of the API are known too, nothing
@@ -69,6 +74,14 @@ func (f *Fleet) adoptFormer(now time.Time, n *nodeRecord) {
 			f.pods[uid] = r
 			n.insert(r)
 		}
+	}
+}
+
+// orphan returns a pod of which only the UID is known.
+func orphan(n *nodeRecord, uid types.UID) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{UID: uid, DeletionGracePeriodSeconds: new(orphanGrace)},
+		Spec:       corev1.PodSpec{NodeName: n.name},
 	}
 }
 

@@ -4,15 +4,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
-
-// orphanGrace is the seconds in which a pod ends that only the runtime has.
-// Source: HandlePodCleanups, v1.37.1.
-const orphanGrace = int64(1)
 
 // beginLife makes the kubelet of a node start again. It remembers nothing of
 // its pods. The next round rebuilds them.
@@ -297,14 +291,6 @@ func (f *Fleet) adoptOrphans(now time.Time, n *nodeRecord) {
 		f.pods[uid] = r
 		n.pods = append(n.pods, r)
 		f.move(now, r, workerTerminating)
-	}
-}
-
-// orphan returns a pod of which only the UID is known.
-func orphan(n *nodeRecord, uid types.UID) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{UID: uid, DeletionGracePeriodSeconds: new(orphanGrace)},
-		Spec:       corev1.PodSpec{NodeName: n.name},
 	}
 }
 

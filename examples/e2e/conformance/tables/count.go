@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// longestOf returns how many cases the table of a test of the kubelet has: the
-// elements of the longest list or map of structs in the function.
+// longestOf returns how many cases the table of a test of the kubelet has. They
+// are the elements of the longest list or map of structs in the function.
 func longestOf(path, name string) (int, error) {
 	most := 0
 	err := eachTable(path, name, func(cases int) { most = max(most, cases) })
