@@ -14,9 +14,9 @@ import (
 // of the API has them. A kubelet spreads its syncs, which adds half.
 var crashWaits = []time.Duration{0, 10 * time.Second, 20 * time.Second, 40 * time.Second}
 
-// wholeSeconds is what two rounded times of the API may add, and a process on a
+// rounding is what two rounded times of the API may add, and a process on a
 // busy machine.
-const wholeSeconds = 5 * time.Second
+const rounding = 5 * time.Second
 
 // A container that crashes waits ever longer and says so. It runs on when the
 // fleet is killed, and its restarts stay counted. Meanwhile a pod is replaced
@@ -76,7 +76,7 @@ func (c *cluster) wantCrashLoop(seen []*corev1.Pod) {
 		}
 		ended := s.LastTerminationState.Terminated
 		if s.State.Running != nil && s.RestartCount > last {
-			require.EqualValues(c, last+1, s.RestartCount, "each run is shown")
+			require.Equal(c, last+1, s.RestartCount, "each run is shown")
 			require.NotNil(c, ended)
 			require.EqualValues(c, 1, ended.ExitCode)
 			waits = append(waits, s.State.Running.StartedAt.Sub(ended.FinishedAt.Time))
@@ -87,7 +87,7 @@ func (c *cluster) wantCrashLoop(seen []*corev1.Pod) {
 	require.Len(c, waits, len(crashWaits))
 	for i, want := range crashWaits {
 		assert.GreaterOrEqual(c, waits[i], want-time.Second, "restart %d; the times are whole seconds", i+1)
-		assert.LessOrEqual(c, waits[i], want*3/2+wholeSeconds, "restart %d", i+1)
+		assert.LessOrEqual(c, waits[i], want*3/2+rounding, "restart %d", i+1)
 		assert.Equal(c, want > 0, waiting[int32(i)], "CrashLoopBackOff before restart %d", i+1)
 	}
 }
