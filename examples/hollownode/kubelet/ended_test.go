@@ -130,3 +130,24 @@ func TestAPodThatComesBackAndGoesEnds(t *testing.T) {
 	assert.Empty(t, w.runtime.Pods(w.now, "node"))
 	assert.Empty(t, w.fleet.pods)
 }
+
+// The runs of init containers go with their sandbox.
+func TestRunsOfAStaticPodAreCountedOnAfterAReboot(t *testing.T) {
+	pod := staticPod("proxy")
+	pod.Spec.InitContainers = []corev1.Container{{Name: "side", Image: "image", RestartPolicy: &always}}
+	w := newStaticWorld(t, pod)
+	for restarts := range int32(3) {
+		assert.Equal(t, restarts, w.mirror("proxy", "node").Status.InitContainerStatuses[0].RestartCount)
+		w.fleet.RebootNode(w.now, "node")
+		w.run(10 * time.Minute)
+	}
+	for range 2 {
+		uid := RuntimeUID(w.mirror("proxy", "node"))
+		restarts := w.mirror("proxy", "node").Status.InitContainerStatuses[0].RestartCount
+		state, _ := w.runtime.Pod(w.now, uid)
+		latest, _ := state.Latest("side")
+		assert.Equal(t, restarts, latest.Attempt)
+		w.runtime.Fake.Reboot(w.now, "node")
+		w.run(10 * time.Minute)
+	}
+}
