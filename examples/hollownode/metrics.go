@@ -72,12 +72,13 @@ func (m *metrics) StatusWithheld()                   { m.beats.WithLabelValues("
 // sums counts nodes, pods and containers when it is asked.
 type sums struct{ show view }
 
-// Names and labels of the kubelet. Source: pkg/kubelet/metrics, v1.37.1.
+// Names and labels of the kubelet. The label static is "true" or empty. Source:
+// pkg/kubelet/metrics, v1.37.1.
 var (
 	desiredPods = prometheus.NewDesc("kubelet_desired_pods",
-		"Pods that the kubelets have been told to run.", nil, nil)
+		"Pods that the kubelets have been told to run.", []string{"static"}, nil)
 	activePods = prometheus.NewDesc("kubelet_active_pods",
-		"Pods that the kubelets run or begin to run, and that have not begun to end.", nil, nil)
+		"Pods that the kubelets run or begin to run, and that have not begun to end.", []string{"static"}, nil)
 	mirrorPods = prometheus.NewDesc("kubelet_mirror_pods",
 		"Mirror pods, which show static pods in the API.", nil, nil)
 	workingPods = prometheus.NewDesc("kubelet_working_pods",
@@ -107,8 +108,11 @@ func (s *sums) Collect(out chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, n int, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n), labels...)
 	}
-	gauge(desiredPods, fleet.Syncing+fleet.Terminating+fleet.Terminated+fleet.Finished)
-	gauge(activePods, fleet.Syncing)
+	all := fleet.Syncing + fleet.Terminating + fleet.Terminated + fleet.Finished
+	gauge(desiredPods, all-fleet.Static, "")
+	gauge(desiredPods, fleet.Static, "true")
+	gauge(activePods, fleet.Syncing-fleet.StaticSyncing, "")
+	gauge(activePods, fleet.StaticSyncing, "true")
 	gauge(mirrorPods, fleet.Mirrors)
 	gauge(workingPods, fleet.Syncing, "sync")
 	gauge(workingPods, fleet.Terminating, "terminating")

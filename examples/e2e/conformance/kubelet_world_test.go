@@ -47,6 +47,10 @@ func (*frozenRuntime) Remove(time.Time, types.UID) bool   { return true }
 func (*frozenRuntime) Pods(time.Time, string) []types.UID { return nil }
 func (*frozenRuntime) Reboot(time.Time, string)           {}
 func (*frozenRuntime) RemoveNode(time.Time, string)       {}
+func (*frozenRuntime) Name(time.Time, types.UID) types.NamespacedName {
+	return types.NamespacedName{}
+}
+
 func (r *frozenRuntime) Pod(time.Time, types.UID) (cri.Pod, bool) {
 	r.looks++
 	return r.shown, true

@@ -12,6 +12,10 @@
 //
 //   - Jobs succeed, and fail at their backoffLimit.
 //
+//   - A container that crashes waits 0, 10, 20 and 40 s, and shows it. It runs
+//     on when the fleet is killed, with its restarts counted. A pod that takes
+//     the name of one that was ending stays.
+//
 //   - A zone falls silent. Its nodes are tainted, its pods evicted and
 //     replaced. When it returns, the evicted pods end, and those that stayed
 //     are ready again within 10 s and their calls.

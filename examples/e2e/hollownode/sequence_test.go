@@ -108,6 +108,7 @@ func (s podState) copy() podState {
 type recorder struct {
 	mu     sync.Mutex
 	states map[string][]podState // by the name of the pod
+	pods   map[string][]*corev1.Pod
 }
 
 // record records the states of all pods until the test ends.
@@ -119,7 +120,7 @@ func (c *cluster) record() *recorder {
 	require.Empty(c, list.Items)
 	watching, err := pods.Watch(c.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 	require.NoError(c, err)
-	r := &recorder{states: map[string][]podState{}}
+	r := &recorder{states: map[string][]podState{}, pods: map[string][]*corev1.Pod{}}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -131,6 +132,7 @@ func (c *cluster) record() *recorder {
 				r.add(pod.Name, podState{gone: true})
 			default:
 				r.add(pod.Name, stateOf(pod))
+				r.keep(pod)
 			}
 		}
 	}()
@@ -152,4 +154,17 @@ func (r *recorder) sequence(name string) []podState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.states[name])
+}
+
+func (r *recorder) keep(pod *corev1.Pod) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pods[pod.Name] = append(r.pods[pod.Name], pod)
+}
+
+// objects returns all objects of a pod so far.
+func (r *recorder) objects(name string) []*corev1.Pod {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.pods[name])
 }

@@ -27,7 +27,7 @@ func (f *Fake) Begin(now time.Time, plan Plan) {
 	now = f.advance(now)
 	p := f.pods[plan.Pod.UID]
 	if p == nil {
-		p = &podRecord{uid: plan.Pod.UID, node: plan.Node}
+		p = &podRecord{uid: plan.Pod.UID, name: nameOf(plan.Pod), node: plan.Node}
 		f.pods[plan.Pod.UID] = p
 		f.machine(p.node).pods[plan.Pod.UID] = p
 	}
@@ -134,6 +134,15 @@ func (f *Fake) Pod(now time.Time, pod types.UID) (Pod, bool) {
 		state.Containers = append(state.Containers, c.Container)
 	}
 	return state, true
+}
+
+// Name returns the name of a pod; see [Runtime].
+func (f *Fake) Name(now time.Time, pod types.UID) types.NamespacedName {
+	f.advance(now)
+	if p := f.pods[pod]; p != nil {
+		return p.name
+	}
+	return types.NamespacedName{}
 }
 
 // Remove forgets a pod; see [Runtime].

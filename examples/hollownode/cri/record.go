@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/timedqueue"
@@ -55,6 +56,7 @@ func (f *Fake) machine(node string) *machine {
 // podRecord is what the fake runtime has of a pod.
 type podRecord struct {
 	uid        types.UID
+	name       types.NamespacedName
 	node       string
 	sandboxes  []Sandbox          // the newest first
 	containers []*containerRecord // the newest first
@@ -63,6 +65,10 @@ type podRecord struct {
 	failures map[failure]int
 	// announced tells that an event of a change waits to be polled.
 	announced bool
+}
+
+func nameOf(pod *corev1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
 // failure is a kind of failure of a container.

@@ -21,7 +21,7 @@ func (f *Fake) Restore(now time.Time, node string, pod *corev1.Pod) bool {
 	if f.pods[pod.UID] != nil {
 		return true
 	}
-	p := &podRecord{uid: pod.UID, node: node}
+	p := &podRecord{uid: pod.UID, name: nameOf(pod), node: node}
 	p.restoreSandbox(pod)
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range list {

@@ -25,6 +25,8 @@ type Runtime interface {
 	Next(now time.Time) (time.Time, bool)
 	// Pod returns the state of a pod. The caller may keep it.
 	Pod(now time.Time, pod types.UID) (Pod, bool)
+	// Name returns the name of a pod that the runtime has, else an empty one.
+	Name(now time.Time, pod types.UID) types.NamespacedName
 	// Remove forgets a pod whose containers have all exited, and reports whether
 	// it is gone.
 	Remove(now time.Time, pod types.UID) bool

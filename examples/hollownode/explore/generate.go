@@ -37,7 +37,39 @@ func Generate(seed uint64) *simulation.Scenario {
 		s.Steps = append(s.Steps, step)
 	}
 	g.perturb()
+	g.addStatic(seed)
 	return s
+}
+
+// addStatic adds what happens to static pods to every second scenario. A few
+// manifests come and go, because one that comes back is a case of its own.
+func (g *generator) addStatic(seed uint64) {
+	g.Rand = rand.New(rand.NewPCG(seed, 5))
+	if g.IntN(2) == 0 {
+		return
+	}
+	manifests := [][]int{{0, 1 + g.IntN(shapes), 1 + g.IntN(shapes)}, {0, 1 + g.IntN(shapes), 1 + g.IntN(shapes)}}
+	at := time.Duration(0)
+	for i := range 2 + g.IntN(10) {
+		switch g.IntN(3) {
+		case 0:
+			at = time.Duration(g.Int64N(int64(script)))
+		default:
+			at += time.Duration(g.Int64N(int64(20 * time.Second)))
+		}
+		do := staticActions()[g.IntN(len(staticActions()))]
+		if i == 0 {
+			do, at = simulation.ActionSetStatic, time.Duration(g.Int64N(int64(30*time.Second)))
+		}
+		step := g.step(do)
+		if step.At = at; do == simulation.ActionSetStatic {
+			of := manifests[step.Pod%len(manifests)]
+			if step.N = of[step.N%len(of)]; i == 0 {
+				step.N = of[1]
+			}
+		}
+		g.scenario.Steps = append(g.scenario.Steps, step)
+	}
 }
 
 // perturb adds steps. Some follow each other closely, because faults that need
@@ -97,6 +129,15 @@ func clientActions() []simulation.Action {
 		simulation.ActionForceDelete, simulation.ActionRecreatePod, simulation.ActionRecreatePod,
 		simulation.ActionSetImage, simulation.ActionCrash, simulation.ActionCrash,
 		simulation.ActionOverwrite, simulation.ActionFailPod, simulation.ActionOpenGate,
+	}
+}
+
+// staticActions are what happens to static pods and their mirrors.
+func staticActions() []simulation.Action {
+	return []simulation.Action{
+		simulation.ActionSetStatic, simulation.ActionSetStatic, simulation.ActionSetStatic,
+		simulation.ActionDeleteMirror, simulation.ActionDeleteMirror,
+		simulation.ActionFailMirror, simulation.ActionCrashStatic,
 	}
 }
 

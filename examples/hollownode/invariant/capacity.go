@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,8 +25,8 @@ func (c *checker) capacity() {
 // fits checks the pods that run on a node at a time.
 func (c *checker) fits(node string, allocatable corev1.ResourceList, at time.Time) {
 	cpu, pods, ports := int64(0), int64(0), map[int32]*life{}
-	for _, l := range c.lives {
-		if l.spec.Spec.NodeName != node || !l.runsAt(at) {
+	for _, l := range slices.Concat(c.lives, c.static) {
+		if isMirror(l.spec) || l.spec.Spec.NodeName != node || !l.runsAt(at) {
 			continue
 		}
 		pods++

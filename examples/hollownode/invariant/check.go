@@ -28,18 +28,19 @@ func Check(h *History) []Violation {
 	}
 	for _, l := range c.lives {
 		c.writes(l)
-		c.ended(l)
-		c.order(l)
-		c.grace(l)
 		c.readyInTime(l)
+		if isMirror(l.spec) {
+			c.mirror(l)
+			continue
+		}
+		c.ended(l)
+		c.phaseTrue(l)
+		c.order(l, l.changes[0].At)
+		c.grace(l)
 		c.end(l)
-		for i := range l.spec.Spec.InitContainers {
-			c.container(l, &l.spec.Spec.InitContainers[i], true)
-		}
-		for i := range l.spec.Spec.Containers {
-			c.container(l, &l.spec.Spec.Containers[i], false)
-		}
+		c.containers(l)
 	}
+	c.staticPods()
 	c.capacity()
 	c.nodes()
 	slices.SortStableFunc(c.violations, func(a, b Violation) int { return a.At.Compare(b.At) })
@@ -50,13 +51,27 @@ func (c *checker) violate(what Invariant, at time.Time, format string, args ...a
 	c.violations = append(c.violations, Violation{what, at, fmt.Sprintf(format, args...)})
 }
 
-// index finds what became of a pod.
-type index struct {
-	lives []*life // of pods, in the order of their creation
-	byUID map[types.UID]*life
+// containers checks the runs of all containers of a pod.
+func (c *checker) containers(l *life) {
+	for i := range l.spec.Spec.InitContainers {
+		c.container(l, &l.spec.Spec.InitContainers[i], true)
+	}
+	for i := range l.spec.Spec.Containers {
+		c.container(l, &l.spec.Spec.Containers[i], false)
+	}
 }
 
-// life is one pod: what the API server has stored of it, and its runs.
+// index finds what became of a pod.
+type index struct {
+	lives []*life // of pods of the API, in the order of their creation
+	byUID map[types.UID]*life
+	// static are the lives of static pods.
+	static []*life
+}
+
+// life is one pod: what the API server has stored of it, and its runs. That of
+// a mirror has the runs of its static pod, and that of a static pod has no
+// changes.
 type life struct {
 	uid     types.UID
 	spec    *corev1.Pod // as it was created
@@ -83,9 +98,15 @@ func newIndex(h *History) *index {
 		}
 		l.changes = append(l.changes, change)
 	}
+	x.addStatic(h)
 	for _, run := range h.Runs {
 		if l := x.byUID[run.Pod]; l != nil {
 			l.runs = append(l.runs, run)
+		}
+		for _, l := range x.lives {
+			if isMirror(l.spec) && shows(l.spec) == run.Pod {
+				l.runs = append(l.runs, run)
+			}
 		}
 	}
 	return x

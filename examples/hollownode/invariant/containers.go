@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,48 @@ func (c *checker) ended(l *life) {
 			}
 		}
 	}
+}
+
+// phaseTrue checks the phase of a pod that has ended by itself: nothing has
+// rejected it, deleted it, or ended its time.
+func (c *checker) phaseTrue(l *life) {
+	for _, change := range l.changes {
+		before, after := change.pods()
+		if change.By == nil || before == nil || after == nil || after.DeletionTimestamp != nil ||
+			final(before.Status.Phase) || !final(after.Status.Phase) || after.Status.Reason != "" ||
+			l.finalByOthers(change) {
+			continue
+		}
+		failed := l.failed(change.At)
+		if succeeded := after.Status.Phase == corev1.PodSucceeded; succeeded == (failed != "") {
+			if failed == "" {
+				failed = "all its containers have ended well"
+			}
+			c.violate(PhaseTrue, change.At, "%s is shown as %s, and %s", l, after.Status.Phase, failed)
+		}
+	}
+}
+
+// failed returns which container of a pod has not ended well at a time, or "".
+func (l *life) failed(at time.Time) string {
+	for _, spec := range slices.Concat(l.spec.Spec.InitContainers, l.spec.Spec.Containers) {
+		if isSidecar(&spec) {
+			continue
+		}
+		var last *Run
+		for _, run := range l.runsOf(spec.Name) {
+			if !run.Started.After(at) {
+				last = run
+			}
+		}
+		switch {
+		case last == nil || last.Ended.IsZero() || last.Ended.After(at):
+			return spec.Name + " has not ended"
+		case last.Lost || last.Code != 0:
+			return last.ID + " has failed"
+		}
+	}
+	return ""
 }
 
 // finalByOthers reports whether another client has made the phase of a pod

@@ -207,8 +207,8 @@ func (c *checker) quiet(l *life) {
 	}
 }
 
-// nodes checks that nodes are shown as ready in the end.
-func (c *checker) nodes() {
+// lastNodes returns the nodes that are there in the end, by name.
+func (c *checker) lastNodes() map[string]*corev1.Node {
 	last := map[string]*corev1.Node{}
 	for _, change := range c.history.Changes {
 		if change.Kind != Nodes {
@@ -220,6 +220,12 @@ func (c *checker) nodes() {
 			delete(last, change.Before.GetName())
 		}
 	}
+	return last
+}
+
+// nodes checks that nodes are shown as ready in the end.
+func (c *checker) nodes() {
+	last := c.lastNodes()
 	for _, change := range c.history.Changes {
 		node, ok := change.After.(*corev1.Node)
 		if !ok || last[node.Name] != node {

@@ -35,9 +35,22 @@ type History struct {
 	Overlaps []Overlap
 	// Faults are all times in which something was wrong.
 	Faults []Fault
-	// Starts are the starts of kubelets and the reboots of machines, in order.
+	// Starts are the starts of kubelets, and the reboots and losses of machines,
+	// in order.
 	Starts []Start
-	End    time.Time
+	// Manifests are the static pods of all nodes, each time that they change.
+	Manifests []Manifests
+	End       time.Time
+}
+
+// ManifestAnnotation names the manifest of a static pod, among those of its
+// name. The mirror of the pod repeats it.
+const ManifestAnnotation = "shop/manifest"
+
+// Manifests are the static pods of each node from a time on.
+type Manifests struct {
+	At   time.Time
+	Pods []*corev1.Pod
 }
 
 // A Change is one step of an object.
@@ -73,11 +86,15 @@ type Run struct {
 	Pod      types.UID
 	Node     string
 	Name, ID string
-	Image    string
-	Sandbox  string
-	Attempt  int32
+	// PodName and Manifest are those of a static pod, whose UID is Pod. The pods
+	// of the API have none.
+	PodName, Manifest string
+	Image             string
+	Sandbox           string
+	Attempt           int32
 	// Runtime numbers the runtimes, each of a machine and a process. It begins
-	// without runs, except those that it has restored.
+	// without runs, except those that it has restored. A static pod whose manifest
+	// was away begins again, too.
 	Runtime int
 	// Restored tells that a former runtime has started it.
 	Restored bool
@@ -117,4 +134,6 @@ type Start struct {
 	At   time.Time
 	// Reboot tells that the machine has started, too.
 	Reboot bool
+	// Lost tells that the machine was lost, and another one starts.
+	Lost bool
 }

@@ -30,6 +30,11 @@ const (
 	// GraceKept: no container of a deleted pod is killed before its grace period
 	// is over.
 	GraceKept Invariant = "GraceKept"
+	// OneStatic: no two static pods of a name run on a node at a time.
+	OneStatic Invariant = "OneStatic"
+	// StaysUp: no container of a static pod is stopped while its manifest is there
+	// and its probes say nothing.
+	StaysUp Invariant = "StaysUp"
 	// WithinCapacity: the pods that run on a node fit it together.
 	WithinCapacity Invariant = "WithinCapacity"
 )
@@ -41,6 +46,9 @@ const (
 	// OwnPods: a kubelet writes pods of its node only, and removes none that is to
 	// stay.
 	OwnPods Invariant = "OwnPods"
+	// PhaseTrue: a pod that has ended by itself is shown as succeeded exactly if
+	// its containers have.
+	PhaseTrue Invariant = "PhaseTrue"
 	// ReadyTrue: no pod is shown as ready whose containers were not.
 	ReadyTrue Invariant = "ReadyTrue"
 	// ReadyInTime: a pod is shown as ready within 10 s, its probes and its calls
@@ -57,6 +65,9 @@ const (
 	Started Invariant = "Started"
 	// StatusConverged: the statuses of pods and nodes say what there is.
 	StatusConverged Invariant = "StatusConverged"
+	// MirrorShown: each static pod has one mirror, which is of its manifest, and
+	// no other mirror is there.
+	MirrorShown Invariant = "MirrorShown"
 	// Quiet: nothing is written that nothing asks for.
 	Quiet Invariant = "Quiet"
 )

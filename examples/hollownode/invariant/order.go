@@ -8,8 +8,7 @@ import (
 )
 
 // order checks what must have happened before each run of a pod.
-func (c *checker) order(l *life) {
-	created := l.changes[0].At
+func (c *checker) order(l *life, created time.Time) {
 	mounted := created.Add(takes(l.spec, "", mountTime))
 	for _, run := range l.runs {
 		if run.Restored {

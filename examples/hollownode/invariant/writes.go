@@ -17,10 +17,14 @@ func (c *checker) writes(l *life) {
 			continue
 		}
 		before, after := change.pods()
+		if before == nil {
+			c.createdMirror(l, change)
+			continue
+		}
 		if change.By.Node != before.Spec.NodeName || change.By.Pod != l.uid {
 			c.violate(OwnPods, change.At, "%s is written by %s for pod %s", l, change.By.Node, c.name(change.By.Pod))
 		}
-		if before.DeletionTimestamp == nil && (after == nil || after.DeletionTimestamp != nil) {
+		if before.DeletionTimestamp == nil && (after == nil || after.DeletionTimestamp != nil) && c.stays(l, change) {
 			c.violate(OwnPods, change.At, "%s is removed, and was to stay", l)
 		}
 		if after == nil {
@@ -33,7 +37,8 @@ func (c *checker) writes(l *life) {
 
 // forward checks that a status takes nothing back.
 func (c *checker) forward(l *life, change *Change, before, after *corev1.Pod) {
-	if final(before.Status.Phase) && after.Status.Phase != before.Status.Phase && c.finalFor(l, change.By) {
+	if final(before.Status.Phase) && after.Status.Phase != before.Status.Phase && c.finalFor(l, change.By) &&
+		!isMirror(l.spec) { // which shows what runs, whatever another client says
 		c.violate(Forward, change.At, "%s was %s and is %s", l, before.Status.Phase, after.Status.Phase)
 	}
 	if !c.knew(l, change) {

@@ -7,8 +7,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
+
+// orphanGrace is the seconds in which a pod ends that only the runtime has.
+// Source: HandlePodCleanups, v1.37.1.
+const orphanGrace = int64(1)
 
 // configure merges the static pods of a node with those that it has. Each round
 // of the node begins with it. Before the pods of the API are known too, nothing
@@ -25,9 +30,7 @@ func (f *Fleet) configure(now time.Time, n *nodeRecord) {
 			f.remove(now, r)
 		}
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(n.mirrors), compareNames) {
-		f.adoptFormer(now, n, n.mirrors[name].pod)
-	}
+	f.adoptFormer(now, n)
 	for _, name := range slices.SortedFunc(maps.Keys(n.static), compareNames) {
 		pod := n.static[name]
 		if _, known := f.pods[pod.UID]; !known { // one that is ending comes back when it is forgotten
@@ -42,19 +45,43 @@ func (f *Fleet) configure(now time.Time, n *nodeRecord) {
 	}
 }
 
-// adoptFormer ends the static pod that a mirror shows, if only the runtime has
-// it: its manifest has gone while the process was down. The next one of its
-// name waits for its end.
-func (f *Fleet) adoptFormer(now time.Time, n *nodeRecord, mirror *corev1.Pod) {
-	former := *mirror
-	former.UID, former.DeletionTimestamp = RuntimeUID(mirror), nil
-	if !isStatic(mirror) || f.pods[former.UID] != nil || n.wants(&former) {
+// adoptFormer ends the static pods of other manifests that only the runtime
+// has: theirs have changed or gone while the process was down. The next one of
+// a name waits for the end of the former.
+func (f *Fleet) adoptFormer(now time.Time, n *nodeRecord) {
+	if len(n.static)+len(n.mirrors) == 0 {
 		return
 	}
-	if _, found := f.config.Runtime.Pod(now, former.UID); found {
-		r := &podRecord{node: n, pod: &former, api: apiGone, life: n.life}
-		f.pods[former.UID] = r
-		n.insert(r)
+	for _, uid := range f.config.Runtime.Pods(now, n.name) {
+		if f.pods[uid] != nil {
+			continue
+		}
+		former := orphan(n, uid)
+		name := f.config.Runtime.Name(now, uid)
+		wanted, found := n.static[name]
+		if m := n.mirrors[name]; m != nil && isStatic(m.pod) && RuntimeUID(m.pod) == uid {
+			*former = *m.pod // it tells how the pod ends
+			former.UID, former.DeletionTimestamp = uid, nil
+		} else {
+			former.Namespace, former.Name = name.Namespace, name.Name
+			former.Annotations = map[string]string{annotationSource: sourceFile}
+			if !found {
+				continue
+			}
+		}
+		if !found || wanted.UID != uid {
+			r := &podRecord{node: n, pod: former, api: apiGone, life: n.life}
+			f.pods[uid] = r
+			n.insert(r)
+		}
+	}
+}
+
+// orphan returns a pod of which only the UID is known.
+func orphan(n *nodeRecord, uid types.UID) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{UID: uid, DeletionGracePeriodSeconds: new(orphanGrace)},
+		Spec:       corev1.PodSpec{NodeName: n.name},
 	}
 }
 

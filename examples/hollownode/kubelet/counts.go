@@ -7,8 +7,10 @@ type Counts struct {
 	Nodes map[string]int
 	// Pods by the state of their worker. Those of no node are in none.
 	Syncing, Terminating, Terminated, Finished int
-	// Mirrors are the mirror pods in the API. The static pods that they show are
-	// among the pods above.
+	// Static are the static pods among them, and StaticSyncing those of them that
+	// are syncing.
+	Static, StaticSyncing int
+	// Mirrors are the mirror pods in the API.
 	Mirrors int
 }
 
@@ -38,6 +40,14 @@ func (f *Fleet) Counts() Counts {
 			c.Terminated++
 		case workerFinished:
 			c.Finished++
+		default:
+			continue
+		}
+		if isStatic(r.pod) {
+			c.Static++
+			if r.state == workerSyncing {
+				c.StaticSyncing++
+			}
 		}
 	}
 	return c

@@ -65,10 +65,11 @@
 // first, from what the runtime has and from their statuses in the API. No
 // container is restarted. A container that has run for 10 s before stays ready
 // as long as its pod is, until its first probe says otherwise. Its startup
-// probe is not repeated. Back-offs begin again. A pod that only the runtime has
-// ends with a grace period of 1 s, once all pods are known. The runtime tells
-// no names. So a static pod may start before a former one of its name has
-// ended, if neither this process nor a mirror knows that one.
+// probe is not repeated. Back-offs begin again. The runtime keeps what has
+// ended until the API shows its end, so no exit code is lost. A pod that only
+// the runtime has ends with a grace period of 1 s, once all pods are known.
+// The runtime tells its name, so a static pod waits for the end of a former one
+// of its name. A pod that comes back to the API begins again after its end.
 //
 // A reboot ends all containers of a node, and then its kubelet starts again. So
 // each pod that goes on gets a new sandbox, and its containers count a restart.
@@ -134,6 +135,10 @@
 //     pod.
 //   - Capacity and allocatable resources that the object of a node has are
 //     kept. There the machine's own replace them.
+//   - A static pod waits for the end of a former one of its name also after a
+//     restart. There it waits only for one that this process has started.
+//   - The runtime forgets a pod when the API shows its end. There it keeps the
+//     last containers until the pod is deleted.
 //   - Static pods start once the Node is observed and all pods are known. There
 //     they need no API server.
 //   - A mirror is also created again after its static pod has ended or was

@@ -124,13 +124,14 @@ func (f *Fleet) ObservePod(now time.Time, pod *corev1.Pod) {
 	pod = fromAPI(pod)
 	r, known := f.pods[pod.UID]
 	if !known {
-		n := f.node(now, pod.Spec.NodeName)
-		r = &podRecord{node: n, pod: pod, life: n.life}
-		f.pods[pod.UID] = r
-		f.insert(now, r)
+		f.add(now, pod)
 		return
 	}
-	if r.former() || !r.node.heeds() {
+	switch {
+	case r.api == apiGone:
+		r.back = pod
+		return
+	case r.former() || !r.node.heeds():
 		r.unseen = pod
 		return
 	}
@@ -153,6 +154,7 @@ func (f *Fleet) ForgetPod(now time.Time, uid types.UID) {
 	case !f.synced:
 		f.removals = append(f.removals, uid)
 	default:
+		r.back = nil
 		f.remove(now, r)
 	}
 }
@@ -303,7 +305,7 @@ func (f *Fleet) perform(now time.Time, r *podRecord, key dueKey) {
 	case dueProbe:
 		f.runProbe(now, r, key.probe)
 	case duePurge:
-		f.purge(now, r)
+		f.forget(now, r)
 	}
 }
 

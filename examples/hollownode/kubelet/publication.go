@@ -132,6 +132,13 @@ func (p *publication) arrived(pod *corev1.Pod, running bool) bool {
 	return same
 }
 
+// shows reports whether the API server shows the last status of a pod whose
+// containers have ended.
+func (p *publication) shows(pod *corev1.Pod) bool {
+	wanted := p.shown(pod, false)
+	return sameStatus(&pod.Status, &wanted)
+}
+
 // overwritten makes the status pending again, after another client has changed
 // it.
 func (p *publication) overwritten() { p.written = 0 }

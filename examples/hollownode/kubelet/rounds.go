@@ -4,14 +4,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
-
-// orphanGrace is the seconds in which a pod ends that only the runtime has.
-// Source: HandlePodCleanups, v1.37.1.
-const orphanGrace = int64(1)
 
 // beginLife makes the kubelet of a node start again. It remembers nothing of
 // its pods. The next round rebuilds them.
@@ -76,9 +71,9 @@ func (f *Fleet) visit(now time.Time, r *podRecord) {
 	if r.former() {
 		f.dropWork(r)
 		r.see()
-		*r = podRecord{node: r.node, pod: r.pod, api: r.api, life: r.node.life}
+		*r = podRecord{node: r.node, pod: r.pod, api: r.api, back: r.back, life: r.node.life}
 		if r.api == apiGone && !f.endsStill(now, r) {
-			f.purge(now, r)
+			f.forget(now, r)
 			return
 		}
 	}
@@ -252,6 +247,22 @@ func (f *Fleet) stopLoop(now time.Time, n *nodeRecord) {
 	n.loop, n.stoppedAt, n.visited = loopStopped, now, 0
 }
 
+// forget forgets a pod that has ended. One that is back begins again.
+func (f *Fleet) forget(now time.Time, r *podRecord) {
+	f.purge(now, r)
+	if r.back != nil {
+		f.add(now, r.back)
+	}
+}
+
+// add adds a pod of the API.
+func (f *Fleet) add(now time.Time, pod *corev1.Pod) {
+	n := f.node(now, pod.Spec.NodeName)
+	r := &podRecord{node: n, pod: pod, life: n.life}
+	f.pods[pod.UID] = r
+	f.insert(now, r)
+}
+
 // insert adds a pod to those of its node. It is visited now unless the node's
 // round comes to it.
 func (f *Fleet) insert(now time.Time, r *podRecord) {
@@ -273,11 +284,7 @@ func (f *Fleet) adoptOrphans(now time.Time, n *nodeRecord) {
 			continue
 		}
 		state, _ := f.config.Runtime.Pod(now, uid)
-		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{UID: uid, DeletionGracePeriodSeconds: new(orphanGrace)},
-			Spec:       corev1.PodSpec{NodeName: n.name},
-		}
-		r := &podRecord{node: n, pod: pod, api: apiGone, life: n.life, observed: state}
+		r := &podRecord{node: n, pod: orphan(n, uid), api: apiGone, life: n.life, observed: state}
 		if state.Busy {
 			r.doing = activityRunning
 		}

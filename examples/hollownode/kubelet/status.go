@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -141,6 +142,15 @@ func finalStatus(now time.Time, pod *corev1.Pod, old *corev1.PodStatus) corev1.P
 	}
 	finishStatus(now, old, &s)
 	return s
+}
+
+// showsRunning reports whether a status shows that a container runs or that the
+// pod is ready.
+func showsRunning(s *corev1.PodStatus) bool {
+	ready := findCondition(s, corev1.PodReady)
+	runs := func(c corev1.ContainerStatus) bool { return c.State.Running != nil }
+	return ready != nil && ready.Status == corev1.ConditionTrue ||
+		slices.ContainsFunc(s.InitContainerStatuses, runs) || slices.ContainsFunc(s.ContainerStatuses, runs)
 }
 
 // loseContainers gives an end to those that have none.

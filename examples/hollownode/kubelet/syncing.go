@@ -44,8 +44,13 @@ func (f *Fleet) inherit(now time.Time, r *podRecord) {
 func (f *Fleet) admit(now time.Time, r *podRecord) {
 	f.inherit(now, r)
 	if isTerminal(r.pod.Status.Phase) && len(r.observed.Containers) == 0 && !r.observed.Busy {
-		// It ended before a restart of this process, and its status is final.
+		// It ended before a restart of this process. If another client has made its
+		// phase final, the ends of its containers may never have been written.
 		r.publication.adopt(r.pod)
+		if showsRunning(&r.pod.Status) {
+			status := r.status(now, true)
+			f.publish(now, r, finalStatus(now, r.pod, &status))
+		}
 		f.move(now, r, workerFinished)
 		return
 	}
@@ -99,6 +104,18 @@ func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
 	f.requestWrite(now, r)
 	if !r.publication.arrived(r.pod, r.mayRun()) {
 		f.schedule(r, dueReconcile, now.Add(reconcilePeriod))
+		return
+	}
+	f.clean(now, r)
+}
+
+// clean has the runtime forget a pod that has ended, when the API shows its end
+// or has no such pod. A kubelet that restarts before that learns it from the
+// runtime, or the pod would run again. The API can lose the mirror of a static
+// pod, so the runtime keeps that pod as long as its manifest is there.
+func (f *Fleet) clean(now time.Time, r *podRecord) {
+	if r.state == workerFinished && (r.api == apiGone || !isStatic(r.pod) && r.publication.shows(r.pod)) {
+		f.config.Runtime.Remove(now, r.pod.UID)
 	}
 }
 
@@ -137,6 +154,7 @@ func (f *Fleet) remove(now time.Time, r *podRecord) {
 	case workerSyncing:
 		f.move(now, r, workerTerminating)
 	case workerFinished:
+		f.clean(now, r)
 		f.schedule(r, duePurge, now.Add(housekeepingPeriod))
 	}
 }
@@ -166,7 +184,7 @@ func (f *Fleet) move(now time.Time, r *podRecord, state workerState) {
 		}
 		f.requestSync(now, r)
 	case workerFinished:
-		f.config.Runtime.Remove(now, r.pod.UID)
+		f.clean(now, r)
 		for _, kind := range []dueKind{dueSync, dueDeadline} {
 			f.queue.Remove(dueKey{pod: r.pod.UID, kind: kind})
 		}

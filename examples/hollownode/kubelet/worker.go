@@ -130,8 +130,11 @@ type podRecord struct {
 	pod  *corev1.Pod // the latest update wins
 	// unseen is an update that came while the loop was stopped, or nil.
 	unseen *corev1.Pod
-	state  workerState
-	doing  activity
+	// back is the object of a pod that came back to the API while the pod was
+	// ending, because it had gone from there. It begins again after its end.
+	back  *corev1.Pod
+	state workerState
+	doing activity
 	// again asks for one more sync when the present one has ended.
 	again bool
 	api   apiState
@@ -266,6 +269,12 @@ func (r *podRecord) mayRun() bool {
 // view returns what a sync sees of the pod.
 func (r *podRecord) view() View {
 	v := View{Pod: r.pod, Observed: &r.observed, Probes: make(Probes, len(r.probes))}
+	if isStatic(r.pod) {
+		// Its object has the status of its admission, and runs are counted on.
+		pod, last := *r.pod, r.publication.current(r.pod)
+		pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses = last.InitContainerStatuses, last.ContainerStatuses
+		v.Pod = &pod
+	}
 	for key, p := range r.probes {
 		v.Probes[key] = p.result
 	}

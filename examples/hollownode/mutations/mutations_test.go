@@ -57,6 +57,18 @@ var mutations = []mutation{
 		"Max: longestBackOff}.Delay(b.before)", "Max: 12 * longestBackOff}.Delay(b.before)"),
 	fault(invariant.StatusConverged, "restarts are not counted", "containerstatus.go",
 		"RestartCount: latest.Attempt, State:", "State:"),
+	fault(invariant.PhaseTrue, "a pod has succeeded when one of its containers has", "phase.go",
+		"	case n.stopped == n.succeeded:", "	case n.succeeded > 0:"),
+	fault(invariant.OneStatic, "a static pod does not wait for the former one of its name", "rounds.go",
+		"	case !r.node.ending(nameOf(r.pod), r.pod.UID):", "	default:"),
+	fault(invariant.StaysUp, "the end of a mirror ends its static pod", "mirroring.go",
+		"	delete(n.mirrors, name)\n	f.requestMirror(now, n, name)",
+		"	delete(n.mirrors, name)\n	if r := f.staticRecord(n, name); r != nil {\n		f.move(now, r, workerTerminating)\n	}\n"+
+			"	f.requestMirror(now, n, name)"),
+	fault(invariant.MirrorShown, "a mirror that is to be deleted stays", "mirror.go",
+		"m.pod.DeletionTimestamp != nil || m.of(static, node) == nil", "m.of(static, node) == nil"),
+	fault(invariant.Started, "a mirror that another client has failed stays so", "publication.go",
+		"s.Phase != api.Phase && !isMirror(pod):", "s.Phase != api.Phase:"),
 	fault(invariant.Quiet, "a status that has not changed is written", "publication.go",
 		"!isLegal(pod, old, &s) || p.version > 0 && sameStatus(old, &s)", "!isLegal(pod, old, &s)"),
 }

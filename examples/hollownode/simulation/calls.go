@@ -122,9 +122,11 @@ func (c *client) Delete(_ context.Context, name string, options metav1.DeleteOpt
 	})
 }
 
-// Create is for mirrors of static pods, which these worlds do not have.
-func (c *client) Create(context.Context, *corev1.Pod, metav1.CreateOptions) (*corev1.Pod, error) {
-	return nil, errUnexpected
+func (c *client) Create(_ context.Context, pod *corev1.Pod, _ metav1.CreateOptions) (*corev1.Pod, error) {
+	return nil, c.do(func(s *apiserver.Server, now time.Time) error {
+		_, err := s.Create(now, resourceOf(invariant.Pods), pod.Namespace, pod.DeepCopy(), apiserver.WriteOptions{})
+		return err
+	})
 }
 
 func (c *client) List(context.Context, metav1.ListOptions) (*corev1.PodList, error) {

@@ -40,13 +40,14 @@ type process struct {
 
 // start begins a life. Its first lists are current, as those of client-go's
 // reflectors are since they stream them.
-func start(c *cluster, f *faults, runtime *recorder) (*process, error) {
+func start(c *cluster, f *faults, runtime *recorder, static []*corev1.Pod) (*process, error) {
 	p := &process{
 		cluster: c, faults: f, runtime: runtime, beats: map[string]heartbeat.Node{},
 		broken: map[string]map[string]time.Time{},
 	}
 	var err error
-	p.fleet, err = kubelet.NewFleet(kubelet.FleetConfig{Runtime: runtime, Rand: c.random.Float64}, c.Now())
+	config := kubelet.FleetConfig{Runtime: runtime, Rand: c.random.Float64, StaticPods: static}
+	p.fleet, err = kubelet.NewFleet(config, c.Now())
 	if err != nil {
 		return nil, fmt.Errorf("start the kubelets: %w", err)
 	}

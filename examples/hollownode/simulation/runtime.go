@@ -27,8 +27,11 @@ type recorder struct {
 	runs     map[string]*invariant.Run
 	// planned is when the last plan of a pod was begun.
 	planned map[types.UID]time.Time
-	// losses count the machines that a pod has lost.
+	// losses count the machines that a pod has lost. A static pod begins again
+	// after its manifest was away, too.
 	losses map[types.UID]int
+	// static is each static pod that was ever here.
+	static map[types.UID]staticID
 	// of are the runs of a pod that have not ended.
 	of map[types.UID]map[string]*invariant.Run
 }
@@ -41,7 +44,7 @@ func newRecorder(now time.Time, history *invariant.History, number int) (*record
 	return &recorder{
 		Fake: fake, history: history, number: number, restores: true,
 		runs: map[string]*invariant.Run{}, planned: map[types.UID]time.Time{},
-		losses: map[types.UID]int{}, of: map[types.UID]map[string]*invariant.Run{},
+		losses: map[types.UID]int{}, static: map[types.UID]staticID{}, of: map[types.UID]map[string]*invariant.Run{},
 	}, nil
 }
 
@@ -61,6 +64,7 @@ func (r *recorder) Begin(now time.Time, plan cri.Plan) {
 		}
 	}
 	r.planned[uid] = now
+	r.identify(now, plan.Pod)
 	r.Fake.Begin(now, plan)
 	r.record(now, uid, false)
 }
@@ -83,7 +87,20 @@ func (r *recorder) Poll(now time.Time) (cri.Event, bool) {
 // Remove implements [cri.Runtime].
 func (r *recorder) Remove(now time.Time, pod types.UID) bool {
 	r.record(now, pod, false)
-	return r.Fake.Remove(now, pod)
+	removed := r.Fake.Remove(now, pod)
+	if removed {
+		r.forgetStatic(pod)
+	}
+	return removed
+}
+
+// forget lets the IDs of a pod's runs be those of other runs.
+func (r *recorder) forget(uid types.UID) {
+	for id, run := range r.runs {
+		if run.Pod == uid {
+			delete(r.runs, id)
+		}
+	}
 }
 
 // Reboot implements [cri.Runtime].
@@ -102,12 +119,9 @@ func (r *recorder) RemoveNode(now time.Time, node string) {
 	for _, uid := range uids {
 		r.record(now, uid, false)
 		r.losses[uid]++
-		for id, run := range r.runs {
-			if run.Pod == uid {
-				delete(r.runs, id) // the next machine may use its ID again
-			}
-		}
+		r.forget(uid)
 	}
+	r.history.Starts = append(r.history.Starts, invariant.Start{Node: node, At: now, Lost: true})
 }
 
 // Crash makes a container exit; see [cri.Fake.Crash].
@@ -124,6 +138,7 @@ func (r *recorder) Restore(now time.Time, node string, pod *corev1.Pod) bool {
 		_, found := r.Pod(now, pod.UID)
 		return found
 	}
+	r.identify(now, pod)
 	restored := r.Fake.Restore(now, node, pod)
 	r.record(now, pod.UID, true)
 	return restored
@@ -147,7 +162,7 @@ func (r *recorder) record(now time.Time, uid types.UID, restored bool) {
 			run = &invariant.Run{
 				Pod: uid, Node: state.Node, Name: c.Name, ID: c.ID, Image: c.Image, Sandbox: c.Sandbox,
 				Attempt: c.Attempt, Runtime: r.number + r.losses[uid]*mostRuntimes, Restored: restored, Planned: r.planned[uid],
-				Started: c.StartedAt,
+				Started: c.StartedAt, PodName: r.static[uid].name, Manifest: r.static[uid].manifest,
 			}
 			r.runs[c.ID] = run
 			if r.of[uid] == nil {

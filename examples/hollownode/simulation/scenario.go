@@ -64,6 +64,19 @@ const (
 	ActionOpenGate Action = "OpenGate"
 )
 
+// What happens to static pods. Pod chooses one of their names.
+const (
+	// ActionSetStatic makes the static pod of number N that of each node, or of
+	// none if N is 0.
+	ActionSetStatic Action = "SetStatic"
+	// ActionDeleteMirror deletes its mirror on Node, with grace period N.
+	ActionDeleteMirror Action = "DeleteMirror"
+	// ActionFailMirror makes another client show the mirror as failed.
+	ActionFailMirror Action = "FailMirror"
+	// ActionCrashStatic makes its first main container there exit with code N.
+	ActionCrashStatic Action = "CrashStatic"
+)
+
 // What happens to a node. All but ActionReboot, ActionRestartKubelet and
 // ActionReplaceNode last for a time.
 const (

@@ -19,14 +19,8 @@ func podName(i int) string  { return fmt.Sprint("pod-", i) }
 // actions returns what each action does.
 func (s *simulation) actions() map[Action]func(Step) {
 	return map[Action]func(Step){
-		ActionCreatePod: s.createPod,
-		ActionDeletePod: func(step Step) {
-			var grace *int64
-			if seconds := []int64{-1, -1, 2, 10, 60}[step.N%5]; seconds >= 0 {
-				grace = &seconds
-			}
-			s.deletePod(podName(step.Pod), grace)
-		},
+		ActionCreatePod:   s.createPod,
+		ActionDeletePod:   func(step Step) { s.deletePod(podName(step.Pod), graceOf(step)) },
 		ActionForceDelete: func(step Step) { s.deletePod(podName(step.Pod), new(int64)) },
 		ActionRecreatePod: func(step Step) {
 			s.deletePod(podName(step.Pod), new(int64))
@@ -42,16 +36,15 @@ func (s *simulation) actions() map[Action]func(Step) {
 			s.process.wake()
 		}),
 		ActionOverwrite: s.onPod(func(pod *corev1.Pod, _ Step) { s.showNotReady(pod) }),
-		ActionFailPod: s.onPod(func(pod *corev1.Pod, _ Step) {
-			s.changePod(pod, func(pod *corev1.Pod) {
-				if !final(pod) {
-					pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "PodGC"
-				}
-			})
-		}),
+		ActionFailPod:   s.onPod(func(pod *corev1.Pod, _ Step) { s.failPod(pod) }),
 		ActionOpenGate: s.onPod(func(pod *corev1.Pod, step Step) {
 			s.changePod(pod, func(pod *corev1.Pod) { s.setGate(pod, step.N%3 > 0) })
 		}),
+
+		ActionSetStatic:    s.setStatic,
+		ActionDeleteMirror: func(step Step) { s.deletePod(mirrorName(step), graceOf(step)) },
+		ActionFailMirror:   s.onMirror(func(mirror *corev1.Pod, _ Step) { s.failPod(mirror) }),
+		ActionCrashStatic:  s.onMirror(s.crashStatic),
 
 		ActionSilence:     s.silence,
 		ActionRuntimeDown: s.nodeFault(kubelet.AnnotationRuntimeDown, func(Step) string { return "true" }),
@@ -84,6 +77,23 @@ func (s *simulation) actions() map[Action]func(Step) {
 		ActionKill:      func(step Step) { s.kill(step, false) },
 		ActionKillFleet: func(step Step) { s.kill(step, true) },
 	}
+}
+
+// graceOf returns the grace period of a deletion, or nil for the pod's own.
+func graceOf(step Step) *int64 {
+	if seconds := []int64{-1, -1, 2, 10, 60}[step.N%5]; seconds >= 0 {
+		return &seconds
+	}
+	return nil
+}
+
+// failPod shows a pod as failed, as the garbage collector of pods does.
+func (s *simulation) failPod(pod *corev1.Pod) {
+	s.changePod(pod, func(pod *corev1.Pod) {
+		if !final(pod) {
+			pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "PodGC"
+		}
+	})
 }
 
 // final reports whether the phase of a pod is final.

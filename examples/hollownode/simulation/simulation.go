@@ -32,6 +32,8 @@ type simulation struct {
 	runtime  *recorder // nil while there is none
 	runtimes int
 	numbers  int
+	// static are the static pods of each node.
+	static []*corev1.Pod
 }
 
 // Run plays a scenario and returns what has happened. The error is
@@ -60,7 +62,7 @@ func Run(scenario *Scenario) (*invariant.History, error) {
 			return nil, fmt.Errorf("play scenario: there is no action %q", step.Do)
 		}
 		s.After(step.At, func() {
-			if s.runtime != nil || step.Do != ActionCrash {
+			if s.runtime != nil || step.Do != ActionCrash && step.Do != ActionCrashStatic {
 				do(step)
 			}
 		})
@@ -89,7 +91,7 @@ func (s *simulation) takeOver() error {
 	for _, node := range list[*corev1.Node](s.cluster, invariant.Nodes) {
 		s.history.Starts = append(s.history.Starts, invariant.Start{Node: node.Name, At: s.Now()})
 	}
-	p, err := start(s.cluster, &s.faults, s.runtime)
+	p, err := start(s.cluster, &s.faults, s.runtime, s.static)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,99 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
+	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+)
+
+// mostStatic is how many names static pods have.
+const mostStatic = 2
+
+func staticName(step Step) string { return fmt.Sprint("static-", step.Pod%mostStatic) }
+
+// mirrorName returns the name of a static pod with that of its node.
+func mirrorName(step Step) string { return staticName(step) + "-" + nodeName(step.Node) }
+
+// staticPodOf returns the manifest of a number. It is a pod that has no hook
+// and no deadline, and that needs no CPU and no port.
+func staticPodOf(number int, name string) *corev1.Pod {
+	pod := podOf(number, name, "")
+	pod.Annotations[invariant.ManifestAnnotation] = strconv.Itoa(number)
+	pod.Spec.ActiveDeadlineSeconds, pod.Spec.ReadinessGates = nil, nil
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		c.Lifecycle, c.Ports, c.Resources = nil, nil, corev1.ResourceRequirements{}
+	}
+	return pod
+}
+
+// setStatic changes the manifests. A process that starts later reads them then.
+func (s *simulation) setStatic(step Step) {
+	name := staticName(step)
+	pods := slices.DeleteFunc(slices.Clone(s.static), func(pod *corev1.Pod) bool { return pod.Name == name })
+	if step.N > 0 {
+		pods = append(pods, staticPodOf(step.N, name))
+	}
+	s.static = pods
+	s.history.Manifests = append(s.history.Manifests, invariant.Manifests{At: s.Now(), Pods: pods})
+	if s.process.ended {
+		return
+	}
+	if err := s.process.fleet.SetStaticPods(s.Now(), pods); err != nil {
+		panic(err) // each of these manifests is valid
+	}
+	s.process.wake()
+}
+
+// onMirror returns an action on a mirror that exists.
+func (s *simulation) onMirror(do func(*corev1.Pod, Step)) func(Step) {
+	return func(step Step) {
+		if mirror := get[*corev1.Pod](s.cluster, invariant.Pods, mirrorName(step)); mirror != nil {
+			do(mirror, step)
+		}
+	}
+}
+
+func (s *simulation) crashStatic(mirror *corev1.Pod, step Step) {
+	s.runtime.Crash(s.Now(), kubelet.RuntimeUID(mirror), mirror.Spec.Containers[0].Name, int32(step.N%3))
+	s.process.wake()
+}
+
+// staticID is what a static pod was made of, and since when it is known.
+type staticID struct {
+	name, manifest string
+	since          time.Time
+}
+
+// identify records which static pod this is, if it is one.
+func (r *recorder) identify(now time.Time, pod *corev1.Pod) {
+	manifest, found := pod.Annotations[invariant.ManifestAnnotation]
+	if _, known := r.static[pod.UID]; found && !known {
+		r.static[pod.UID] = staticID{pod.Name, manifest, now}
+	}
+}
+
+// forgetStatic records that a static pod is gone, which may run again with the
+// same IDs. If its manifest was away since it began, it begins again then.
+func (r *recorder) forgetStatic(uid types.UID) {
+	id, found := r.static[uid]
+	if !found {
+		return
+	}
+	r.forget(uid)
+	delete(r.static, uid)
+	if slices.ContainsFunc(r.history.Manifests, func(m invariant.Manifests) bool {
+		return !m.At.Before(id.since) && !slices.ContainsFunc(m.Pods, func(pod *corev1.Pod) bool {
+			return pod.Annotations[invariant.ManifestAnnotation] == id.manifest
+		})
+	}) {
+		r.losses[uid]++
+	}
+}
