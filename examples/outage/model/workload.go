@@ -101,6 +101,7 @@ func (o *Workload) Place(node string) {
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: pod.CreationTimestamp,
 	})
+	o.world.kubelets.Complete(pod)
 	o.world.putPod(pod)
 }
 
@@ -115,7 +116,7 @@ func (o *Workload) nextName() string {
 // pod returns a pod that is on no node.
 func (o *Workload) pod(name string) *corev1.Pod {
 	w := o.world
-	return &corev1.Pod{
+	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:         Namespace,
 			Name:              name,
@@ -129,6 +130,8 @@ func (o *Workload) pod(name string) *corev1.Pod {
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
+	w.kubelets.Complete(pod)
+	return pod
 }
 
 // bind puts a pod on a node.
