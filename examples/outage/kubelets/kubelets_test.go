@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/outage/kubelets"
 	"github.com/kubelife/lifecycle/examples/outage/model"
@@ -216,6 +217,50 @@ func TestAnOverwrittenNodeIsPutRight(t *testing.T) {
 		runUntil(w, time.Minute+longestBeat)
 		require.Equal(t, corev1.ConditionTrue, conditionOf(a, corev1.NodeReady).Status)
 	})
+}
+
+// So is the status of a pod. A kubelet looks each ten seconds.
+func TestAnOverwrittenPodIsReadyAgain(t *testing.T) {
+	inBoth(t, func(t *testing.T, w *model.World, seen *log) {
+		runUntil(w, time.Minute)
+		client := w.NewClient("controller", 1, func() {})
+		patch := `{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`
+		client.Call(&model.Call{Verb: model.Patch, Kind: model.Pods, Name: "web-0", Subresource: "status",
+			PatchType: types.StrategicMergePatchType, Data: []byte(patch)}, func(*model.Call) {})
+		runUntil(w, time.Minute+100*time.Millisecond)
+		require.Equal(t, corev1.ConditionFalse, readyOf(w.Pod("web-0")))
+		runUntil(w, time.Minute+11*time.Second)
+		require.Equal(t, corev1.ConditionTrue, readyOf(w.Pod("web-0")))
+	})
+}
+
+// A kubelet under memory pressure does not admit pods that request nothing.
+// Their owner makes others until it does.
+func TestAKubeletUnderPressureRejectsPods(t *testing.T) {
+	w := model.New(model.Config{
+		Seed: 3, Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		BeatInterval: 10 * time.Second, StatusInterval: 5 * time.Minute,
+	})
+	k, err := kubelets.New(w)
+	require.NoError(t, err)
+	w.Run(k)
+	a := w.AddMachine("a", "zone", "rack")
+	w.AddWorkload("agent", model.InPlace, nil).Place("a")
+	runUntil(w, time.Minute)
+	release := a.Press()
+	w.DeletePod("agent-0")
+	runUntil(w, time.Minute+5*time.Second)
+	require.Len(t, w.PodsOn("a"), 1)
+	rejected := w.PodsOn("a")[0]
+	require.Equal(t, corev1.PodFailed, rejected.Status.Phase)
+	require.Equal(t, "Evicted", rejected.Status.Reason)
+	runUntil(w, 5*time.Minute)
+	require.Len(t, w.PodsOn("a"), 1)
+	require.NotEqual(t, rejected.UID, w.PodsOn("a")[0].UID)
+	release()
+	runUntil(w, 5*time.Minute+15*time.Second)
+	require.Len(t, w.PodsOn("a"), 1)
+	require.Equal(t, corev1.ConditionTrue, readyOf(w.PodsOn("a")[0]))
 }
 
 // The clock of a machine shows in all that it reports.
