@@ -5,10 +5,10 @@
 //	...
 //	world.Run(k)
 //
-// So the controller that is tried out meets the nodes that a real API server
-// meets: the loop and the edge of hollownode, its fake runtime, and the
-// heartbeats of nodehealth/heartbeat. All of it runs in the world's time, on
-// the world's goroutine, and the same seed gives the same run.
+// So the controller that is tried out meets the same nodes as on a real API
+// server. They are the loop, the edge and the fake runtime of hollownode, with
+// the heartbeats of nodehealth/heartbeat. All of it runs in the world's time,
+// on the world's goroutine, and the same seed gives the same run.
 //
 // # What the world's faults are to a kubelet
 //
