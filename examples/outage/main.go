@@ -150,7 +150,7 @@ func (s *settings) addFlags(flags *pflag.FlagSet, compare *string) {
 		"other nodes where the script leaves that open.")
 	s.source.addFlags(flags)
 	flags.BoolVar(&s.kubelets, "kubelets", false, "Run the kubelet of examples/hollownode on each node, in the place "+
-		"of the few rules that stand for it. The same must come out. A run takes about ten times as long.")
+		"of the few rules that stand for it. The same must come out. A run takes 10 to 25 times as long.")
 	flags.BoolVar(&s.json, "json", false, "Print one JSON document instead of text.")
 	if s.blast {
 		flags.DurationVar(&s.longest, "longest", 6*time.Hour, "How long a loss is played at most, in time of the cluster.")

@@ -68,7 +68,7 @@ func (g *generator) halt() {
 }
 
 // kubeletShare is in which share of the worlds the nodes run the kubelet of
-// examples/hollownode. Such a world takes about ten times as long.
+// examples/hollownode. Such a world takes about ten times as much CPU.
 const kubeletShare = 1.0 / 16
 
 // kubelets decides that from a source of its own like suspend.

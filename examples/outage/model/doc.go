@@ -27,8 +27,8 @@
 //
 // The model's own are a few rules. They are the default, because a million pods
 // fit on one machine with them. The package examples/outage/kubelets runs those
-// of examples/hollownode instead. A run then takes about ten times as long, and
-// needs some 20 KB for each pod.
+// of examples/hollownode instead. A run then takes 10 to 25 times as much CPU,
+// and 5 KB of memory more for each pod.
 //
 // Its test TestTheSameComesOutWithTheKubeletsOfHollownode holds the two
 // together: what users see of each scenario that ships, and what it expects. In
