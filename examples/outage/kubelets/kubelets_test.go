@@ -12,14 +12,14 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
-// inBoth runs a test in a world with the model's own kubelets and in one with
-// those of hollownode: what a test says holds of both. There are machines a and
-// b, and three pods of a Deployment on each.
+// inBoth runs a test in a world with the model's own kubelets, and in one with
+// those of hollownode. What the test says holds of both. There are machines a
+// and b, and three pods of a Deployment on each.
 func inBoth(t *testing.T, test func(t *testing.T, w *model.World, seen *log)) {
 	t.Helper()
-	for _, real := range []bool{false, true} {
+	for _, hollow := range []bool{false, true} {
 		name := "model"
-		if real {
+		if hollow {
 			name = "hollownode"
 		}
 		t.Run(name, func(t *testing.T) {
@@ -27,7 +27,7 @@ func inBoth(t *testing.T, test func(t *testing.T, w *model.World, seen *log)) {
 				Seed: 3, Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 				BeatInterval: 10 * time.Second, StatusInterval: 5 * time.Minute,
 			})
-			if real {
+			if hollow {
 				k, err := kubelets.New(w)
 				require.NoError(t, err)
 				w.Run(k)
@@ -148,7 +148,7 @@ func TestAPodTakesTwoSecondsToStartAndOneToStop(t *testing.T) {
 // A machine that is cut off ends no pod, starts none and is not heard. When it
 // is back it does all that at once.
 func TestASilentMachineDoesWhatIsWantedWhenItIsBack(t *testing.T) {
-	inBoth(t, func(t *testing.T, w *model.World, seen *log) {
+	inBoth(t, func(t *testing.T, w *model.World, _ *log) {
 		a := w.Machine("a")
 		runUntil(w, time.Minute)
 		restore := a.Silence()
@@ -221,7 +221,7 @@ func TestAnOverwrittenNodeIsPutRight(t *testing.T) {
 
 // So is the status of a pod. A kubelet looks each ten seconds.
 func TestAnOverwrittenPodIsReadyAgain(t *testing.T) {
-	inBoth(t, func(t *testing.T, w *model.World, seen *log) {
+	inBoth(t, func(t *testing.T, w *model.World, _ *log) {
 		runUntil(w, time.Minute)
 		client := w.NewClient("controller", 1, func() {})
 		patch := `{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`

@@ -21,15 +21,15 @@ const (
 // An hour at rest, with nothing but kubelets. B/pod is the live heap for each
 // pod at the end, with its share of a node.
 func BenchmarkHourAtRest(b *testing.B) {
-	for _, real := range []bool{false, true} {
+	for _, hollow := range []bool{false, true} {
 		name := "model"
-		if real {
+		if hollow {
 			name = "hollownode"
 		}
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				before := liveHeap()
-				w := resting(b, real)
+				w := resting(b, hollow)
 				runUntil(w, time.Hour)
 				b.ReportMetric(float64(liveHeap()-before)/(restingNodes*podsANode), "B/pod")
 				_, pods := w.Count()
@@ -46,13 +46,13 @@ func liveHeap() uint64 {
 	return stats.HeapAlloc
 }
 
-func resting(b *testing.B, real bool) *model.World {
+func resting(b *testing.B, hollow bool) *model.World {
 	b.Helper()
 	w := model.New(model.Config{
 		Seed: 1, Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		BeatInterval: 10 * time.Second, StatusInterval: 5 * time.Minute,
 	})
-	if real {
+	if hollow {
 		k, err := kubelets.New(w)
 		require.NoError(b, err)
 		w.Run(k)

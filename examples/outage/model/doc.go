@@ -43,8 +43,8 @@
 //     A kubelet tries sooner.
 //   - A status is reported each StatusInterval. A kubelet waits for half to one
 //     and a half of it after a change.
-//   - Containers outlive the node that is deleted, until a garbage collector has
-//     removed its pods. A kubelet of hollownode is gone with its machine.
+//   - Containers outlive a deleted node until its pods are removed. A kubelet
+//     of hollownode is gone with its machine.
 //
 // # What is left out
 //

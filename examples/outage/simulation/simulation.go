@@ -50,11 +50,11 @@ func New(description *scenario.Scenario) (*Simulation, error) {
 	s.world.Watch(&s.calm)
 	s.calm.simulation = s
 	if cluster.Kubelets {
-		real, err := kubelets.New(s.world)
+		own, err := kubelets.New(s.world)
 		if err != nil {
 			return nil, fmt.Errorf("set up scenario %s: %w", s.scenario.Name, err)
 		}
-		s.world.Run(real)
+		s.world.Run(own)
 	}
 	s.build(cluster)
 	s.planAll(beforeAll)
