@@ -44,6 +44,7 @@ var edgeFiles = map[string]string{
 	"eviction/transport.go":             "is in between when the API server answers",
 	"nodehealth/heartbeat/sender.go":    "reads the clock and drives the schedule",
 	"nodehealth/heartbeat/act.go":       "calls gates, renews leases and reports statuses",
+	"nodehealth/heartbeat/stepper.go":   "has the beats of a simulation sent, at its time",
 	"daemon/executor.go":                "creates, deletes and reads pods",
 	"daemon/ownership/claimer.go":       "adopts and releases",
 	"daemon/revision/manager.go":        "writes revisions",
@@ -55,7 +56,8 @@ var edgeFiles = map[string]string{
 var timelessEdges = []string{
 	"eviction/act.go", "eviction/action.go",
 	"examples/daemonset/edge", "examples/hollownode/edge", "examples/nodelifecycle/edge",
-	"daemon/ownership/claimer.go", "daemon/revision/manager.go", "timedqueue/feed/handler.go",
+	"daemon/ownership/claimer.go", "daemon/revision/manager.go", "nodehealth/heartbeat/stepper.go",
+	"timedqueue/feed/handler.go",
 	// And the simulators themselves, whose runs have to be the same each time. Two
 	// files of each simulation are left out: one hands contexts to the edges, one
 	// forges the readings of clocks or the errors of networks.

@@ -494,3 +494,24 @@ func TestCheckComparesWhatTheScenarioExpects(t *testing.T) {
 
 // squeezed makes all space between words one blank.
 func squeezed(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// With the kubelets of hollownode the same must come out.
+func TestKubeletsAreRealIfAskedFor(t *testing.T) {
+	code, out, diagnostics := call(t, expecting, "-", "--kubelets", "--check", "--json")
+	require.Zero(t, code, diagnostics)
+	document := decode[report.Document](t, out)
+	require.Equal(t, []string{"cluster.kubelets=true"}, document.Settings)
+	require.NotEmpty(t, document.Expectations)
+	require.Empty(t, document.Violations)
+	require.NotEqual(t, plain(t).Timeline, document.Timeline, "heartbeats fall at other times")
+
+	code, out, diagnostics = call(t, expecting, "-", "--compare", "cluster.kubelets=true")
+	require.Zero(t, code, diagnostics)
+	require.NotContains(t, out, "was not compared")
+	name := filepath.Join(t.TempDir(), "real.yaml")
+	code, _, diagnostics = call(t, tiny, "-", "--kubelets", "--save", name)
+	require.Zero(t, code, diagnostics)
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "kubelets: true\n")
+}

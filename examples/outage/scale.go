@@ -21,6 +21,7 @@ func (s *settings) addScaleFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&s.scale.Least, "least", scale.DefaultLeast, "How many nodes the first cluster has. Each other has "+
 		"twice as many as the one before.")
 	flags.Uint64Var(&s.scale.Seed, "seed", 1, "Play another course of the same story.")
+	flags.BoolVar(&s.scale.Kubelets, "kubelets", false, "Run the kubelet of examples/hollownode on each node.")
 	flags.BoolVar(&s.json, "json", false, "Print one JSON document instead of text.")
 }
 

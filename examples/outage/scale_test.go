@@ -25,6 +25,15 @@ func TestScalePrintsATable(t *testing.T) {
 	require.Len(t, r.Rows, 1)
 	require.Equal(t, 60, r.Rows[0].Pods)
 	require.Positive(t, r.Rows[0].LiveHeap)
+
+	code, table, diagnostics := call(t, "", "scale", "--least", "6", "--nodes", "6", "--kubelets")
+	require.Zero(t, code, diagnostics)
+	require.Contains(t, table, "\nEach node runs the kubelet of examples/hollownode.\n")
+	code, table, diagnostics = call(t, "", "scale", "--least", "6", "--nodes", "6", "--kubelets", "--json")
+	require.Zero(t, code, diagnostics)
+	kubelets := decode[scale.Report](t, table)
+	require.True(t, kubelets.Kubelets)
+	require.Greater(t, kubelets.Rows[0].Allocations, 2*r.Rows[0].Allocations, "the kubelets are there")
 }
 
 func TestScaleIsCalledWrongly(t *testing.T) {

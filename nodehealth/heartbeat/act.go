@@ -15,7 +15,11 @@ import (
 
 // actor performs the tasks of a schedule: it calls gates, renews leases and
 // reports statuses.
-type actor struct{ config Config }
+type actor struct {
+	// config has no timeouts if the caller's context alone ends a task.
+	config Config
+	now    func() time.Time
+}
 
 func (a actor) act(ctx context.Context, task beatTask) beatResult {
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "node", klog.KRef("", task.node().Name))
@@ -34,7 +38,7 @@ func (a actor) act(ctx context.Context, task beatTask) beatResult {
 // callGate calls a node's gate. An answer after GateTimeout does not count,
 // because the node may have died meanwhile.
 func (a actor) callGate(ctx context.Context, call *gateCall) beatResult {
-	limited, cancel := context.WithTimeout(ctx, a.config.GateTimeout)
+	limited, cancel := limit(ctx, a.config.GateTimeout)
 	defer cancel()
 	err := call.record.node.Alive(limited)
 	result := beatResult{started: call.began, outcome: outcomeDone, err: err}
@@ -47,13 +51,21 @@ func (a actor) callGate(ctx context.Context, call *gateCall) beatResult {
 	return result
 }
 
+// limit returns a context that ends after a time. Zero means no timeout.
+func limit(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, timeout)
+}
+
 func (a actor) beat(ctx context.Context, task beatTask) (beatResult, error) {
-	result := beatResult{started: time.Now(), outcome: outcomeDone}
+	result := beatResult{started: a.now(), outcome: outcomeDone}
 	if task.withheld != nil {
 		result.outcome = outcomeWithheld
 		return result, task.withheld
 	}
-	limited, cancel := context.WithTimeout(ctx, a.config.Timeout)
+	limited, cancel := limit(ctx, a.config.Timeout)
 	defer cancel()
 	var err error
 	if task.kind == leaseBeat {
@@ -92,7 +104,7 @@ func (a actor) renew(ctx context.Context, r *record) error {
 }
 
 func (a actor) updateLease(ctx context.Context, r *record) error {
-	lease := renewedLease(r.lease, r.node, a.config.LeaseDuration, time.Now())
+	lease := renewedLease(r.lease, r.node, a.config.LeaseDuration, a.now())
 	written, err := a.config.Leases.Update(ctx, lease, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("renew lease: %w", err)
@@ -102,7 +114,7 @@ func (a actor) updateLease(ctx context.Context, r *record) error {
 }
 
 func (a actor) createLease(ctx context.Context, r *record) error {
-	lease := renewedLease(nil, r.node, a.config.LeaseDuration, time.Now())
+	lease := renewedLease(nil, r.node, a.config.LeaseDuration, a.now())
 	written, err := a.config.Leases.Create(ctx, lease, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("create lease: %w", err)
@@ -174,7 +186,7 @@ func (a actor) readNode(ctx context.Context, r *record) error {
 func (a actor) patchStatus(
 	ctx context.Context, r *record, desired *corev1.NodeStatus,
 ) error {
-	patch, err := r.report.patch(r.node.UID, desired, time.Now())
+	patch, err := r.report.patch(r.node.UID, desired, a.now())
 	if err != nil {
 		return fmt.Errorf("compute status patch: %w", err)
 	}
@@ -190,7 +202,7 @@ func (a actor) patchStatus(
 }
 
 func (a actor) count(task beatTask, result beatResult) {
-	metrics, late := a.config.Metrics, time.Since(task.due)
+	metrics, late := a.config.Metrics, a.now().Sub(task.due)
 	lease := task.kind == leaseBeat
 	switch {
 	case result.outcome == outcomeWithheld && lease:

@@ -43,7 +43,7 @@
 //
 // A file uses only declarations of its own line and of the lines below.
 //
-//	sender
+//	sender  stepper
 //	act  schedule
 //	gates  task
 //	record  lease  retry

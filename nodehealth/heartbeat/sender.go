@@ -57,7 +57,7 @@ func NewSender(config Config) (*Sender, error) {
 		return nil, err
 	}
 	s := &Sender{config: config, schedule: schedule}
-	act := actor{config: config}.act
+	act := actor{config: config, now: time.Now}.act
 	s.dispatcher, err = timedqueue.NewDispatcher(schedule, act, timedqueue.DispatcherConfig{
 		// The schedule allots them.
 		Workers: int(beatKinds)*config.Workers + config.GateWorkers + config.QuarantineWorkers,

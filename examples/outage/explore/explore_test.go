@@ -111,11 +111,14 @@ func TestWorldsHaveTheirShareOfEverything(t *testing.T) {
 		if slices.ContainsFunc(s.Script, func(step scenario.Step) bool { return step.Suspend != nil }) {
 			found["suspend"]++
 		}
+		if s.Cluster.Kubelets {
+			found["kubelets"]++
+		}
 	}
 	require.Greater(t, found["nothing"], worlds*6/10)
 	for _, what := range []string{
 		"action=evict", "action=evict-then-delete", "budget-overall", "budget-per-node", "budget-per-namespace",
-		"low-priority-first", "eviction-mode", "spare-daemonset-pods", "minAvailable", "suspend",
+		"low-priority-first", "eviction-mode", "spare-daemonset-pods", "minAvailable", "suspend", "kubelets",
 	} {
 		assert.Greater(t, found[what], worlds/25, what)
 	}

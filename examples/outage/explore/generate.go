@@ -35,6 +35,7 @@ func generate(seed uint64) *generator {
 func (g *generator) finished() *scenario.Scenario {
 	g.suspend()
 	g.halt()
+	g.kubelets()
 	g.scenario.Duration = duration(g.end + SettleTime(g.scenario) + quietTime)
 	return g.scenario
 }
@@ -64,6 +65,16 @@ func (g *generator) halt() {
 		step.Halt = &scenario.Halt{}
 		return g.between(time.Second, 10*time.Minute)
 	})
+}
+
+// kubeletShare is in which share of the worlds the nodes run the kubelet of
+// examples/hollownode. Such a world takes about ten times as much CPU.
+const kubeletShare = 1.0 / 16
+
+// kubelets decides that from a source of its own like suspend.
+func (g *generator) kubelets() {
+	g.Rand = rand.New(rand.NewPCG(g.scenario.Seed, 0x6b756265))
+	g.scenario.Cluster.Kubelets = g.chance(kubeletShare)
 }
 
 // quietTime is how long a run goes on when everything has settled.

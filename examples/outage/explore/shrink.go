@@ -45,6 +45,9 @@ func candidates(s *scenario.Scenario) []*scenario.Scenario {
 		change(c)
 		all = append(all, c)
 	}
+	if s.Cluster.Kubelets {
+		without(func(c *scenario.Scenario) { c.Cluster.Kubelets = false })
+	}
 	for i := range s.Script {
 		without(func(c *scenario.Scenario) { c.Script = slices.Delete(c.Script, i, i+1) })
 	}

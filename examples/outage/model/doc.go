@@ -13,7 +13,8 @@
 //   - [World] holds everything, and the time. [World.Step] lets the next thing
 //     happen, [World.At] plans one.
 //   - [Machine] is a node with its kubelet: it beats, reports, starts and stops
-//     pods, as long as it reaches the API server.
+//     pods, as long as it reaches the API server. The [Kubelets] of a world are
+//     the model's own, or others.
 //   - [Workload] owns pods. The scheduler binds them to machines that are
 //     ready. It may have a [DisruptionBudget], which the Eviction API heeds and
 //     a delete does not. Its status is written by the model's disruption
@@ -21,6 +22,29 @@
 //   - [Client] is a controller's process as the API server knows it: its calls
 //     take time and can fail, its watches can be late or broken.
 //   - [Witness] is told everything, at the moment in which it happens.
+//
+// # Kubelets
+//
+// The model's own are a few rules. They are the default, because a million pods
+// fit on one machine with them. The package examples/outage/kubelets runs those
+// of examples/hollownode instead. A run then takes 10 to 25 times as much CPU,
+// and 5 KB of memory more for each pod.
+//
+// Its test TestTheSameComesOutWithTheKubeletsOfHollownode holds the two
+// together: what users see of each scenario that ships, and what it expects. In
+// these the model's own differ from the kubelet, where no controller can tell:
+//
+//   - They admit every pod. A kubelet rejects some under memory pressure, and
+//     those that do not tolerate a NoExecute taint.
+//   - A pod that is deleted has no final phase before it is gone.
+//   - A status that another client has overwritten is right after a second. A
+//     kubelet looks each ten seconds.
+//   - After the API server was away, a renewal is tried with the next interval.
+//     A kubelet tries sooner.
+//   - A status is reported each StatusInterval. A kubelet waits for half to one
+//     and a half of it after a change.
+//   - Containers outlive a deleted node until its pods are removed. A kubelet
+//     of hollownode is gone with its machine.
 //
 // # What is left out
 //

@@ -160,14 +160,18 @@ func (w *World) Down(forClients, forKubelets bool) (up func()) {
 			w.faults.cutOffs++
 		}
 	}
-	count(+1)
-	return func() {
-		count(-1)
-		if forKubelets && w.faults.downForKubelets == 0 {
+	reached := func(least int) {
+		if forKubelets && w.faults.downForKubelets == least {
 			for _, m := range w.machines {
-				m.reconnected()
+				w.kubelets.Reached(m)
 			}
 		}
+	}
+	count(+1)
+	reached(1)
+	return func() {
+		count(-1)
+		reached(0)
 		for _, c := range w.faults.clients {
 			w.After(reconnectAfter, c.whileRunning(c.release))
 		}

@@ -50,20 +50,11 @@ type Machine struct {
 }
 
 const (
-	// beatJitter is by how much a kubelet may lengthen its interval. Source:
-	// k8s.io/component-helpers/apimachinery/lease v0.37.
-	beatJitter = 0.04
 	// orphanedPodsStay is how long pods outlive their node. Upstream's garbage
 	// collector comes every 20 s and waits for 40 s.
 	orphanedPodsStay = time.Minute
-	// stopSeconds is how long a pod takes to stop, startAfter how long to start.
-	stopSeconds = int64(1)
-	startAfter  = 2 * time.Second
 	// never is no time.
 	never = time.Duration(-1)
-	// syncAfter is how long a kubelet takes to see that another client has written
-	// its pods' status.
-	syncAfter = time.Second
 )
 
 // conditions that a kubelet reports.
@@ -72,16 +63,15 @@ var conditions = [...]corev1.NodeConditionType{
 }
 
 // AddMachine adds a machine that has been there for long: its node is ready and
-// has no taints. Its first heartbeat falls somewhere in its first interval.
+// has no taints.
 func (w *World) AddMachine(name, zone, rack string) *Machine {
 	m := &Machine{Name: name, Zone: zone, Rack: rack, world: w, number: len(w.machines),
 		random: w.random("machine/" + name), LastBeat: w.now, LastTry: w.now}
-	m.beat = m.nextBeat
 	w.machines = append(w.machines, m)
 	w.machine[name] = m
 	m.register()
 	m.report()
-	w.After(time.Duration(m.random.Int64N(int64(w.config.BeatInterval))), m.beat)
+	w.kubelets.Start(m)
 	return m
 }
 
@@ -91,8 +81,8 @@ func (w *World) Machines() []*Machine { return w.machines }
 // Machine returns a machine by its name, or nil.
 func (w *World) Machine(name string) *Machine { return w.machine[name] }
 
-// clock is what the machine's own clock shows.
-func (m *Machine) clock() time.Time { return m.world.Wall().Add(m.skew) }
+// Clock is what the machine's own clock shows.
+func (m *Machine) Clock() time.Time { return m.world.Wall().Add(m.skew) }
 
 // Reaches reports whether what the kubelet sends gets to the API server.
 func (m *Machine) Reaches() bool { return m.silent == 0 && m.world.faults.downForKubelets == 0 }
@@ -128,30 +118,6 @@ func (m *Machine) register(taints ...corev1.Taint) {
 	}, Spec: corev1.NodeSpec{Taints: taints}})
 }
 
-// nextBeat is the kubelet's loop: renew the lease, and report the status if it
-// differs from what the API server has or was not reported for long.
-func (m *Machine) nextBeat() {
-	interval := m.world.config.BeatInterval
-	m.world.After(interval+time.Duration(beatJitter*m.random.Float64()*float64(interval)), m.beat)
-	m.speak()
-}
-
-func (m *Machine) speak() {
-	if m.registered == "" || m.silent > 0 {
-		return
-	}
-	m.LastTry = m.world.now
-	if !m.Reaches() {
-		return
-	}
-	m.LastBeat = m.world.now
-	m.Beats++
-	m.world.putLease(m)
-	if m.reported == never || m.world.now-m.reported >= m.world.config.StatusInterval || m.misreported() {
-		m.report()
-	}
-}
-
 // status is what the kubelet says of one of its conditions.
 func (m *Machine) status(kind corev1.NodeConditionType) corev1.ConditionStatus {
 	holds := false
@@ -167,30 +133,11 @@ func (m *Machine) status(kind corev1.NodeConditionType) corev1.ConditionStatus {
 	return corev1.ConditionFalse
 }
 
-// misreported reports whether the API server has other conditions than the
-// kubelet.
-func (m *Machine) misreported() bool {
-	if m.node == m.agreed {
-		return false
-	}
-	stored := m.node.Status.Conditions
-	if len(stored) < len(conditions) {
-		return true
-	}
-	for i := range stored {
-		if stored[i].Status != m.status(stored[i].Type) {
-			return true
-		}
-	}
-	m.agreed = m.node
-	return false
-}
-
 // report writes the status.
 func (m *Machine) report() {
 	before := m.node
 	after := *before
-	now := metav1.NewTime(m.clock().Truncate(time.Second))
+	now := metav1.NewTime(m.Clock().Truncate(time.Second))
 	after.Status.Conditions = make([]corev1.NodeCondition, len(conditions))
 	for i, kind := range conditions {
 		c := corev1.NodeCondition{Type: kind, Status: m.status(kind), Reason: "Kubelet", LastHeartbeatTime: now,
@@ -217,13 +164,14 @@ func condition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCon
 func (m *Machine) Silence() (restore func()) {
 	m.silent++
 	m.world.faults.cutOffs++
+	m.world.kubelets.Reached(m)
 	return func() {
 		m.silent--
 		m.world.faults.cutOffs++
 		if m.silent == 0 {
 			m.world.After(time.Duration(m.random.Int64N(int64(time.Second))), func() {
-				m.speak()
-				m.reconnected()
+				m.world.kubelets.Speak(m)
+				m.world.kubelets.Reached(m)
 			})
 		}
 	}
@@ -234,7 +182,7 @@ func (m *Machine) Silence() (restore func()) {
 func (m *Machine) Surface() {
 	silent := m.silent
 	m.silent = 0
-	m.speak()
+	m.world.kubelets.Speak(m)
 	m.silent = silent
 }
 
@@ -248,11 +196,11 @@ func (m *Machine) Press() (restore func()) { return m.toggle(&m.pressured) }
 func (m *Machine) toggle(count *int) (restore func()) {
 	*count++
 	m.agreed = nil
-	m.speak()
+	m.world.kubelets.Speak(m)
 	return func() {
 		*count--
 		m.agreed = nil
-		m.speak()
+		m.world.kubelets.Speak(m)
 	}
 }
 
@@ -274,9 +222,9 @@ func (m *Machine) Renew(as func(now time.Time, beats int) time.Time) (restore fu
 // renewTime is what the kubelet writes into its lease.
 func (m *Machine) renewTime() time.Time {
 	if n := len(m.renewals); n > 0 {
-		return (*m.renewals[n-1])(m.clock(), m.Beats)
+		return (*m.renewals[n-1])(m.Clock(), m.Beats)
 	}
-	return m.clock()
+	return m.Clock()
 }
 
 // Unregister deletes the machine's node. Register makes another one, with the
@@ -290,8 +238,8 @@ func (m *Machine) Unregister() (register func()) {
 	return func() {
 		if m.registered == "" && m.world.Node(m.Name) == nil {
 			m.register(admission)
-			m.speak()
-			m.reconnected()
+			m.world.kubelets.Speak(m)
+			m.world.kubelets.Reached(m)
 		}
 	}
 }
@@ -313,59 +261,6 @@ func (m *Machine) EditIf(wrong func(*corev1.Node) bool, change func(*corev1.Node
 	if node := m.world.Node(m.Name); node != nil && wrong(node) {
 		m.Edit(change)
 	}
-}
-
-// reconnected does what could not be done while the machine was cut off.
-func (m *Machine) reconnected() {
-	if !m.Reaches() {
-		return
-	}
-	for _, record := range slices.Clone(m.pods) {
-		m.world.kubeletSawPod(record.object, record.object)
-	}
-}
-
-// kubeletSawPod makes the kubelet of a pod's machine do what the pod needs:
-// stop it, start it, or say again that it is ready.
-func (w *World) kubeletSawPod(before, pod *corev1.Pod) {
-	m := w.machine[pod.Spec.NodeName]
-	if m == nil || !m.Reaches() {
-		return
-	}
-	switch {
-	case pod.DeletionTimestamp != nil:
-		if before == pod || before == nil || before.DeletionTimestamp == nil {
-			w.After(time.Duration(stopSeconds)*time.Second, func() { m.stopPod(pod) })
-		}
-	case before == nil || before.Spec.NodeName == "":
-		w.After(startAfter, func() { m.startPod(pod) })
-	case !podReady(pod):
-		w.After(syncAfter, func() { m.startPod(pod) })
-	}
-}
-
-// stopPod removes a pod that has stopped. If the machine is cut off by now, it
-// does so when it is back.
-func (m *Machine) stopPod(pod *corev1.Pod) {
-	current := m.world.Pod(pod.Name)
-	if current == nil || current.UID != pod.UID || !m.Reaches() {
-		return
-	}
-	m.world.dropPod(pod.Name)
-}
-
-// startPod says that a pod is ready.
-func (m *Machine) startPod(pod *corev1.Pod) {
-	current := m.world.Pod(pod.Name)
-	if current == nil || current.UID != pod.UID || current.DeletionTimestamp != nil || !m.Reaches() || podReady(current) {
-		return
-	}
-	now := metav1.NewTime(m.clock().Truncate(time.Second))
-	after := withCondition(current, corev1.PodCondition{
-		Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now,
-	})
-	after.Status.Phase = corev1.PodRunning
-	m.world.putPod(after)
 }
 
 func podReady(pod *corev1.Pod) bool {

@@ -216,6 +216,7 @@ func (w *World) nodeChanged(call *Call, before, after *corev1.Node) {
 	m := w.machine[shown.Name]
 	m.node = after
 	w.pending.nodeChanged(m)
+	w.kubelets.SawNode(m, before)
 	for _, witness := range w.witnesses {
 		witness.WroteNode(NodeWrite{call, before, after})
 	}
@@ -278,9 +279,7 @@ func (w *World) podChanged(call *Call, before, after *corev1.Pod) {
 	if record.owner != nil {
 		record.owner.podChanged(before, after)
 	}
-	if after != nil {
-		w.kubeletSawPod(before, after)
-	}
+	w.kubelets.SawPod(before, after)
 }
 
 // recordPod keeps the record of a pod.

@@ -60,7 +60,7 @@ var replaceAfter = Span{50 * time.Millisecond, 500 * time.Millisecond}
 const (
 	ownerLabel = "app"
 	// daemonRetry is how long the owner of a DaemonSet's pods waits for a node
-	// that does not exist.
+	// that does not exist, and any owner before it replaces a pod that has failed.
 	daemonRetry = 10 * time.Second
 )
 
@@ -101,6 +101,7 @@ func (o *Workload) Place(node string) {
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: pod.CreationTimestamp,
 	})
+	o.world.kubelets.Complete(pod)
 	o.world.putPod(pod)
 }
 
@@ -115,7 +116,7 @@ func (o *Workload) nextName() string {
 // pod returns a pod that is on no node.
 func (o *Workload) pod(name string) *corev1.Pod {
 	w := o.world
-	return &corev1.Pod{
+	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:         Namespace,
 			Name:              name,
@@ -129,6 +130,8 @@ func (o *Workload) pod(name string) *corev1.Pod {
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
+	w.kubelets.Complete(pod)
+	return pod
 }
 
 // bind puts a pod on a node.
@@ -148,6 +151,9 @@ func (o *Workload) podChanged(before, after *corev1.Pod) {
 	if before == nil {
 		return
 	}
+	if failed(after) && !failed(before) {
+		o.world.After(daemonRetry, func() { o.removeFailed(after) })
+	}
 	leaves := after == nil || after.DeletionTimestamp != nil
 	left := before.DeletionTimestamp != nil
 	wait := replaceAfter.pick(o.random)
@@ -165,6 +171,20 @@ func (o *Workload) podChanged(before, after *corev1.Pod) {
 			o.world.After(wait, func() { o.createOn(before.Spec.NodeName) })
 		}
 	case Never:
+	}
+}
+
+// failed reports whether a pod has failed by itself: its node has not admitted
+// it. The model's own kubelets admit all.
+func failed(pod *corev1.Pod) bool {
+	return pod != nil && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodFailed
+}
+
+// removeFailed deletes a pod that has failed, so that the next one comes. Bare
+// pods stay.
+func (o *Workload) removeFailed(pod *corev1.Pod) {
+	if current := o.world.Pod(pod.Name); o.Replacement != Never && current != nil && current.UID == pod.UID {
+		o.world.DeletePod(pod.Name)
 	}
 }
 

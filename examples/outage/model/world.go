@@ -42,6 +42,7 @@ type World struct {
 	witnesses []Witness
 
 	server    server
+	kubelets  Kubelets
 	machines  []*Machine
 	machine   map[string]*Machine
 	workloads []*Workload
@@ -64,6 +65,7 @@ func New(config Config) *World {
 		workload:    make(map[string]*Workload),
 	}
 	w.server = newServer(w)
+	w.kubelets = lightKubelets{w}
 	w.pending.random = w.random("scheduler")
 	return w
 }

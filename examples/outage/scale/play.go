@@ -21,6 +21,8 @@ type Config struct {
 	Least, Most int
 	// Seed is that of the scenarios.
 	Seed uint64
+	// Kubelets runs the kubelet of examples/hollownode on each node.
+	Kubelets bool
 	// Progress is called often while a size is played, with which share of all
 	// sizes is done, by their nodes. Nil is none.
 	Progress func(nodes int, done float64)
@@ -81,14 +83,14 @@ func Play(ctx context.Context, config Config) (*Report, error) {
 	for _, nodes := range sizes {
 		all += nodes
 	}
-	r := &Report{Seed: config.Seed, Rows: []Row{}, Of: len(sizes)}
+	r := &Report{Seed: config.Seed, Kubelets: config.Kubelets, Rows: []Row{}, Of: len(sizes)}
 	for _, nodes := range sizes {
 		tell := func(share float64) {
 			if config.Progress != nil {
 				config.Progress(nodes, (float64(done)+share*float64(nodes))/float64(all))
 			}
 		}
-		row, err := measure(ctx, nodes, config.Seed, tell)
+		row, err := measure(ctx, nodes, config, tell)
 		if err != nil {
 			return r, err
 		}
@@ -109,9 +111,11 @@ func moments() []time.Duration {
 }
 
 // measure plays one size.
-func measure(ctx context.Context, nodes int, seed uint64, tell func(share float64)) (Row, error) {
+func measure(ctx context.Context, nodes int, config Config, tell func(share float64)) (Row, error) {
 	m := newMeter()
-	s, err := simulation.New(Scenario(nodes, seed))
+	story := Scenario(nodes, config.Seed)
+	story.Cluster.Kubelets = config.Kubelets
+	s, err := simulation.New(story)
 	if err != nil {
 		return Row{}, fmt.Errorf("%d nodes: %w", nodes, err)
 	}

@@ -12,6 +12,8 @@ import (
 // Report is what the sizes cost that were played.
 type Report struct {
 	Seed uint64 `json:"seed"`
+	// Kubelets says that each node ran the kubelet of examples/hollownode.
+	Kubelets bool `json:"kubelets,omitempty"`
 	// Rows are by size. Of is how many there are to be.
 	Rows []Row `json:"rows"`
 	Of   int   `json:"of"`
@@ -67,6 +69,9 @@ func (r *Report) Write(out io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in which a third of the nodes is silent for %s, seed %d.\n",
 		report.SecondsOf(duration).Clock(), report.SecondsOf(lostFor).Clock(), r.Seed)
+	if r.Kubelets {
+		b.WriteString("Each node runs the kubelet of examples/hollownode.\n")
+	}
 	b.WriteString("x is how many times as much as in the row before. Live heap: after a forced collection,\n" +
 		"when it was fullest.\n")
 	if len(r.Rows) < r.Of {

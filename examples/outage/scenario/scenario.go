@@ -34,6 +34,9 @@ type Cluster struct {
 	// WatchDelay is how long an event takes to a watch. The default is 1 ms to 50
 	// ms.
 	WatchDelay Range `json:"watchDelay,omitzero" default:"{min: 1ms, max: 50ms}" zero:"1ms to 50ms"`
+	// Kubelets runs the kubelet of examples/hollownode on each node. By default a
+	// node is a few rules instead, which cost much less.
+	Kubelets bool `json:"kubelets,omitempty"`
 }
 
 // Zone is nodes with one topology zone label. They are named zone-0 and so on.

@@ -6,6 +6,8 @@
 // and read their answers. Time passes only from event to event, on one
 // goroutine, and the same scenario with the same seed goes the same way.
 //
+// With cluster.kubelets so are the nodes: see package kubelets.
+//
 //	s, err := simulation.New(&description)
 //	s.World().Watch(witness) // is told everything
 //	s.Run()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
+	"github.com/kubelife/lifecycle/examples/outage/kubelets"
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
@@ -48,6 +49,13 @@ func New(description *scenario.Scenario) (*Simulation, error) {
 	})
 	s.world.Watch(&s.calm)
 	s.calm.simulation = s
+	if cluster.Kubelets {
+		own, err := kubelets.New(s.world)
+		if err != nil {
+			return nil, fmt.Errorf("set up scenario %s: %w", s.scenario.Name, err)
+		}
+		s.world.Run(own)
+	}
 	s.build(cluster)
 	s.planAll(beforeAll)
 	for number := range s.scenario.Controller.Replicas {

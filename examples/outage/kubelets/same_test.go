@@ -1,0 +1,213 @@
+package kubelets_test
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/outage/explore"
+	"github.com/kubelife/lifecycle/examples/outage/report"
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/outage/scenarios"
+	"github.com/kubelife/lifecycle/examples/outage/simulation"
+)
+
+// sized returns few, or all if LIFECYCLE_TESTS=all asks for the tests at full
+// length, as .ci/run does.
+func sized(few, all int) int {
+	switch text := os.Getenv("LIFECYCLE_TESTS"); text {
+	case "":
+		return few
+	case "all":
+		return all
+	default:
+		panic("LIFECYCLE_TESTS is " + text + ", want all or nothing")
+	}
+}
+
+const (
+	// mostNodes is how many nodes a case has that is played here.
+	mostNodes = 600
+	// courses is with how many seeds the model's own kubelets are played: what
+	// comes out of them spans what may come out.
+	courses = 8
+	// tolerance is how many seconds a time may be outside of that. A deletion ends
+	// at a kubelet's next turn, and an owner replaces a pod up to half a second
+	// later.
+	tolerance = 1.0
+)
+
+// shipped returns the scenarios that ship, and the cases that are small enough.
+func shipped(t *testing.T) []*scenario.Scenario {
+	t.Helper()
+	var all []*scenario.Scenario
+	for _, name := range scenarios.Names() {
+		s, err := scenarios.Read(name)
+		require.NoError(t, err)
+		all = append(all, s)
+	}
+	files, err := filepath.Glob("../cases/*.yaml")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		s, err := scenario.Read(file, text)
+		require.NoError(t, err)
+		nodes := 0
+		for _, zone := range s.Cluster.Zones {
+			nodes += zone.Nodes
+		}
+		if nodes <= mostNodes {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// What users see is the same with either kind of kubelets. With those of
+// hollownode what each scenario expects comes out, and every invariant holds.
+// Every figure is as with the model's own kubelets and some seed.
+func TestTheSameComesOutWithTheKubeletsOfHollownode(t *testing.T) {
+	all := shipped(t)
+	require.Greater(t, len(all), 20)
+	few := []string{"rack-loss", "late-watch"}
+	for _, s := range all {
+		if sized(0, 1) == 0 && !slices.Contains(few, s.Name) {
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			spans := map[string]*span{}
+			for seed := range uint64(courses) {
+				for name, value := range play(t, s, seed+1, false) {
+					if spans[name] == nil {
+						spans[name] = &span{value, value, 0}
+					}
+					spans[name].add(value)
+				}
+			}
+			for seed := range uint64(sized(1, 3)) {
+				for name, value := range play(t, s, seed+1, true) {
+					within := spans[name]
+					if assert.NotNil(t, within, "%s is %v, and not there with the model's own kubelets", name, value) {
+						assert.True(t, within.has(name, value), "%s is %v, and %v to %v with the model's own kubelets", name, value,
+							within.least, within.most)
+					}
+				}
+			}
+		})
+	}
+}
+
+// span is what has come out of several seeds.
+type span struct {
+	least, most float64
+	seen        int
+}
+
+func (s *span) add(value float64) {
+	s.least, s.most, s.seen = min(s.least, value), max(s.most, value), s.seen+1
+}
+
+// has reports whether a value may come out of another seed. A few of them do
+// not reach the ends, so it may lie outside by as much as they are apart. What
+// is always the same must be so.
+func (s *span) has(name string, value float64) bool {
+	slack := s.most - s.least
+	if name[0] == timed {
+		slack += tolerance
+	}
+	return value >= s.least-slack && value <= s.most+slack
+}
+
+// timed begins the names of figures in seconds, counted those of others.
+const (
+	timed   = 't'
+	counted = 'n'
+)
+
+// play plays a scenario and returns what users see of it. What it expects must
+// come out, and every invariant hold.
+func play(t *testing.T, given *scenario.Scenario, seed uint64, kubelets bool) map[string]float64 {
+	t.Helper()
+	s := given.Clone()
+	s.Seed, s.Cluster.Kubelets = seed, kubelets
+	run, err := simulation.New(s)
+	require.NoError(t, err)
+	judge := run.Judge()
+	recorder := report.Watch(run, nil)
+	run.Run()
+	judge.End()
+	document := recorder.Document()
+	document.Expectations = report.Expectations(s.Expect, &document.Summary)
+	for _, e := range document.Unmet() {
+		t.Errorf("seed %d, kubelets %v: %s: expected %s, came out %s", seed, kubelets, e.Path, e.Want, e.Got)
+	}
+	for _, v := range judge.Violations() {
+		t.Errorf("seed %d, kubelets %v: %v %s: %s", seed, kubelets, v.At, v.Invariant, v.Text)
+	}
+	return figures(&document.Summary)
+}
+
+// figures are what users see: nodes declared and tainted, pods evicted, and
+// when.
+func figures(s *report.Summary) map[string]float64 {
+	f := map[string]float64{}
+	count := func(value int, format string, args ...any) {
+		f[string(counted)+" "+fmt.Sprintf(format, args...)] = float64(value)
+	}
+	seconds := func(value report.Seconds, format string, args ...any) {
+		f[string(timed)+" "+fmt.Sprintf(format, args...)] = value.D().Seconds()
+	}
+	for _, z := range append(slices.Clone(s.Zones), s.Cluster) {
+		count(z.DeclaredLiving.Times, "living nodes declared in %q", z.Name)
+		count(z.DeclaredDead.Nodes, "dead nodes declared in %q", z.Name)
+		count(z.Tainted.Nodes, "nodes tainted in %q", z.Name)
+		count(z.Tainted.Times, "taints in %q", z.Name)
+		count(z.Pods.Evicted, "pods evicted in %q", z.Name)
+		if z.Drain != nil {
+			seconds(z.Drain.First, "first pod evicted in %q", z.Name)
+			seconds(z.Drain.Last, "last pod evicted in %q", z.Name)
+		}
+	}
+	for _, w := range s.Workloads {
+		count(w.Evicted, "pods evicted of %s", w.Name)
+	}
+	for _, d := range s.Departures {
+		count(d.Pods, "pods that left by step %d of %s", d.Step, d.Workload)
+		seconds(d.Earliest, "first pod that left by step %d of %s", d.Step, d.Workload)
+		seconds(d.Latest, "last pod that left by step %d of %s", d.Step, d.Workload)
+	}
+	return f
+}
+
+// The same seed gives the same history, to the version of each object.
+func TestTheSameSeedGivesTheSameHistory(t *testing.T) {
+	for seed := range uint64(sized(3, 60)) {
+		once, again := history(t, seed), history(t, seed)
+		require.Equal(t, once, again, "seed %d", seed)
+	}
+	require.NotEqual(t, history(t, 1), history(t, 2))
+}
+
+// history returns a hash of all that came of a random world, and of what is
+// left of it.
+func history(t *testing.T, seed uint64) string {
+	t.Helper()
+	s := explore.Generate(seed)
+	s.Cluster.Kubelets = true
+	run, err := simulation.New(s)
+	require.NoError(t, err)
+	recorder := report.Watch(run, nil)
+	run.Run()
+	text, err := json.Marshal([]any{recorder.Document(), run.World().Nodes(), run.World().Pods()})
+	require.NoError(t, err)
+	return fmt.Sprintf("%x", sha256.Sum256(text))
+}

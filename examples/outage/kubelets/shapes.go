@@ -1,0 +1,144 @@
+package kubelets
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+	"github.com/kubelife/lifecycle/examples/outage/model"
+)
+
+// containerName is that of the container of each pod.
+const containerName = "main"
+
+// shapes is what is alike in all pods, which share it.
+type shapes struct {
+	containers  []corev1.Container
+	annotations map[string]string
+	// since is when containers have started that run from the beginning. They are
+	// so old that their kubelets trust them.
+	since metav1.Time
+	ips   uint32
+}
+
+func newShapes(now time.Time) shapes {
+	return shapes{
+		containers: []corev1.Container{{Name: containerName, Image: "main"}},
+		annotations: map[string]string{
+			cri.AnnotationDomain + "/" + cri.AnnotationStartTime: "2s",
+			cri.AnnotationDomain + "/" + cri.AnnotationStopTime:  "1s",
+		},
+		since: metav1.NewTime(now.Add(-time.Hour)),
+	}
+}
+
+// Complete implements [model.Kubelets]. The status of a pod that is ready
+// becomes what its kubelet would write, so that it finds nothing to write.
+func (k *Kubelets) Complete(pod *corev1.Pod) {
+	pod.Spec.Containers, pod.Spec.RestartPolicy = k.shapes.containers, corev1.RestartPolicyAlways
+	pod.Annotations = k.shapes.annotations
+	if pod.Spec.NodeName == "" {
+		return
+	}
+	ready := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady
+	})
+	if ready < 0 {
+		return
+	}
+	s := &pod.Status
+	at := s.Conditions[ready].LastTransitionTime
+	s.Conditions = nil
+	for _, kind := range []corev1.PodConditionType{
+		corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady,
+		corev1.PodScheduled,
+	} {
+		s.Conditions = append(s.Conditions, corev1.PodCondition{
+			Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: at,
+		})
+	}
+	s.QOSClass, s.StartTime = corev1.PodQOSBestEffort, &k.shapes.since
+	s.HostIP, s.PodIP = k.hostIP(pod.Spec.NodeName), k.shapes.newIP()
+	s.HostIPs, s.PodIPs = []corev1.HostIP{{IP: s.HostIP}}, []corev1.PodIP{{IP: s.PodIP}}
+	image := k.shapes.containers[0].Image
+	s.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: containerName, Image: image, ImageID: image, ContainerID: "fake://" + string(pod.UID),
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: k.shapes.since}},
+		Ready: true, Started: new(true),
+	}}
+}
+
+// newIP returns an IP that no other pod of the beginning has, in the network of
+// the fake runtime.
+func (s *shapes) newIP() string {
+	s.ips++
+	return fmt.Sprintf("10.%d.%d.%d", s.ips>>16&255, s.ips>>8&255, s.ips&255)
+}
+
+// hostIP returns what a machine reports as its address.
+func (k *Kubelets) hostIP(node string) string {
+	status, _ := k.fleet.NodeStatus(k.world.Wall(), node)
+	for _, address := range status.Addresses {
+		if address.Type == corev1.NodeInternalIP {
+			return address.Address
+		}
+	}
+	return ""
+}
+
+// annotated returns a node as the edge of its kubelet sees it. The faults of a
+// machine are annotations there, and nothing of them is stored.
+func annotated(m *model.Machine, node *corev1.Node) *corev1.Node {
+	seen := *node
+	seen.Annotations = map[string]string{}
+	if !m.Reaches() {
+		seen.Annotations[cri.AnnotationDomain+"/"+kubelet.AnnotationSilent] = ""
+	}
+	if m.Pressed() {
+		seen.Annotations[cri.AnnotationDomain+"/"+kubelet.AnnotationMemoryPressure] = ""
+	}
+	return &seen
+}
+
+// notReady returns the conditions of a kubelet that has found its node not
+// ready.
+func notReady(conditions []corev1.NodeCondition) []corev1.NodeCondition {
+	conditions = slices.Clone(conditions)
+	for i := range conditions {
+		if c := &conditions[i]; c.Type == corev1.NodeReady {
+			c.Status, c.Reason, c.Message = corev1.ConditionFalse, "KubeletNotReady", "the scenario makes it not ready"
+		}
+	}
+	return conditions
+}
+
+// skewed returns a patch of a node's status with the times of another clock. A
+// transition of now has the time of the report.
+func skewed(patch []byte, now, clock time.Time) []byte {
+	var fields map[string]any
+	if json.Unmarshal(patch, &fields) != nil {
+		return patch
+	}
+	status, _ := fields["status"].(map[string]any)
+	conditions, _ := status["conditions"].([]any)
+	shown := now.UTC().Format(time.RFC3339)
+	for _, each := range conditions {
+		condition, _ := each.(map[string]any)
+		for _, name := range []string{"lastHeartbeatTime", "lastTransitionTime"} {
+			if condition[name] == shown {
+				condition[name] = clock.UTC().Format(time.RFC3339)
+			}
+		}
+	}
+	changed, err := json.Marshal(fields)
+	if err != nil {
+		return patch
+	}
+	return changed
+}
