@@ -51,7 +51,12 @@ func (e usageError) Unwrap() error { return e.error }
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
+	end := func() {}
+	if len(os.Args) > 1 && os.Args[1] != scaleCommand { // which measures its memory
+		end = collectLater(heapReserve)
+	}
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	end()
 	stop()
 	os.Exit(code)
 }

@@ -119,7 +119,7 @@ func (r *Replica) start() error {
 }
 
 // observe runs a turn of the core. Like timedqueue.Dispatcher.UpdateIf it looks
-// at what is to be done only if the turn asks for that: nearly all events are
+// at what is to be done only if the turn asks for that. Nearly all events are
 // heartbeats, and nearly none of those does.
 func (r *Replica) observe(turn func(now time.Time) (poll bool)) {
 	if turn(r.now()) {
