@@ -5,8 +5,8 @@ import "time"
 // agenda is what is planned. Nearly all of it is a heartbeat in ten seconds or
 // a message in some milliseconds. So only the events of the next few
 // milliseconds are in order. Those of the next seconds lie in the slots of a
-// wheel, unsorted, until their slot comes. One heap of a hundred thousand events
-// would miss the cache on each of its levels.
+// wheel, unsorted, until their slot comes. One heap of a hundred thousand
+// events would miss the cache on each of its levels.
 type agenda struct {
 	// next are the events of the slot that has come, and earlier ones.
 	next eventHeap
