@@ -35,6 +35,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kubelife/lifecycle/examples/outage/scale"
+	"github.com/kubelife/lifecycle/examples/outage/simulation"
 )
 
 // Exit codes.
@@ -53,7 +54,7 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
 	end := func() {}
 	if len(os.Args) > 1 && os.Args[1] != scaleCommand { // which measures its memory
-		end = collectLater(heapReserve)
+		end = simulation.CollectLater(simulation.GarbageReserve)
 	}
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	end()

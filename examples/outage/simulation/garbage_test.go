@@ -1,4 +1,4 @@
-package main
+package simulation
 
 import (
 	"runtime"
@@ -23,7 +23,7 @@ func TestGarbageWaitsDuringARun(t *testing.T) {
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")
 	before := heapGoal()
-	end := collectLater(reserve)
+	end := CollectLater(reserve)
 	require.InDelta(t, 2*reserve, float64(heapGoal())-float64(before), reserve/4)
 	end()
 	require.InDelta(t, float64(before), heapGoal(), reserve/4)
@@ -35,7 +35,7 @@ func TestTheEnvironmentDecidesWhenGarbageIsCollected(t *testing.T) {
 		t.Setenv("GOMEMLIMIT", "")
 		t.Setenv(name, "900")
 		before := heapGoal()
-		end := collectLater(reserve)
+		end := CollectLater(reserve)
 		require.InDelta(t, float64(before), heapGoal(), reserve/4)
 		end()
 	}
