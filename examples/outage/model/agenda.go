@@ -11,11 +11,24 @@ type agenda struct {
 	// next are the events of the slot that has come, and earlier ones.
 	next eventHeap
 	slot int64
-	// wheel has the events of the slots after that, by slot modulo slots.
-	wheel   [slots][]event
+	// wheel has the events of the slots after that, by slot modulo slots: each a
+	// list in pool. A slice for each slot would keep the length of its worst
+	// moment, and a large cluster would pay for that.
+	wheel   [slots]link
 	onWheel int
+	pool    []linked
+	free    link // the first of pool that is not in use
 	// far are those that were too far off for the wheel when they were planned.
 	far eventHeap
+}
+
+// link is a place in the pool, counted from 1; 0 is none.
+type link int32
+
+// linked is an event in a list.
+type linked struct {
+	event event
+	next  link
 }
 
 const (
@@ -33,12 +46,24 @@ func (a *agenda) push(e event) {
 	case slot <= a.slot:
 		a.next.push(e)
 	case slot < a.slot+slots:
-		in := &a.wheel[slot%slots]
-		*in = append(*in, e)
+		a.add(&a.wheel[slot%slots], e)
 		a.onWheel++
 	default:
 		a.far.push(e)
 	}
+}
+
+// add puts an event into a list.
+func (a *agenda) add(list *link, e event) {
+	if a.free == 0 {
+		a.pool = append(a.pool, linked{})
+		a.free = link(len(a.pool))
+	}
+	place := a.free
+	at := &a.pool[place-1]
+	a.free = at.next
+	*at = linked{e, *list}
+	*list = place
 }
 
 // first returns the event that comes next, nil if there is none. It is valid
@@ -60,13 +85,16 @@ func (a *agenda) first() *event {
 
 // open takes the events of the slot that has come.
 func (a *agenda) open() {
-	in := &a.wheel[a.slot%slots]
-	for i := range *in {
-		a.next.push((*in)[i])
+	list := &a.wheel[a.slot%slots]
+	for *list != 0 {
+		place := *list
+		at := &a.pool[place-1]
+		a.next.push(at.event)
+		*list = at.next
+		*at = linked{next: a.free} // it holds no closure longer than needed
+		a.free = place
+		a.onWheel--
 	}
-	a.onWheel -= len(*in)
-	clear(*in)
-	*in = (*in)[:0]
 	for len(a.far) > 0 && slotOf(a.far[0].at) <= a.slot {
 		a.next.push(a.far.pop())
 	}

@@ -57,9 +57,17 @@ func TestAgendaForgetsWhatItHasHandedOut(t *testing.T) {
 	for a.first() != nil {
 		a.pop()
 	}
-	for _, slot := range append(a.wheel[:], a.next, a.far) {
-		for _, e := range slot[:cap(slot)] {
+	require.Len(t, a.pool, 99, "the first slot is not on the wheel")
+	for i := range a.pool {
+		require.Nil(t, a.pool[i].event.do)
+	}
+	for _, heap := range []eventHeap{a.next, a.far} {
+		for _, e := range heap[:cap(heap)] {
 			require.Nil(t, e.do)
 		}
 	}
+	for i := range uint64(99) {
+		a.push(event{at: time.Duration(1000+i) << slotBits, do: func() {}})
+	}
+	require.Len(t, a.pool, 99, "places are used again")
 }
