@@ -35,6 +35,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kubelife/lifecycle/examples/outage/scale"
+	"github.com/kubelife/lifecycle/examples/outage/simulation"
 )
 
 // Exit codes.
@@ -51,7 +52,12 @@ func (e usageError) Unwrap() error { return e.error }
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
+	end := func() {}
+	if len(os.Args) > 1 && os.Args[1] != scaleCommand { // which measures its memory
+		end = simulation.CollectLater(simulation.GarbageReserve)
+	}
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	end()
 	stop()
 	os.Exit(code)
 }

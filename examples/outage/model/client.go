@@ -35,12 +35,13 @@ type Client struct {
 	stopped     bool
 	// held is what has to be done as soon as the process goes on.
 	held []func()
-	// woken is called after the client has been told anything.
+	// woken is called when the process may have something to do.
 	woken func()
 }
 
 // NewClient returns the client of a process that has just started. Woken is
-// called whenever it has seen or heard something.
+// called after a list, after an answer, and when the process goes on. It is not
+// called after a single event of a watch, which only a handler can judge.
 func (w *World) NewClient(name string, life int, woken func()) *Client {
 	c := &Client{Name: name, Life: life, world: w, woken: woken}
 	c.random = w.random(c.identity())

@@ -14,17 +14,17 @@ func (e *event) before(other *event) bool {
 	return e.at < other.at || e.at == other.at && e.sequence < other.sequence
 }
 
-// agenda is a heap of events. It is not container/heap, which would allocate
+// eventHeap is a heap of events. It is not container/heap, which would allocate
 // for each event: a run of an hour has millions. Four children a node make it
 // half as deep as two, which is what counts when most of it is not in the
 // cache.
-type agenda []event
+type eventHeap []event
 
 const children = 4
 
-func (a *agenda) push(e event) {
-	events := append(*a, e)
-	*a = events
+func (h *eventHeap) push(e event) {
+	events := append(*h, e)
+	*h = events
 	i := len(events) - 1
 	for i > 0 {
 		parent := (i - 1) / children
@@ -37,13 +37,13 @@ func (a *agenda) push(e event) {
 	events[i] = e
 }
 
-func (a *agenda) pop() event {
-	events := *a
+func (h *eventHeap) pop() event {
+	events := *h
 	first := events[0]
 	last := events[len(events)-1]
 	events[len(events)-1] = event{}
 	events = events[:len(events)-1]
-	*a = events
+	*h = events
 	if len(events) > 0 {
 		events.sink(last)
 	}
@@ -51,23 +51,23 @@ func (a *agenda) pop() event {
 }
 
 // sink puts an event where it belongs, from the top down.
-func (a agenda) sink(e event) {
+func (h eventHeap) sink(e event) {
 	i := 0
 	for {
 		least := i*children + 1
-		if least >= len(a) {
+		if least >= len(h) {
 			break
 		}
-		for child := least + 1; child < min(i*children+1+children, len(a)); child++ {
-			if a[child].before(&a[least]) {
+		for child := least + 1; child < min(i*children+1+children, len(h)); child++ {
+			if h[child].before(&h[least]) {
 				least = child
 			}
 		}
-		if !a[least].before(&e) {
+		if !h[least].before(&e) {
 			break
 		}
-		a[i] = a[least]
+		h[i] = h[least]
 		i = least
 	}
-	a[i] = e
+	h[i] = e
 }

@@ -218,12 +218,14 @@ func (w *watch) release() {
 	}
 }
 
+// deliver tells the handler. Of a single event the handler knows whether its
+// process has to do anything, and nearly none asks for it.
 func (w *watch) deliver(c change) {
-	if c.list != nil {
-		w.replace(*c.list)
-	} else {
+	if c.list == nil {
 		w.apply(c)
+		return
 	}
+	w.replace(*c.list)
 	w.client.wake()
 }
 

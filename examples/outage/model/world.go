@@ -100,11 +100,12 @@ func (w *World) After(wait time.Duration, do func()) { w.At(w.now+wait, do) }
 func (w *World) Step(until time.Duration) bool {
 	// What is planned for now was planned after all else of this time: that was
 	// planned when it was later.
-	if w.soon.len() > 0 && w.now <= until && (len(w.agenda) == 0 || w.agenda[0].at > w.now) {
+	first := w.agenda.first()
+	if w.soon.len() > 0 && w.now <= until && (first == nil || first.at > w.now) {
 		w.soon.pop()()
 		return true
 	}
-	if len(w.agenda) == 0 || w.agenda[0].at > until {
+	if first == nil || first.at > until {
 		w.now = max(w.now, until)
 		return false
 	}

@@ -39,6 +39,7 @@ func large() *scenario.Scenario {
 // What a recorder costs of a large run: 15 % at most is the aim. Compare the
 // two.
 func BenchmarkHourOf5000Nodes(b *testing.B) {
+	defer simulation.CollectLater(simulation.GarbageReserve)()
 	run := func(watch func(*simulation.Simulation)) func(*testing.B) {
 		return func(b *testing.B) {
 			for b.Loop() {

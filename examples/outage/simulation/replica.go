@@ -102,7 +102,7 @@ func (r *Replica) start() error {
 		return err
 	}
 	r.sim.world.Note(model.Note{Kind: model.Started, Client: r.client})
-	handlers, err := edge.NewHandlers(core, func(turn func(time.Time) bool) { turn(r.now()) })
+	handlers, err := edge.NewHandlers(core, r.observe)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", r.name(), err)
 	}
@@ -118,6 +118,15 @@ func (r *Replica) start() error {
 	return nil
 }
 
+// observe runs a turn of the core. Like timedqueue.Dispatcher.UpdateIf it looks
+// at what is to be done only if the turn asks for that. Nearly all events are
+// heartbeats, and nearly none of those does.
+func (r *Replica) observe(turn func(now time.Time) (poll bool)) {
+	if turn(r.now()) {
+		r.wake()
+	}
+}
+
 // haltHandler halts the process while the leader's lease says so, as the
 // program's own does.
 func (r *Replica) haltHandler() cache.ResourceEventHandler {
@@ -126,8 +135,10 @@ func (r *Replica) haltHandler() cache.ResourceEventHandler {
 		case !ok:
 		case lock.Halted && !r.core.Halted():
 			r.core.Halt(r.now())
+			r.wake()
 		case !lock.Halted && r.core.Halted():
 			r.core.Resume(r.now())
+			r.wake()
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{

@@ -286,3 +286,33 @@ func TestSameSeedIsTheSameRun(t *testing.T) {
 		require.NotEqual(t, once, sum(seed+100))
 	}
 }
+
+// beatCounter counts heartbeats.
+type beatCounter struct {
+	model.Unimpressed
+	beats int
+}
+
+func (c *beatCounter) Beat(*model.Machine) { c.beats++ }
+
+// A process looks when a node's grace period would have ended, after answers
+// and on a period: all that is less often than heartbeats come.
+func TestHeartbeatsDoNotMakeAProcessLook(t *testing.T) {
+	description := small()
+	description.Cluster.Zones[0].Nodes = 100
+	description.Controller.Replicas = 1
+	s, err := New(description)
+	require.NoError(t, err)
+	until(s, 5*time.Minute)
+	counter := &beatCounter{}
+	s.world.Watch(counter)
+	looks, look := 0, s.replicas[0].lookSoon
+	s.replicas[0].lookSoon = func() {
+		looks++
+		look()
+	}
+	until(s, 6*time.Minute)
+	require.Greater(t, counter.beats, 500)
+	require.Positive(t, looks)
+	require.Less(t, looks, counter.beats/2)
+}
