@@ -46,7 +46,7 @@ func fill(value reflect.Value) {
 		value.Set(reflect.MakeMap(value.Type()))
 		value.SetMapIndex(reflect.Zero(value.Type().Key()), reflect.Zero(value.Type().Elem()))
 	case reflect.Struct:
-		if at, is := value.Addr().Interface().(*metav1.Time); is {
+		if at, is := reflect.TypeAssert[*metav1.Time](value.Addr()); is {
 			*at = metav1.NewTime(start)
 		} else {
 			fill(value.Field(0))
@@ -96,9 +96,9 @@ func TestEachFieldOfAStatusCounts(t *testing.T) {
 			}}}}
 			counts(state.Name()+"'s "+state.Field(i).Name, base, func(s *corev1.PodStatus) reflect.Value {
 				states := reflect.ValueOf(&s.ContainerStatuses[0].State).Elem()
-				for j := range states.NumField() {
-					if states.Field(j).Type().Elem() == state {
-						return states.Field(j).Elem().Field(i)
+				for _, shown := range states.Fields() {
+					if shown.Type().Elem() == state {
+						return shown.Elem().Field(i)
 					}
 				}
 				panic("no state has this type")
