@@ -108,7 +108,7 @@ func (p *podRecord) container(id string) *containerRecord {
 // containerRecord is one container and how it is being stopped.
 type containerRecord struct {
 	Container
-	script *Script // only read; pods without annotations share one
+	script *Script // only read; one for all pods without annotations
 	hooked bool    // has a preStop hook
 	// exitAt is when it exits by itself; zero is never.
 	exitAt time.Time

@@ -114,7 +114,7 @@ func ParseScript(pod *corev1.Pod, container string) (Script, error) {
 }
 
 // isScripted reports whether a pod may have annotations of a script. Most have
-// none, and to look for each takes as long as all else of a start.
+// none, and there are 18 to search for, by two names each.
 func isScripted(pod *corev1.Pod) bool {
 	for name := range pod.Annotations {
 		if strings.Contains(name, AnnotationDomain) {

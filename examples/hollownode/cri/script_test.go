@@ -19,7 +19,7 @@ func TestOnlyAnnotationsOfTheDomainMakeAScript(t *testing.T) {
 		require.NoError(t, err)
 		return script
 	}
-	// Each annotation that is looked for is absent.
+	// Each annotation of a script is absent.
 	absent := of(annotated(AnnotationDomain+"/other", "1"))
 	assert.Equal(t, Script{LiveTime: Forever}, absent)
 	assert.Equal(t, absent, of(&corev1.Pod{}))

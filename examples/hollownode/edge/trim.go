@@ -51,7 +51,7 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 	}
 	// The decoder has left room for more.
 	trimmed.Status.Conditions = slices.Clone(pod.Status.Conditions)
-	shareTexts(trimmed)
+	unifyTexts(trimmed)
 	if pod.Annotations[corev1.MirrorPodAnnotationKey] != "" {
 		trimmed.OwnerReferences = meta.OwnerReferences // the node whose static pod it shows
 	}
@@ -64,10 +64,10 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 	return trimmed
 }
 
-// shareTexts replaces strings that most pods have in common by constants, and
+// unifyTexts replaces strings that most pods have in common by constants, and
 // those that a pod has twice by one of them. The decoder has made a copy of
 // each, 30 for a pod, which garbage collection would visit.
-func shareTexts(pod *corev1.Pod) {
+func unifyTexts(pod *corev1.Pod) {
 	spec, status := &pod.Spec, &pod.Status
 	spec.RestartPolicy, status.Phase = constant(spec.RestartPolicy), constant(status.Phase)
 	status.QOSClass = constant(status.QOSClass)
@@ -80,23 +80,23 @@ func shareTexts(pod *corev1.Pod) {
 		t.Key, t.Operator, t.Effect = constant(t.Key), constant(t.Operator), constant(t.Effect)
 	}
 	for i := range status.HostIPs {
-		share(&status.HostIPs[i].IP, status.HostIP)
+		unify(&status.HostIPs[i].IP, status.HostIP)
 	}
 	for i := range status.PodIPs {
-		share(&status.PodIPs[i].IP, status.PodIP)
+		unify(&status.PodIPs[i].IP, status.PodIP)
 	}
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
 		c.ImagePullPolicy = constant(c.ImagePullPolicy)
 		for j := range status.ContainerStatuses {
-			share(&status.ContainerStatuses[j].Name, c.Name)
-			share(&status.ContainerStatuses[j].Image, c.Image)
+			unify(&status.ContainerStatuses[j].Name, c.Name)
+			unify(&status.ContainerStatuses[j].Image, c.Image)
 		}
 	}
 }
 
-// share makes a text refer to the memory of an equal one.
-func share(text *string, other string) {
+// unify makes a text refer to the memory of an equal one.
+func unify(text *string, other string) {
 	if *text == other {
 		*text = other
 	}
