@@ -32,7 +32,7 @@ func newMetrics(registry prometheus.Registerer, show view) (*metrics, error) {
 		}, []string{"kind", "outcome"}),
 		beats: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hollownode_heartbeats_total",
-			Help: "Heartbeats by kind (lease, status) and outcome (done, failed, withheld: the node is silent).",
+			Help: "Heartbeats by kind (lease, status) and outcome (done, failed, withheld: the node is being deleted).",
 		}, []string{"kind", "outcome"}),
 		late: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "hollownode_heartbeat_delay_seconds",

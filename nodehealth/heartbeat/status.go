@@ -48,7 +48,8 @@ type mentioned struct {
 func (r *statusReport) observe(node *corev1.Node, uid types.UID) bool {
 	if r.version != "" {
 		order, err := resourceversion.CompareResourceVersion(node.ResourceVersion, r.version)
-		if err != nil || order <= 0 {
+		// The answer to our report, when the cache has it too, is kept once.
+		if err != nil || order < 0 || order == 0 && node.UID != uid {
 			return true
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -286,4 +287,27 @@ func TestStatusThatTheCallerChangesInPlaceIsNoticed(t *testing.T) {
 	changed, err := r.changed(&status)
 	require.NoError(t, err)
 	require.True(t, changed)
+}
+
+// A cache has each status in memory already.
+func TestStatusOfTheCacheReplacesThatOfTheAnswer(t *testing.T) {
+	node := func(uid types.UID, version string) *corev1.Node {
+		return &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{UID: uid, ResourceVersion: version},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+				{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
+			}},
+		}
+	}
+	answer := node("u", "7")
+	var r statusReport
+	require.NoError(t, r.answered(answer, &answer.Status))
+	require.Same(t, &answer.Status.Conditions[0], &r.status.Conditions[0])
+	for _, other := range []*corev1.Node{node("u", "6"), node("other", "7")} {
+		require.True(t, r.observe(other, "u"), "it is older, or of another node")
+		require.Same(t, &answer.Status.Conditions[0], &r.status.Conditions[0])
+	}
+	cached := node("u", "7")
+	require.True(t, r.observe(cached, "u"))
+	require.Same(t, &cached.Status.Conditions[0], &r.status.Conditions[0])
 }

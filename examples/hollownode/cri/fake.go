@@ -17,8 +17,9 @@ func NewFake(now time.Time) (*Fake, error) {
 	if err != nil {
 		return nil, err
 	}
+	plain := plainScript()
 	return &Fake{
-		queue: queue, pods: map[types.UID]*podRecord{}, machines: map[string]*machine{},
+		plain: &plain, queue: queue, pods: map[types.UID]*podRecord{}, machines: map[string]*machine{},
 	}, nil
 }
 

@@ -24,6 +24,8 @@ type Fake struct {
 	machines map[string]*machine
 	// events are those that Poll has not returned yet.
 	events []Event
+	// plain is the script of pods without annotations.
+	plain *Script
 	// serial is the number in the last IP.
 	serial uint64
 	// started is how many containers were started.
@@ -90,6 +92,14 @@ func (p *podRecord) fails(container, annotation string, failures int) bool {
 	return true
 }
 
+// scriptOf returns a script of a pod to keep.
+func (f *Fake) scriptOf(pod *corev1.Pod, script Script) *Script {
+	if !isScripted(pod) {
+		return f.plain
+	}
+	return &script
+}
+
 // container returns the container of an ID, or nil.
 func (p *podRecord) container(id string) *containerRecord {
 	for _, c := range p.containers {
@@ -103,8 +113,8 @@ func (p *podRecord) container(id string) *containerRecord {
 // containerRecord is one container and how it is being stopped.
 type containerRecord struct {
 	Container
-	script Script
-	hooked bool // has a preStop hook
+	script *Script // only read; one for all pods without annotations
+	hooked bool    // has a preStop hook
 	// exitAt is when it exits by itself; zero is never.
 	exitAt time.Time
 

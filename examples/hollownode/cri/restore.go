@@ -114,7 +114,8 @@ func (p *podRecord) restoreRun(
 		c.Sandbox = p.sandboxes[0].ID
 	}
 	// A plan would have refused a script that is wrong.
-	c.script, _ = ParseScript(pod, s.Name)
+	script, _ := ParseScript(pod, s.Name)
+	c.script = &script
 	if spec := findSpec(pod, s.Name); spec != nil {
 		c.hooked = spec.Lifecycle != nil && spec.Lifecycle.PreStop != nil
 	}

@@ -84,6 +84,9 @@ type Script struct {
 // that name. Without a name it is for all containers that have none of their
 // own. The container "" is the pod itself. The error joins all that is wrong.
 func ParseScript(pod *corev1.Pod, container string) (Script, error) {
+	if !isScripted(pod) {
+		return plainScript(), nil
+	}
 	p := parser{annotations: pod.Annotations, container: container}
 	s := Script{
 		PullTime:          p.duration(AnnotationPullTime, 0),
@@ -109,6 +112,20 @@ func ParseScript(pod *corev1.Pod, container string) (Script, error) {
 	}
 	return s, errors.Join(p.problems...)
 }
+
+// isScripted reports whether a pod may have annotations of a script. Most have
+// none, and there are 18 to search for, by two names each.
+func isScripted(pod *corev1.Pod) bool {
+	for name := range pod.Annotations {
+		if strings.Contains(name, AnnotationDomain) {
+			return true
+		}
+	}
+	return false
+}
+
+// plainScript is the script of pods without annotations.
+func plainScript() Script { return Script{LiveTime: Forever} }
 
 // runTime returns how long a run lasts by itself.
 func (s *Script) runTime(attempt int32) time.Duration {

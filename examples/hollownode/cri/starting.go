@@ -110,7 +110,7 @@ func (f *Fake) run(
 			ID: newID(p.uid, spec.Name, step.Attempt), Name: spec.Name, Image: spec.Image, Sandbox: p.sandboxes[0].ID,
 			Attempt: int32(step.Attempt), State: StateCreated, CreatedAt: at,
 		},
-		script: *script,
+		script: f.scriptOf(plan.plan.Pod, *script),
 		hooked: spec.Lifecycle != nil && spec.Lifecycle.PreStop != nil,
 	}
 	p.containers = append([]*containerRecord{c}, p.containers...)

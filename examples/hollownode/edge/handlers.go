@@ -50,12 +50,15 @@ func (e *Edge) seenNode(now time.Time, node *corev1.Node) {
 	}
 	// The containers that it reboots have been restored before.
 	e.config.Fleet.SetFaults(now, node.Name, faults)
-	switch {
-	case !known:
+	switch beating := known && !was.Silent; {
+	case faults.Silent:
+		// A gate of the sender would cost a call of it for each heartbeat.
+		e.config.Heartbeats.Remove(node.Name)
+	case !beating:
 		if err := e.config.Heartbeats.Add(e.beats(node)); err != nil {
 			e.config.Problem(node, err)
 		}
-	case was.Silent != faults.Silent || was.Boot != faults.Boot || pressure(was) != pressure(faults):
+	case was.Boot != faults.Boot || pressure(was) != pressure(faults):
 		e.config.Heartbeats.Changed(node.Name)
 	}
 }
@@ -65,22 +68,12 @@ func pressure(f kubelet.Faults) [3]bool {
 	return [...]bool{f.MemoryPressure, f.DiskPressure, f.PIDPressure}
 }
 
-var errSilent = errors.New("node is silent, by its annotation")
-
 // beats returns the heartbeats of a node.
 func (e *Edge) beats(node *corev1.Node) heartbeat.Node {
 	name := node.Name
 	return heartbeat.Node{
 		Name: name,
 		UID:  node.UID,
-		Alive: func(context.Context) (err error) {
-			e.config.View(func(time.Time) {
-				if e.faults[name].Silent {
-					err = errSilent
-				}
-			})
-			return err
-		},
 		Status: func(context.Context) (status corev1.NodeStatus, err error) {
 			e.config.View(func(now time.Time) {
 				var known bool

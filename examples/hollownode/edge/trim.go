@@ -13,7 +13,8 @@ import (
 // informers of an [Edge]. The error is always nil.
 //
 // The object must not be in a cache yet. The result refers to its memory, and
-// an object that is not a pod is changed in place.
+// an object that is not a pod is changed in place. In one that is, texts are
+// replaced by equal ones.
 func Trim(object any) (any, error) {
 	switch object := object.(type) {
 	case *corev1.Pod:
@@ -50,6 +51,7 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 	}
 	// The decoder has left room for more.
 	trimmed.Status.Conditions = slices.Clone(pod.Status.Conditions)
+	unifyTexts(trimmed)
 	if pod.Annotations[corev1.MirrorPodAnnotationKey] != "" {
 		trimmed.OwnerReferences = meta.OwnerReferences // the node whose static pod it shows
 	}
@@ -60,6 +62,61 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 		trimmed.Spec.Affinity = &corev1.Affinity{NodeAffinity: spec.Affinity.NodeAffinity}
 	}
 	return trimmed
+}
+
+// unifyTexts replaces strings that most pods have in common by constants, and
+// those that a pod has twice by one of them. The decoder has made a copy of
+// each, 30 for a pod, which garbage collection would visit.
+func unifyTexts(pod *corev1.Pod) {
+	spec, status := &pod.Spec, &pod.Status
+	spec.RestartPolicy, status.Phase = constant(spec.RestartPolicy), constant(status.Phase)
+	status.QOSClass = constant(status.QOSClass)
+	for i := range status.Conditions {
+		c := &status.Conditions[i]
+		c.Type, c.Status = constant(c.Type), constant(c.Status)
+	}
+	for i := range spec.Tolerations {
+		t := &spec.Tolerations[i]
+		t.Key, t.Operator, t.Effect = constant(t.Key), constant(t.Operator), constant(t.Effect)
+	}
+	for i := range status.HostIPs {
+		unify(&status.HostIPs[i].IP, status.HostIP)
+	}
+	for i := range status.PodIPs {
+		unify(&status.PodIPs[i].IP, status.PodIP)
+	}
+	for i := range spec.Containers {
+		c := &spec.Containers[i]
+		c.ImagePullPolicy = constant(c.ImagePullPolicy)
+		for j := range status.ContainerStatuses {
+			unify(&status.ContainerStatuses[j].Name, c.Name)
+			unify(&status.ContainerStatuses[j].Image, c.Image)
+		}
+	}
+}
+
+// unify makes a text refer to the memory of an equal one.
+func unify(text *string, other string) {
+	if *text == other {
+		*text = other
+	}
+}
+
+// constant returns an equal text that takes no memory, if it is a usual one.
+func constant[T ~string](text T) T {
+	for _, usual := range [...]string{
+		string(corev1.ConditionTrue), string(corev1.ConditionFalse), string(corev1.PodReady),
+		string(corev1.PodScheduled), string(corev1.PodInitialized), string(corev1.ContainersReady),
+		string(corev1.PodReadyToStartContainers), string(corev1.PodRunning), string(corev1.PodPending),
+		string(corev1.RestartPolicyAlways), string(corev1.PodQOSBestEffort), string(corev1.PodQOSBurstable),
+		string(corev1.PullIfNotPresent), string(corev1.TolerationOpExists), string(corev1.TaintEffectNoExecute),
+		corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable,
+	} {
+		if string(text) == usual {
+			return T(usual)
+		}
+	}
+	return text
 }
 
 // trimContainers keeps the fields of containers that the loop and the runtime

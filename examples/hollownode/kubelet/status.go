@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 )
 
 // Why a pod ends that has been active for too long. Source:
@@ -210,41 +209,4 @@ func isLegal(pod *corev1.Pod, old, s *corev1.PodStatus) bool {
 	}
 	return stays(pod.Spec.Containers, old.ContainerStatuses, s.ContainerStatuses, false) &&
 		stays(pod.Spec.InitContainers, old.InitContainerStatuses, s.InitContainerStatuses, true)
-}
-
-// sameStatus reports whether two statuses differ in nothing that the kubelet
-// writes. Conditions of other clients do not count.
-func sameStatus(a, b *corev1.PodStatus) bool {
-	if a.Phase != b.Phase || !sameConditions(a.Conditions, b.Conditions) {
-		return false // most that differ do so here, and reflection is slow
-	}
-	first, second := *a, *b
-	first.Conditions, second.Conditions = nil, nil
-	return equality.Semantic.DeepEqual(&first, &second)
-}
-
-// sameConditions reports whether two lists have the same conditions of the
-// kubelet, in the same order.
-func sameConditions(a, b []corev1.PodCondition) bool {
-	for {
-		a, b = fromOwn(a), fromOwn(b)
-		if len(a) == 0 || len(b) == 0 {
-			return len(a) == len(b)
-		}
-		x, y := &a[0], &b[0]
-		if x.Type != y.Type || x.Status != y.Status || x.Reason != y.Reason || x.Message != y.Message ||
-			x.ObservedGeneration != y.ObservedGeneration || !x.LastProbeTime.Equal(&y.LastProbeTime) ||
-			!x.LastTransitionTime.Equal(&y.LastTransitionTime) {
-			return false
-		}
-		a, b = a[1:], b[1:]
-	}
-}
-
-// fromOwn returns the rest of a list from the first condition of the kubelet.
-func fromOwn(list []corev1.PodCondition) []corev1.PodCondition {
-	for len(list) > 0 && !isOwnCondition(list[0].Type) {
-		list = list[1:]
-	}
-	return list
 }

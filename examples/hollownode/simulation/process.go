@@ -169,6 +169,7 @@ const beatPeriod = 10 * time.Second
 // Add, Remove and Changed make a process the sender of heartbeats.
 func (p *process) Add(node heartbeat.Node) error {
 	p.beats[node.Name] = node
+	p.After(0, func() { p.report(node.Name) })
 	return nil
 }
 
@@ -200,7 +201,7 @@ func (p *process) beat() {
 // report writes the status of a node, if it has changed.
 func (p *process) report(name string) {
 	node, known := p.beats[name]
-	if !known || p.ended || node.Alive(context.Background()) != nil {
+	if !known || p.ended {
 		return
 	}
 	status, err := node.Status(context.Background())

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
-	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	"k8s.io/apiserver/pkg/authentication/request/union"
+	"k8s.io/apiserver/pkg/authentication/request/x509"
+	"k8s.io/apiserver/pkg/authentication/token/cache"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -44,16 +47,9 @@ func newAuthentication(ctx context.Context, o *commandline.Authentication, agent
 	}
 	logger := klog.FromContext(ctx)
 	a := &authentication{}
-	config := authenticatorfactory.DelegatingAuthenticatorConfig{
-		CacheTTL:                 o.CacheTTL,
-		TokenAccessReviewTimeout: reviewTime,
-		WebhookRetryBackoff:      reviewBackoff(),
-	}
 	lookup := !o.SkipLookup && client != nil
 	if client == nil {
 		logger.Info("Outside of a cluster, and without --authentication-kubeconfig, no token is accepted")
-	} else {
-		config.TokenAccessReviewClient = client.AuthenticationV1()
 	}
 	if lookup {
 		if err := readable(ctx, client); err != nil && !o.TolerateLookupFailure {
@@ -62,17 +58,27 @@ func newAuthentication(ctx context.Context, o *commandline.Authentication, agent
 			logger.Error(err, "Starts without the authorities of the cluster")
 		}
 	}
-	if config.ClientCertificateCAContentProvider, err = a.users(o, client, lookup); err != nil {
-		return nil, fmt.Errorf("--client-ca-file: %w", err)
-	}
-	if config.RequestHeaderConfig, err = a.proxies(ctx, &o.RequestHeader, client, lookup); err != nil {
+	var ways []authenticator.Request
+	believed, err := a.proxies(ctx, &o.RequestHeader, client, lookup)
+	if err != nil {
 		return nil, fmt.Errorf("--requestheader-client-ca-file: %w", err)
 	}
-	if config.TokenAccessReviewClient == nil && a.authorities == nil {
-		return a, nil
+	if believed != nil {
+		ways = append(ways, believed)
 	}
-	if a.identify, _, err = config.New(); err != nil {
-		return nil, fmt.Errorf("set up authentication: %w", err)
+	users, err := a.users(o, client, lookup)
+	if err != nil {
+		return nil, fmt.Errorf("--client-ca-file: %w", err)
+	}
+	if users != nil {
+		ways = append(ways, x509.NewDynamic(users.VerifyOptions, x509.CommonNameUserConversion))
+	}
+	if client != nil {
+		reviewed := tokenReviewer{client.AuthenticationV1().TokenReviews()}
+		ways = append(ways, bearertoken.New(cache.New(reviewed, false, o.CacheTTL, o.CacheTTL)))
+	}
+	if len(ways) > 0 {
+		a.identify = group.NewAuthenticatedGroupAdder(union.New(ways...))
 	}
 	return a, nil
 }
@@ -100,24 +106,25 @@ func (a *authentication) users(o *commandline.Authentication, client kubernetes.
 	return nil, nil
 }
 
-// proxies returns which proxies to believe, nil for none.
+// proxies tells callers by the headers of proxies that are believed. Nil is
+// none.
 func (a *authentication) proxies(
 	ctx context.Context, o *commandline.RequestHeader, client kubernetes.Interface, lookup bool,
-) (*authenticatorfactory.RequestHeaderConfig, error) {
+) (authenticator.Request, error) {
 	const purpose = "request-header"
 	if o.ClientCAFile != "" {
 		authorities, err := a.fromFile(purpose, o.ClientCAFile)
 		if err != nil {
 			return nil, err
 		}
-		return &authenticatorfactory.RequestHeaderConfig{
-			CAContentProvider:   authorities,
-			UsernameHeaders:     headerrequest.StaticStringSlice(o.UsernameHeaders),
-			UIDHeaders:          headerrequest.StaticStringSlice(o.UIDHeaders),
-			GroupHeaders:        headerrequest.StaticStringSlice(o.GroupHeaders),
-			ExtraHeaderPrefixes: headerrequest.StaticStringSlice(o.ExtraHeaderPrefixes),
-			AllowedClientNames:  headerrequest.StaticStringSlice(o.AllowedNames),
-		}, nil
+		return headerrequest.NewDynamicVerifyOptionsSecure(
+			authorities.VerifyOptions,
+			headerrequest.StaticStringSlice(o.AllowedNames),
+			headerrequest.StaticStringSlice(o.UsernameHeaders),
+			headerrequest.StaticStringSlice(o.UIDHeaders),
+			headerrequest.StaticStringSlice(o.GroupHeaders),
+			headerrequest.StaticStringSlice(o.ExtraHeaderPrefixes),
+		), nil
 	}
 	if !lookup {
 		return nil, nil
@@ -136,14 +143,14 @@ func (a *authentication) proxies(
 		klog.FromContext(ctx).Error(err, "Read which headers of proxies to believe")
 	}
 	a.following = append(a.following, func(ctx context.Context) { names.Run(ctx, 1) })
-	return &authenticatorfactory.RequestHeaderConfig{
-		CAContentProvider:   authorities,
-		UsernameHeaders:     headerrequest.StringSliceProviderFunc(names.UsernameHeaders),
-		UIDHeaders:          headerrequest.StringSliceProviderFunc(names.UIDHeaders),
-		GroupHeaders:        headerrequest.StringSliceProviderFunc(names.GroupHeaders),
-		ExtraHeaderPrefixes: headerrequest.StringSliceProviderFunc(names.ExtraHeaderPrefixes),
-		AllowedClientNames:  headerrequest.StringSliceProviderFunc(names.AllowedClientNames),
-	}, nil
+	return headerrequest.NewDynamicVerifyOptionsSecure(
+		authorities.VerifyOptions,
+		headerrequest.StringSliceProviderFunc(names.AllowedClientNames),
+		headerrequest.StringSliceProviderFunc(names.UsernameHeaders),
+		headerrequest.StringSliceProviderFunc(names.UIDHeaders),
+		headerrequest.StringSliceProviderFunc(names.GroupHeaders),
+		headerrequest.StringSliceProviderFunc(names.ExtraHeaderPrefixes),
+	), nil
 }
 
 // followed is a source of authorities that is read again while it runs.
@@ -193,15 +200,10 @@ func reviewClient(kubeconfig, agent string) (kubernetes.Interface, error) {
 		return nil, err
 	}
 	config.UserAgent = agent
+	config.ContentType = runtime.ContentTypeJSON // as kube-controller-manager
 	config.Timeout = reviewTime
 	// As kube-controller-manager: answers wait for it. A cache and the number of
 	// connections bound the requests before this does.
 	config.QPS, config.Burst = 200, 400
 	return kubernetes.NewForConfig(config)
-}
-
-// reviewBackoff says how a failed review is tried again, as
-// kube-controller-manager does.
-func reviewBackoff() *wait.Backoff {
-	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 5}
 }

@@ -1,13 +1,13 @@
 package serving
 
 import (
+	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/authorization/path"
-	"k8s.io/apiserver/pkg/authorization/union"
 
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
@@ -25,30 +25,23 @@ func newAuthorization(o *commandline.Authorization, agent string) (*authorizatio
 	if err != nil {
 		return nil, fmt.Errorf("--authorization-always-allow-paths: %w", err)
 	}
-	// The API server gives this group every right, so it is not asked.
-	permit := []union.NamedAuthorizer{{
-		AuthorizerName: "privileged-group",
-		Authorizer:     authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup),
-	}}
 	client, err := reviewClient(o.Kubeconfig, agent)
 	if err != nil {
 		return nil, fmt.Errorf("--authorization-kubeconfig: %w", err)
 	}
+	ask := func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		return authorizer.DecisionNoOpinion, "", nil
+	}
 	if client != nil {
-		asking, err := authorizerfactory.DelegatingAuthorizerConfig{
-			SubjectAccessReviewClient: client.AuthorizationV1(),
-			AllowCacheTTL:             o.AllowTTL,
-			DenyCacheTTL:              o.DenyTTL,
-			WebhookRetryBackoff:       reviewBackoff(),
-		}.New()
-		if err != nil {
-			return nil, fmt.Errorf("set up authorization: %w", err)
-		}
-		permit = append(permit, union.NamedAuthorizer{AuthorizerName: "subject-access-review", Authorizer: asking})
+		ask = newAccessReviewer(client.AuthorizationV1().SubjectAccessReviews(), o.AllowTTL, o.DenyTTL).authorize
 	}
-	a := &authorization{open: open}
-	if a.permit, err = union.New(permit...); err != nil {
-		return nil, fmt.Errorf("set up authorization: %w", err)
-	}
-	return a, nil
+	return &authorization{open: open, permit: authorizer.AuthorizerFunc(
+		func(ctx context.Context, asked authorizer.Attributes) (authorizer.Decision, string, error) {
+			// The API server gives this group every right, so it is not asked.
+			if slices.Contains(asked.GetUser().GetGroups(), user.SystemPrivilegedGroup) {
+				return authorizer.DecisionAllow, "", nil
+			}
+			return ask(ctx, asked)
+		},
+	)}, nil
 }

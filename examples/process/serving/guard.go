@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"golang.org/x/time/rate"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
@@ -26,9 +25,6 @@ type guard struct {
 	// often there is something to log.
 	logging rate.Sometimes
 }
-
-// reviewTime bounds what the API server is asked about one request.
-const reviewTime = 10 * time.Second
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	ctx, cancel := context.WithTimeout(request.Context(), reviewTime)

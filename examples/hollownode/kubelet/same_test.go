@@ -1,0 +1,138 @@
+package kubelet
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// sameByReflection is what sameStatus promises.
+func sameByReflection(a, b *corev1.PodStatus) bool {
+	own := func(s *corev1.PodStatus) *corev1.PodStatus {
+		s = s.DeepCopy()
+		var kept []corev1.PodCondition
+		for _, c := range s.Conditions {
+			if isOwnCondition(c.Type) {
+				kept = append(kept, c)
+			}
+		}
+		s.Conditions = kept
+		return s
+	}
+	return equality.Semantic.DeepEqual(own(a), own(b))
+}
+
+// fill gives a zero value another one.
+func fill(value reflect.Value) {
+	switch value.Kind() {
+	case reflect.String:
+		value.SetString("x")
+	case reflect.Bool:
+		value.SetBool(true)
+	case reflect.Int32, reflect.Int64:
+		value.SetInt(1)
+	case reflect.Pointer:
+		value.Set(reflect.New(value.Type().Elem()))
+		fill(value.Elem())
+	case reflect.Slice:
+		value.Set(reflect.MakeSlice(value.Type(), 1, 1))
+		fill(value.Index(0))
+	case reflect.Map:
+		value.Set(reflect.MakeMap(value.Type()))
+		value.SetMapIndex(reflect.Zero(value.Type().Key()), reflect.Zero(value.Type().Elem()))
+	case reflect.Struct:
+		if at, is := reflect.TypeAssert[*metav1.Time](value.Addr()); is {
+			*at = metav1.NewTime(start)
+		} else {
+			fill(value.Field(0))
+		}
+	default:
+		panic("a field of kind " + value.Kind().String())
+	}
+}
+
+// Each field of a status counts, also those that a later API adds.
+func TestEachFieldOfAStatusCounts(t *testing.T) {
+	counts := func(name string, base *corev1.PodStatus, field func(s *corev1.PodStatus) reflect.Value) {
+		other := base.DeepCopy()
+		fill(field(other))
+		require.False(t, sameByReflection(base, other), name)
+		assert.False(t, sameStatus(base, other), name)
+		assert.False(t, sameStatus(other, base), name)
+		assert.True(t, sameStatus(other, other.DeepCopy()), name)
+	}
+	status := reflect.TypeFor[corev1.PodStatus]()
+	for i := range status.NumField() {
+		if name := status.Field(i).Name; name != "Conditions" {
+			counts(name, &corev1.PodStatus{}, func(s *corev1.PodStatus) reflect.Value {
+				return reflect.ValueOf(s).Elem().Field(i)
+			})
+		}
+	}
+	container := reflect.TypeFor[corev1.ContainerStatus]()
+	for i := range container.NumField() {
+		name := "container's " + container.Field(i).Name
+		one := []corev1.ContainerStatus{{}}
+		counts(name, &corev1.PodStatus{ContainerStatuses: one}, func(s *corev1.PodStatus) reflect.Value {
+			return reflect.ValueOf(&s.ContainerStatuses[0]).Elem().Field(i)
+		})
+		counts("init "+name, &corev1.PodStatus{InitContainerStatuses: one}, func(s *corev1.PodStatus) reflect.Value {
+			return reflect.ValueOf(&s.InitContainerStatuses[0]).Elem().Field(i)
+		})
+	}
+	for _, state := range []reflect.Type{
+		reflect.TypeFor[corev1.ContainerStateWaiting](), reflect.TypeFor[corev1.ContainerStateRunning](),
+		reflect.TypeFor[corev1.ContainerStateTerminated](),
+	} {
+		for i := range state.NumField() {
+			base := &corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{
+				Waiting: &corev1.ContainerStateWaiting{}, Running: &corev1.ContainerStateRunning{},
+				Terminated: &corev1.ContainerStateTerminated{},
+			}}}}
+			counts(state.Name()+"'s "+state.Field(i).Name, base, func(s *corev1.PodStatus) reflect.Value {
+				states := reflect.ValueOf(&s.ContainerStatuses[0].State).Elem()
+				for _, shown := range states.Fields() {
+					if shown.Type().Elem() == state {
+						return shown.Elem().Field(i)
+					}
+				}
+				panic("no state has this type")
+			})
+		}
+	}
+}
+
+func BenchmarkSameStatus(b *testing.B) {
+	one := busyStatus()
+	other := one.DeepCopy()
+	for b.Loop() {
+		if !sameStatus(one, other) {
+			b.Fatal("they are the same")
+		}
+	}
+}
+
+// busyStatus is the status of a pod that runs.
+func busyStatus() *corev1.PodStatus {
+	s := &corev1.PodStatus{
+		Phase: corev1.PodRunning, HostIP: "100.64.0.1", HostIPs: []corev1.HostIP{{IP: "100.64.0.1"}},
+		PodIP: "10.0.0.1", PodIPs: []corev1.PodIP{{IP: "10.0.0.1"}}, QOSClass: corev1.PodQOSBestEffort,
+		ContainerStatuses: []corev1.ContainerStatus{{
+			Name: "main", Image: "image", ContainerID: "fake://1", Ready: true, Started: new(true),
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: apiTime(start)}},
+		}},
+	}
+	for _, kind := range []corev1.PodConditionType{
+		corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled,
+	} {
+		s.Conditions = append(s.Conditions, corev1.PodCondition{
+			Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: apiTime(start),
+		})
+	}
+	return s
+}
