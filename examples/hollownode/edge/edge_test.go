@@ -31,6 +31,7 @@ type world struct {
 	beating  map[string]heartbeat.Node
 	changed  []string
 	problems []string
+	silent   bool
 }
 
 func newWorld(t *testing.T) *world {
@@ -49,9 +50,9 @@ func newWorld(t *testing.T) *world {
 		Pods:       func(namespace string) PodClient { return w.cluster.CoreV1().Pods(namespace) },
 		Nodes:      w.cluster.CoreV1().Nodes(),
 		PodsOf:     func(node string) []*corev1.Pod { return w.cached[node] },
-		Heartbeats: w,
-		IsOurs:     func(node *corev1.Node) bool { return node.Labels["ours"] != "" },
-		Problem:    func(_ metav1.Object, err error) { w.problems = append(w.problems, err.Error()) },
+		Heartbeats: w, Silent: func(string) bool { return w.silent },
+		IsOurs:  func(node *corev1.Node) bool { return node.Labels["ours"] != "" },
+		Problem: func(_ metav1.Object, err error) { w.problems = append(w.problems, err.Error()) },
 	})
 	require.NoError(t, err)
 	return w
@@ -179,6 +180,42 @@ func TestNodesThatComeAndGoAreToldToTheSender(t *testing.T) {
 	_, err = node.Status(t.Context())
 	require.ErrorIs(t, err, errUnknown)
 	w.Nodes.OnDelete(newNode())
+}
+
+// A cut by the caller and the annotation add up, and each ends alone.
+func TestANodeIsSilentByItsCallerOrItsAnnotation(t *testing.T) {
+	w := newWorld(t)
+	w.silent = true
+	w.Nodes.OnAdd(newNode(), true)
+	w.Recheck("unknown")
+	w.MarkSynced()
+	alive := w.beating["node"].Alive
+	require.ErrorIs(t, alive(t.Context()), errSilent, "it was cut off before it came")
+	w.changed = nil
+	w.silent = false
+	require.ErrorIs(t, alive(t.Context()), errSilent, "until it is checked again")
+	w.Recheck("node")
+	require.NoError(t, alive(t.Context()))
+	assert.Equal(t, []string{"node"}, w.changed)
+	w.silent = true
+	w.Recheck()
+	require.ErrorIs(t, alive(t.Context()), errSilent)
+	w.Nodes.OnUpdate(newNode(), newNode(kubelet.AnnotationSilent))
+	w.Nodes.OnUpdate(newNode(kubelet.AnnotationSilent), newNode())
+	require.ErrorIs(t, alive(t.Context()), errSilent, "the caller still wants it")
+	w.Nodes.OnUpdate(newNode(), newNode(kubelet.AnnotationSilent))
+	w.silent = false
+	w.Recheck("node")
+	require.ErrorIs(t, alive(t.Context()), errSilent, "its annotation still wants it")
+	assert.Len(t, w.changed, 2)
+	w.Pods.OnAdd(newPod("p"), false)
+	w.run(time.Second)
+	_, started := w.runtime.Pod(w.now, "p")
+	assert.False(t, started, "it has not heard of the pod")
+	w.Nodes.OnUpdate(newNode(kubelet.AnnotationSilent), newNode())
+	w.run(time.Second)
+	_, started = w.runtime.Pod(w.now, "p")
+	assert.True(t, started)
 }
 
 func TestTheAnnotationOfACrashCountsWhenItChanges(t *testing.T) {

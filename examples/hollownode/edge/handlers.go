@@ -3,6 +3,8 @@ package edge
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +42,8 @@ func (e *Edge) seenNode(now time.Time, node *corev1.Node) {
 	if err != nil {
 		e.config.Problem(node, err)
 	}
+	e.annotated[node.Name] = faults.Silent
+	faults.Silent = faults.Silent || e.config.Silent(node.Name)
 	was, known := e.faults[node.Name]
 	e.faults[node.Name] = faults
 	e.config.Fleet.ObserveNode(now, node)
@@ -49,14 +53,39 @@ func (e *Edge) seenNode(now time.Time, node *corev1.Node) {
 		}
 	}
 	// The containers that it reboots have been restored before.
-	e.config.Fleet.SetFaults(now, node.Name, faults)
-	switch {
-	case !known:
-		if err := e.config.Heartbeats.Add(e.beats(node)); err != nil {
-			e.config.Problem(node, err)
+	e.setFaults(now, node.Name, was)
+	if known {
+		return
+	}
+	if err := e.config.Heartbeats.Add(e.beats(node)); err != nil {
+		e.config.Problem(node, err)
+	}
+}
+
+// Recheck asks Config.Silent of nodes again, and without a name of all.
+func (e *Edge) Recheck(nodes ...string) {
+	e.config.Observe(func(now time.Time) {
+		if len(nodes) == 0 {
+			nodes = slices.Sorted(maps.Keys(e.faults))
 		}
-	case was.Silent != faults.Silent || was.Boot != faults.Boot || pressure(was) != pressure(faults):
-		e.config.Heartbeats.Changed(node.Name)
+		for _, name := range nodes {
+			was, known := e.faults[name]
+			faults := was
+			faults.Silent = e.annotated[name] || e.config.Silent(name)
+			if known && faults != was {
+				e.faults[name] = faults
+				e.setFaults(now, name, was)
+			}
+		}
+	})
+}
+
+// setFaults makes the faults of a node hold that had others before.
+func (e *Edge) setFaults(now time.Time, name string, was kubelet.Faults) {
+	faults := e.faults[name]
+	e.config.Fleet.SetFaults(now, name, faults)
+	if was.Silent != faults.Silent || was.Boot != faults.Boot || pressure(was) != pressure(faults) {
+		e.config.Heartbeats.Changed(name) // one that is not added yet beats at once
 	}
 }
 
@@ -65,7 +94,7 @@ func pressure(f kubelet.Faults) [3]bool {
 	return [...]bool{f.MemoryPressure, f.DiskPressure, f.PIDPressure}
 }
 
-var errSilent = errors.New("node is silent, by its annotation")
+var errSilent = errors.New("node is cut off from the API server")
 
 // beats returns the heartbeats of a node.
 func (e *Edge) beats(node *corev1.Node) heartbeat.Node {
@@ -100,6 +129,7 @@ func (e *Edge) goneNode(now time.Time, node *corev1.Node) {
 		return
 	}
 	delete(e.faults, node.Name)
+	delete(e.annotated, node.Name)
 	e.config.Heartbeats.Remove(node.Name)
 	e.config.Fleet.ForgetNode(now, node.Name)
 }
