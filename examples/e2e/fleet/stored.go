@@ -92,6 +92,7 @@ func (n storedStatuses) Patch(
 	return written, err
 }
 
+// tell calls stored for a heartbeat unless it has failed.
 func tell(stored func(Beat), node string, sent time.Time, err error) {
 	if stored != nil && err == nil {
 		stored(Beat{Node: node, Sent: sent, Acknowledged: time.Now()})

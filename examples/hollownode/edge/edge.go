@@ -111,8 +111,8 @@ type Edge struct {
 	// What follows is used inside Observe and View only. Faults are those of the
 	// nodes of the fleet.
 	faults map[string]kubelet.Faults
-	// annotated are the nodes that are silent by their annotation.
-	annotated map[string]bool
+	// nodes are as they were seen last.
+	nodes map[string]*corev1.Node
 	// crashes are the values of the annotation that have been seen.
 	crashes map[types.UID]string
 	synced  bool
@@ -130,7 +130,7 @@ func NewEdge(config Config) (*Edge, error) {
 		config.Silent = func(string) bool { return false }
 	}
 	e := &Edge{
-		config: config, faults: map[string]kubelet.Faults{}, annotated: map[string]bool{},
+		config: config, faults: map[string]kubelet.Faults{}, nodes: map[string]*corev1.Node{},
 		crashes: map[types.UID]string{},
 	}
 	return e, e.addHandlers()

@@ -38,14 +38,12 @@ func (e *Edge) MarkSynced() {
 }
 
 func (e *Edge) seenNode(now time.Time, node *corev1.Node) {
-	faults, err := kubelet.ParseFaults(node)
+	faults, err := e.faultsOf(node)
 	if err != nil {
 		e.config.Problem(node, err)
 	}
-	e.annotated[node.Name] = faults.Silent
-	faults.Silent = faults.Silent || e.config.Silent(node.Name)
 	was, known := e.faults[node.Name]
-	e.faults[node.Name] = faults
+	e.faults[node.Name], e.nodes[node.Name] = faults, node
 	e.config.Fleet.ObserveNode(now, node)
 	if !known {
 		for _, pod := range e.config.PodsOf(node.Name) {
@@ -53,39 +51,49 @@ func (e *Edge) seenNode(now time.Time, node *corev1.Node) {
 		}
 	}
 	// The containers that it reboots have been restored before.
-	e.setFaults(now, node.Name, was)
-	if known {
-		return
-	}
-	if err := e.config.Heartbeats.Add(e.beats(node)); err != nil {
-		e.config.Problem(node, err)
-	}
+	e.setFaults(now, node, was, known)
+}
+
+// faultsOf returns the faults that the annotations of a node and the caller
+// want. The error is about the annotations.
+func (e *Edge) faultsOf(node *corev1.Node) (kubelet.Faults, error) {
+	faults, err := kubelet.ParseFaults(node)
+	faults.Silent = faults.Silent || e.config.Silent(node.Name)
+	return faults, err
 }
 
 // Recheck asks Config.Silent of nodes again, and without a name of all.
 func (e *Edge) Recheck(nodes ...string) {
 	e.config.Observe(func(now time.Time) {
 		if len(nodes) == 0 {
-			nodes = slices.Sorted(maps.Keys(e.faults))
+			nodes = slices.Sorted(maps.Keys(e.nodes))
 		}
 		for _, name := range nodes {
-			was, known := e.faults[name]
-			faults := was
-			faults.Silent = e.annotated[name] || e.config.Silent(name)
-			if known && faults != was {
+			node, known := e.nodes[name]
+			if !known {
+				continue
+			}
+			was := e.faults[name]
+			faults, _ := e.faultsOf(node) // the problem was told when it was seen
+			if faults != was {
 				e.faults[name] = faults
-				e.setFaults(now, name, was)
+				e.setFaults(now, node, was, true)
 			}
 		}
 	})
 }
 
 // setFaults makes the faults of a node hold that had others before.
-func (e *Edge) setFaults(now time.Time, name string, was kubelet.Faults) {
-	faults := e.faults[name]
-	e.config.Fleet.SetFaults(now, name, faults)
-	if was.Silent != faults.Silent || was.Boot != faults.Boot || pressure(was) != pressure(faults) {
-		e.config.Heartbeats.Changed(name) // one that is not added yet beats at once
+func (e *Edge) setFaults(now time.Time, node *corev1.Node, was kubelet.Faults, known bool) {
+	faults := e.faults[node.Name]
+	e.config.Fleet.SetFaults(now, node.Name, faults)
+	switch {
+	case !known:
+		if err := e.config.Heartbeats.Add(e.beats(node)); err != nil {
+			e.config.Problem(node, err)
+		}
+	case was.Silent != faults.Silent || was.Boot != faults.Boot || pressure(was) != pressure(faults):
+		e.config.Heartbeats.Changed(node.Name)
 	}
 }
 
@@ -129,7 +137,7 @@ func (e *Edge) goneNode(now time.Time, node *corev1.Node) {
 		return
 	}
 	delete(e.faults, node.Name)
-	delete(e.annotated, node.Name)
+	delete(e.nodes, node.Name)
 	e.config.Heartbeats.Remove(node.Name)
 	e.config.Fleet.ForgetNode(now, node.Name)
 }
