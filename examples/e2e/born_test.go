@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -285,11 +283,8 @@ func (c *cluster) wantAvailable(program string) error {
 }
 
 // wantUpdated wants two replicas of the newest revision, of which some are
-// ready. It reports bound pods ready, as kubelets do.
+// ready.
 func (c *cluster) wantUpdated(program string, available int32) error {
-	if err := c.reportReady(program); err != nil {
-		return err
-	}
 	deployment, err := c.client.AppsV1().Deployments(metav1.NamespaceSystem).
 		Get(c.t.Context(), program, metav1.GetOptions{})
 	if err != nil {
@@ -299,28 +294,6 @@ func (c *cluster) wantUpdated(program string, available int32) error {
 	if status.ObservedGeneration != deployment.Generation || status.Replicas != 2 ||
 		status.UpdatedReplicas != 2 || status.AvailableReplicas != available {
 		return fmt.Errorf("the status of %s is %+v", program, status)
-	}
-	return nil
-}
-
-func (c *cluster) reportReady(program string) error {
-	pods, err := c.podsOf(program)
-	if err != nil {
-		return err
-	}
-	ready := fmt.Appendf(nil,
-		`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}]}}`,
-		time.Now().UTC().Format(time.RFC3339))
-	for i := range pods {
-		pod := &pods[i]
-		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodRunning {
-			continue
-		}
-		_, err := c.client.CoreV1().Pods(pod.Namespace).
-			Patch(context.Background(), pod.Name, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status")
-		if err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
 // The times of the tests. A heartbeat every two seconds and a grace of five
@@ -57,11 +58,19 @@ func newClusterWith(
 	t *testing.T, config controlplane.Config, interval time.Duration, zones map[string]int,
 ) *cluster {
 	t.Helper()
+	return newClusterOf(t, config, fleet.Config{Zones: zones, Interval: interval})
+}
+
+// newClusterOf is newClusterWith for a fleet of which only the access is set
+// here.
+func newClusterOf(t *testing.T, config controlplane.Config, of fleet.Config) *cluster {
+	t.Helper()
 	plane := controlplane.ForTest(t, config)
 	ctx, stop := context.WithCancel(context.Background())
 	client, err := kubernetes.NewForConfig(plane.RESTConfig())
 	require.NoError(t, err)
-	nodes, err := fleet.New(ctx, fleet.Config{REST: plane.RESTConfig(), Zones: zones, Interval: interval})
+	of.REST = versus.Protobuf(plane.RESTConfig())
+	nodes, err := fleet.New(ctx, of)
 	require.NoError(t, err)
 	c := &cluster{t: t, plane: plane, client: client, fleet: nodes, witness: newWitness(client)}
 	done := make(chan error, 2)

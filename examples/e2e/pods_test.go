@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stretchr/testify/require"
@@ -130,20 +131,23 @@ func (c *cluster) wantAllBound(class string) error {
 	return nil
 }
 
-// reportRunning says that the bound pods of a kind run, as kubelets do. A
-// budget protects no pod that has not begun to run.
-func (c *cluster) reportRunning(kind string) {
+// awaitRunning waits until the bound pods of a kind run that are not on silent
+// nodes, and returns how many they are. A budget protects no pod that has not
+// begun to run.
+func (c *cluster) awaitRunning(kind string, silent []string) (running int) {
 	c.t.Helper()
-	var names []string
-	for _, pod := range c.allPods() {
-		if strings.HasPrefix(pod.Name, kind+"-") {
-			names = append(names, pod.Name)
+	c.eventually("the pods of kind "+kind+" run", func(*witness) error {
+		running = 0
+		for _, pod := range c.allPods() {
+			switch {
+			case !strings.HasPrefix(pod.Name, kind+"-") || slices.Contains(silent, pod.Spec.NodeName):
+			case pod.Status.Phase != corev1.PodRunning:
+				return fmt.Errorf("pod %s is %s: %s", pod.Name, pod.Status.Phase, pod.Status.Message)
+			default:
+				running++
+			}
 		}
-	}
-	status := []byte(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
-	c.many(names, func(ctx context.Context, name string) error {
-		_, err := c.client.CoreV1().Pods(fleet.Namespace).
-			Patch(ctx, name, types.StrategicMergePatchType, status, metav1.PatchOptions{}, "status")
-		return err
+		return nil
 	})
+	return running
 }

@@ -13,10 +13,11 @@ import (
 )
 
 // The demonstration runs the same controller as on a real cluster, with short
-// times, on a cluster in memory. Its world plays the nodes. Its witness and its
-// summary see only what the API server stored, and know nothing of the
-// controller. The times and versions are those of the API server. So a busy
-// machine makes it neither better nor worse.
+// times, on a cluster in memory. The nodes are those of examples/hollownode,
+// and the world cuts them off. The witness and the summary see only what the
+// API server stored, and know nothing of the controller. The times and versions
+// are those of the API server. So a busy machine makes it neither better nor
+// worse.
 
 // demoDefaults are the flags of the demonstration, unless they are given.
 var demoDefaults = map[string]string{

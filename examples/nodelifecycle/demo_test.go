@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/demonstration"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
@@ -54,5 +56,45 @@ func TestWorldReportsOnlyNews(t *testing.T) {
 		require.LessOrEqual(t, len(cluster.Changes(corev1.SchemeGroupVersion.WithResource("nodes"))), 4*nodes)
 		leases := len(cluster.Changes(coordinationv1.SchemeGroupVersion.WithResource("leases")))
 		require.InDelta(t, 20*nodes, leases, float64(3*nodes))
+	})
+}
+
+// Pods run on kubelets: these report them ready, and end what is deleted unless
+// the node is down.
+func TestWorldsNodesRunTheirPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := memory.NewCluster()
+		w, err := newWorld(t.Context(), cluster)
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.run(ctx) }()
+		pass := func() { time.Sleep(2 * time.Second) }
+		pass()
+		pods := cluster.CoreV1().Pods(metav1.NamespaceDefault)
+		all, err := pods.List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		require.Len(t, all.Items, len(w.nodes)*len(podsPerNode))
+		for i := range all.Items {
+			require.True(t, slices.ContainsFunc(all.Items[i].Status.Conditions, func(c corev1.PodCondition) bool {
+				return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+			}), "%s: %+v", all.Items[i].Name, all.Items[i].Status)
+		}
+		exists := func(name string) bool {
+			_, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+			return err == nil
+		}
+		w.set([]string{"node-a00"}, true)
+		for _, name := range []string{"node-a00-0", "node-a01-0"} {
+			require.NoError(t, pods.Delete(t.Context(), name, metav1.DeleteOptions{}))
+		}
+		pass()
+		require.True(t, exists("node-a00-0"), "its node is down")
+		require.False(t, exists("node-a01-0"))
+		w.set([]string{"node-a00"}, false)
+		pass()
+		require.False(t, exists("node-a00-0"))
+		stop()
+		require.NoError(t, <-ended)
 	})
 }

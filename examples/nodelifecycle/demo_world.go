@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,8 +16,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubelife/lifecycle/examples/hollownode/runner"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
-	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
 )
 
@@ -40,13 +39,15 @@ const (
 // podsPerNode is what runs on each node of the demonstration.
 var podsPerNode = []patience{impatient, patient, patient, patient, patient, faithful, faithful}
 
-// world plays the nodes of the demonstration: it sends their heartbeats, unless
-// they are down, and lets their kubelets finish what is being deleted.
+// demoFleet is the value of runner.Label of all nodes.
+const demoFleet = "demo"
+
+// world plays the script and the scheduler. The nodes are those of
+// examples/hollownode.
 type world struct {
-	cluster *memory.Cluster
-	beats   *heartbeat.Sender
-	nodes   []string
-	started time.Time
+	kubelets *runner.Runner
+	nodes    []string
+	started  time.Time
 
 	mu   sync.Mutex
 	down map[string]bool
@@ -55,24 +56,23 @@ type world struct {
 	done bool
 }
 
-var errDown = errors.New("node is down")
-
+// newWorld creates the nodes and their pods. Their kubelets begin with run.
 func newWorld(ctx context.Context, cluster *memory.Cluster) (*world, error) {
-	w := &world{cluster: cluster, down: map[string]bool{}, fell: map[string][]time.Time{}}
 	client := cluster.NewClient()
-	beats, err := heartbeat.NewSender(heartbeat.Config{
-		Leases:         client.CoordinationV1().Leases(corev1.NamespaceNodeLease),
-		Nodes:          client.CoreV1().Nodes(),
-		LeaseDuration:  4 * time.Second,
-		RenewInterval:  time.Second,
-		StatusInterval: time.Second,
-		// An unchanged status is no news, as with kubelets. The lease beats.
-		ReportInterval: 10 * time.Second,
+	kubelets, err := runner.NewRunner(runner.Config{
+		Acting: client, Watching: client, Beating: client, Fleet: demoFleet,
+		Heartbeat: heartbeat.Config{
+			LeaseDuration:  4 * time.Second,
+			RenewInterval:  time.Second,
+			StatusInterval: time.Second,
+			// An unchanged status is no news, as with kubelets. The lease beats.
+			ReportInterval: 10 * time.Second,
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	w.beats = beats
+	w := &world{kubelets: kubelets, down: map[string]bool{}, fell: map[string][]time.Time{}}
 	for _, zone := range demoZones {
 		for i := range demoNodesPerZone {
 			if err := w.addNode(ctx, client, string(zone), fmt.Sprintf("node-%c%02d", zone, i)); err != nil {
@@ -84,12 +84,13 @@ func newWorld(ctx context.Context, cluster *memory.Cluster) (*world, error) {
 }
 
 func (w *world) addNode(ctx context.Context, client kubernetes.Interface, zone, name string) error {
-	node, err := client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+	_, err := client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: name,
 		Labels: map[string]string{
 			corev1.LabelTopologyZone: zone,
 			corev1.LabelOSStable:     "linux",
 			corev1.LabelArchStable:   "amd64",
+			runner.Label:             demoFleet,
 		},
 	}}, metav1.CreateOptions{})
 	if err != nil {
@@ -101,43 +102,25 @@ func (w *world) addNode(ctx context.Context, client kubernetes.Interface, zone, 
 			return err
 		}
 	}
-	return w.beats.Add(heartbeat.Node{
-		Name:  name,
-		UID:   node.UID,
-		Alive: func(context.Context) error { return w.alive(name) },
-		Status: func(context.Context) (corev1.NodeStatus, error) {
-			return corev1.NodeStatus{Conditions: []corev1.NodeCondition{
-				{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
-					Message: "kubelet is posting ready status"},
-			}}, nil
-		},
-	})
+	return nil
 }
 
 func addPod(ctx context.Context, client kubernetes.Interface, name, on string, p patience) error {
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       corev1.PodSpec{Tolerations: p.tolerations()},
+		Spec: corev1.PodSpec{
+			Containers:  []corev1.Container{{Name: "work", Image: "work"}},
+			Tolerations: p.tolerations(),
+		},
 	}
 	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	if err := pods.Bind(ctx, &corev1.Binding{
+	return pods.Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: on},
-	}, metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	bound, err := pods.Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	bound.Status.Conditions = append(bound.Status.Conditions, corev1.PodCondition{
-		Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(),
-	})
-	_, err = pods.UpdateStatus(ctx, bound, metav1.UpdateOptions{})
-	return err
+	}, metav1.CreateOptions{})
 }
 
 func (p patience) tolerations() []corev1.Toleration {
@@ -167,15 +150,10 @@ func (w *world) inZone(zone string) []string {
 	return names
 }
 
-// run sends heartbeats and finishes deletions until ctx ends.
+// run is the nodes until ctx ends.
 func (w *world) run(ctx context.Context) error {
 	// That nodes are down is the play, not news.
-	return process.Together(klog.NewContext(ctx, logr.Discard()), w.beats.Run, func(ctx context.Context) error {
-		process.Every(ctx, 200*time.Millisecond, func() {
-			w.cluster.FinalizePods(func(node string) bool { return w.alive(node) == nil })
-		})
-		return nil
-	})
+	return w.kubelets.Run(klog.NewContext(ctx, logr.Discard()))
 }
 
 // play follows the script and tells the view about it.
@@ -215,7 +193,13 @@ func (w *world) play(ctx context.Context, outages []outage, show *view) {
 	w.mu.Unlock()
 }
 
+// set cuts nodes off from the API server, or ends that.
 func (w *world) set(nodes []string, down bool) {
+	w.record(nodes, down)
+	w.kubelets.SetSilent(down, nodes...)
+}
+
+func (w *world) record(nodes []string, down bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
@@ -248,15 +232,6 @@ func (w *world) history() played {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return played{maps.Clone(w.fell), slices.Clone(w.cut)}
-}
-
-func (w *world) alive(name string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.down[name] {
-		return errDown
-	}
-	return nil
 }
 
 // over reports whether the script was played to its end.

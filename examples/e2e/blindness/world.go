@@ -64,7 +64,7 @@ func newWorld(
 		beats: map[string][]judge.Beat{}, died: map[string]time.Time{},
 	}
 	w.fleet, err = fleet.New(ctx, fleet.Config{
-		REST: versus.Protobuf(plane.RESTConfig()), Zones: zones, Interval: times.beat, Stored: w.store, LikeKubelets: true,
+		REST: versus.Protobuf(plane.RESTConfig()), Zones: zones, Interval: times.beat, Stored: w.store,
 	})
 	if err != nil {
 		return nil, err

@@ -37,9 +37,8 @@
 // have as many. In kube-controller-manager each of the two controllers may send
 // as many, Events included.
 //
-// Nodes are those of package fleet: they send heartbeats as kubelets do, and
-// remove their deleted pods. Hollow nodes would run a kubelet's loop for each
-// pod too, which takes CPU time from the subjects and changes nothing for them.
+// Nodes are those of package fleet: hollow nodes, which run in the process of
+// this command. Their CPU time counts for neither subject.
 package main
 
 import (

@@ -65,7 +65,7 @@ func newWorld(ctx context.Context, o options, plane *controlplane.ControlPlane) 
 	}
 	w.fleet, err = fleet.New(ctx, fleet.Config{
 		REST: versus.Protobuf(plane.RESTConfig()), Zones: o.zones(), Interval: o.times.beat,
-		Stored: w.store, LikeKubelets: true,
+		Stored: w.store,
 	})
 	if err != nil {
 		return nil, err

@@ -7,11 +7,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
-)
 
-var everything = labels.Everything()
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
+)
 
 // Pod is a kind of pod; every node gets one of it.
 type Pod struct {
@@ -26,16 +24,33 @@ type Pod struct {
 const Namespace = metav1.NamespaceDefault
 
 // AddPods creates a pod of each kind on each of the nodes. The API binds it as
-// for a scheduler, and it is reported ready as by a kubelet.
+// for a scheduler. It returns when the kubelets have reported that all of them
+// run. So Run must have been called, and no node be cut off.
 func (f *Fleet) AddPods(ctx context.Context, nodes []string, kinds ...Pod) error {
-	group, ctx := errgroup.WithContext(ctx)
+	added := map[string]bool{}
+	group, adding := errgroup.WithContext(ctx)
 	group.SetLimit(concurrency)
 	for _, node := range nodes {
 		for _, kind := range kinds {
-			group.Go(func() error { return f.addPod(ctx, node, kind) })
+			added[PodName(kind.Name, node)] = true
+			group.Go(func() error { return f.addPod(adding, node, kind) })
 		}
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return versus.Await(ctx, "all pods to run", func(ctx context.Context) (bool, error) {
+		others, err := f.client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Running"})
+		if err != nil {
+			return false, err
+		}
+		for i := range others.Items {
+			if pod := &others.Items[i]; added[pod.Name] {
+				return false, fmt.Errorf("pod %s is %s: %s", pod.Name, pod.Status.Phase, pod.Status.Message)
+			}
+		}
+		return true, nil
+	})
 }
 
 func (f *Fleet) addPod(ctx context.Context, node string, kind Pod) error {
@@ -57,12 +72,6 @@ func (f *Fleet) addPod(ctx context.Context, node string, kind Pod) error {
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("bind pod %s: %w", name, err)
-	}
-	ready := fmt.Appendf(nil,
-		`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}]}}`,
-		metav1.Now().UTC().Format("2006-01-02T15:04:05Z"))
-	if _, err := pods.Patch(ctx, name, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status"); err != nil {
-		return fmt.Errorf("report pod %s ready: %w", name, err)
 	}
 	return nil
 }

@@ -50,7 +50,8 @@ type Heartbeats interface {
 	Changed(name string) bool
 }
 
-// Config is what an [Edge] needs. All but Problem and the stores is required.
+// Config is what an [Edge] needs. All except Silent, Problem and the stores is
+// required.
 type Config struct {
 	// Fleet and Runtime are used only inside what Observe and View run.
 	Fleet   *kubelet.Fleet
@@ -69,6 +70,11 @@ type Config struct {
 	// IsOurs reports whether a node is of the fleet. A node that is to register is
 	// not done while another client's node has its name.
 	IsOurs func(node *corev1.Node) bool
+
+	// Silent reports whether a node is cut off from the API server though no
+	// annotation says so. It is called inside Observe, and by Recheck after it has
+	// changed. Nil means that none is.
+	Silent func(node string) bool
 
 	// Problem is told what is wrong with the annotations of an object, inside
 	// Observe. Nil ignores it.
@@ -105,6 +111,8 @@ type Edge struct {
 	// What follows is used inside Observe and View only. Faults are those of the
 	// nodes of the fleet.
 	faults map[string]kubelet.Faults
+	// nodes are as they were seen last.
+	nodes map[string]*corev1.Node
 	// crashes are the values of the annotation that have been seen.
 	crashes map[types.UID]string
 	synced  bool
@@ -118,7 +126,13 @@ func NewEdge(config Config) (*Edge, error) {
 	if config.Problem == nil {
 		config.Problem = func(metav1.Object, error) {}
 	}
-	e := &Edge{config: config, faults: map[string]kubelet.Faults{}, crashes: map[types.UID]string{}}
+	if config.Silent == nil {
+		config.Silent = func(string) bool { return false }
+	}
+	e := &Edge{
+		config: config, faults: map[string]kubelet.Faults{}, nodes: map[string]*corev1.Node{},
+		crashes: map[types.UID]string{},
+	}
 	return e, e.addHandlers()
 }
 

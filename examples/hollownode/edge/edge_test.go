@@ -31,6 +31,7 @@ type world struct {
 	beating  map[string]heartbeat.Node
 	changed  []string
 	problems []string
+	silent   bool
 }
 
 func newWorld(t *testing.T) *world {
@@ -49,9 +50,9 @@ func newWorld(t *testing.T) *world {
 		Pods:       func(namespace string) PodClient { return w.cluster.CoreV1().Pods(namespace) },
 		Nodes:      w.cluster.CoreV1().Nodes(),
 		PodsOf:     func(node string) []*corev1.Pod { return w.cached[node] },
-		Heartbeats: w,
-		IsOurs:     func(node *corev1.Node) bool { return node.Labels["ours"] != "" },
-		Problem:    func(_ metav1.Object, err error) { w.problems = append(w.problems, err.Error()) },
+		Heartbeats: w, Silent: func(string) bool { return w.silent },
+		IsOurs:  func(node *corev1.Node) bool { return node.Labels["ours"] != "" },
+		Problem: func(_ metav1.Object, err error) { w.problems = append(w.problems, err.Error()) },
 	})
 	require.NoError(t, err)
 	return w
@@ -180,6 +181,45 @@ func TestNodesThatComeAndGoAreToldToTheSender(t *testing.T) {
 	_, err = node.Status(t.Context())
 	require.ErrorIs(t, err, errUnknown)
 	w.Nodes.OnDelete(newNode())
+}
+
+// beats reports whether the node would send a heartbeat now.
+func (w *world) beats() bool {
+	node, added := w.beating["node"]
+	return added && (node.Alive == nil || node.Alive(w.Context()) == nil)
+}
+
+// A cut by the caller and the annotation add up, and each ends alone.
+func TestANodeIsSilentByItsCallerOrItsAnnotation(t *testing.T) {
+	w := newWorld(t)
+	w.silent = true
+	w.Nodes.OnAdd(newNode(), true)
+	w.Recheck("unknown")
+	w.MarkSynced()
+	assert.False(t, w.beats(), "it was cut off before it came")
+	w.silent = false
+	assert.False(t, w.beats(), "until it is checked again")
+	w.Recheck("node")
+	assert.True(t, w.beats())
+	w.silent = true
+	w.Recheck()
+	assert.False(t, w.beats())
+	w.Nodes.OnUpdate(newNode(), newNode(kubelet.AnnotationSilent))
+	w.Nodes.OnUpdate(newNode(kubelet.AnnotationSilent), newNode())
+	assert.False(t, w.beats(), "the caller still wants it")
+	w.Nodes.OnUpdate(newNode(), newNode(kubelet.AnnotationSilent))
+	w.silent = false
+	w.Recheck("node")
+	assert.False(t, w.beats(), "its annotation still wants it")
+	w.Pods.OnAdd(newPod("p"), false)
+	w.run(time.Second)
+	_, started := w.runtime.Pod(w.now, "p")
+	assert.False(t, started, "it has not heard of the pod")
+	w.Nodes.OnUpdate(newNode(kubelet.AnnotationSilent), newNode())
+	assert.True(t, w.beats())
+	w.run(time.Second)
+	_, started = w.runtime.Pod(w.now, "p")
+	assert.True(t, started)
 }
 
 func TestTheAnnotationOfACrashCountsWhenItChanges(t *testing.T) {

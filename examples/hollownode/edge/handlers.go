@@ -3,6 +3,8 @@ package edge
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,12 +38,12 @@ func (e *Edge) MarkSynced() {
 }
 
 func (e *Edge) seenNode(now time.Time, node *corev1.Node) {
-	faults, err := kubelet.ParseFaults(node)
+	faults, err := e.faultsOf(node)
 	if err != nil {
 		e.config.Problem(node, err)
 	}
 	was, known := e.faults[node.Name]
-	e.faults[node.Name] = faults
+	e.faults[node.Name], e.nodes[node.Name] = faults, node
 	e.config.Fleet.ObserveNode(now, node)
 	if !known {
 		for _, pod := range e.config.PodsOf(node.Name) {
@@ -49,6 +51,41 @@ func (e *Edge) seenNode(now time.Time, node *corev1.Node) {
 		}
 	}
 	// The containers that it reboots have been restored before.
+	e.setFaults(now, node, was, known)
+}
+
+// faultsOf returns the faults that the annotations of a node and the caller
+// want. The error is about the annotations.
+func (e *Edge) faultsOf(node *corev1.Node) (kubelet.Faults, error) {
+	faults, err := kubelet.ParseFaults(node)
+	faults.Silent = faults.Silent || e.config.Silent(node.Name)
+	return faults, err
+}
+
+// Recheck asks Config.Silent of nodes again, and without a name of all.
+func (e *Edge) Recheck(nodes ...string) {
+	e.config.Observe(func(now time.Time) {
+		if len(nodes) == 0 {
+			nodes = slices.Sorted(maps.Keys(e.nodes))
+		}
+		for _, name := range nodes {
+			node, known := e.nodes[name]
+			if !known {
+				continue
+			}
+			was := e.faults[name]
+			faults, _ := e.faultsOf(node) // the problem was told when it was seen
+			if faults != was {
+				e.faults[name] = faults
+				e.setFaults(now, node, was, true)
+			}
+		}
+	})
+}
+
+// setFaults makes the faults of a node hold that had others before.
+func (e *Edge) setFaults(now time.Time, node *corev1.Node, was kubelet.Faults, known bool) {
+	faults := e.faults[node.Name]
 	e.config.Fleet.SetFaults(now, node.Name, faults)
 	switch beating := known && !was.Silent; {
 	case faults.Silent:
@@ -93,6 +130,7 @@ func (e *Edge) goneNode(now time.Time, node *corev1.Node) {
 		return
 	}
 	delete(e.faults, node.Name)
+	delete(e.nodes, node.Name)
 	e.config.Heartbeats.Remove(node.Name)
 	e.config.Fleet.ForgetNode(now, node.Name)
 }

@@ -40,6 +40,13 @@ type Config struct {
 	// StaticPods are those of kubelet.FleetConfig, until SetStaticPods.
 	StaticPods []*corev1.Pod
 
+	// Heartbeat has the times of heartbeats. Its clients, cache and metrics are
+	// those of the runner.
+	Heartbeat heartbeat.Config
+	// SeparateReports makes leases and statuses of nodes as independent as those
+	// of kubelets. Otherwise a node whose lease has expired reports at once.
+	SeparateReports bool
+
 	// Backoff is the wait after a call that failed.
 	Backoff timedqueue.Backoff
 	// Workers is how many calls run at a time, apart from heartbeats. Zero means
@@ -102,6 +109,11 @@ func (c Config) Validate() error {
 	}
 	if err := c.Backoff.Validate(); err != nil {
 		wrong("Backoff: %w", err)
+	}
+	beating := c.Heartbeat
+	beating.Leases = struct{ heartbeat.LeaseClient }{} // NewSender wants some
+	if err := beating.Validate(); err != nil {
+		wrong("Heartbeat: %w", err)
 	}
 	return errors.Join(problems...)
 }

@@ -14,5 +14,5 @@
 // must have no limit.
 //
 // A node is of the fleet by its label [Label], which other clients may set as
-// well.
+// well. It is silent by its annotation, or by [Runner.SetSilent].
 package runner

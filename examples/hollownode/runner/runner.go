@@ -30,6 +30,7 @@ type Runner struct {
 	mu     sync.Mutex
 	acting *session // nil while Act does not run
 	halted bool
+	silent map[string]bool
 	// static are the present static pods. The version counts their changes.
 	static        []*corev1.Pod
 	staticVersion uint64
@@ -54,7 +55,7 @@ func NewRunner(config Config) (*Runner, error) {
 			informers.WithTweakListOptions(tweak), informers.WithTransform(edge.Trim))
 	}
 	r := &Runner{
-		config: config, static: config.StaticPods,
+		config: config, silent: map[string]bool{}, static: config.StaticPods,
 		ofNodes: selecting(func(o *metav1.ListOptions) {
 			o.LabelSelector = labels.Set{Label: config.Fleet}.String()
 		}),
@@ -103,7 +104,9 @@ func (r *Runner) Act(ctx context.Context) error {
 	defer r.set(nil)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.dispatcher.Run(ctx) })
-	group.Go(func() error { return s.sender.Run(ctx) })
+	for _, sender := range s.senders {
+		group.Go(func() error { return sender.Run(ctx) })
+	}
 	return group.Wait()
 }
 
@@ -129,12 +132,16 @@ func (r *Runner) set(s *session) {
 	r.acting = s
 	halted, version := r.halted, r.staticVersion
 	r.mu.Unlock()
-	if s != nil && halted {
+	if s == nil {
+		return
+	}
+	if halted {
 		s.observe(s.fleet.Halt)
 	}
-	if s != nil && s.staticVersion != version {
+	if s.staticVersion != version {
 		s.observe(s.setStaticPods)
 	}
+	s.edge.Recheck() // what has changed since the session saw the nodes
 }
 
 // SetStaticPods replaces the static pods of all nodes, now and in each later
@@ -180,6 +187,29 @@ func (r *Runner) halt(halted bool) {
 	default:
 		s.observe(s.fleet.Resume)
 	}
+}
+
+// SetSilent cuts nodes off from the API server, or ends that. It needs no API
+// server, and lasts over each later Act. A node with the annotation is silent
+// anyway.
+func (r *Runner) SetSilent(silent bool, nodes ...string) {
+	r.mu.Lock()
+	for _, name := range nodes {
+		if r.silent[name] = silent; !silent {
+			delete(r.silent, name)
+		}
+	}
+	s := r.acting
+	r.mu.Unlock()
+	if s != nil {
+		s.edge.Recheck(nodes...)
+	}
+}
+
+func (r *Runner) isSilent(node string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.silent[node]
 }
 
 // View runs a function that only reads the fleet and its runtime, alone. It

@@ -20,6 +20,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/hollownode/edge"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
 )
 
 // world is a cluster in memory with fleets that come and go.
@@ -400,13 +401,13 @@ func TestAnIdleFleetOnlyBeats(t *testing.T) {
 func TestARunnerNamesAllThatIsWrong(t *testing.T) {
 	_, err := NewRunner(Config{
 		Fleet: "not a label", Workers: -1, Timeout: -1, Register: named("", "a", "a"),
-		StaticPods: []*corev1.Pod{{}},
+		Heartbeat: heartbeat.Config{LeaseDuration: -1}, StaticPods: []*corev1.Pod{{}},
 	})
 	require.ErrorIs(t, err, ErrInvalidConfig)
 	for _, want := range []string{
 		"Acting is nil", "Watching is nil", "Beating is nil", `Fleet is "not a label"`, "Workers is -1", "Timeout is -1ns",
 		"Register[0] has no name", `Register[2] has the name "a"`,
-		`StaticPods: static pod 0: metadata.name is ""`,
+		"Heartbeat: ", "LeaseDuration is -1ns", `StaticPods: static pod 0: metadata.name is ""`,
 	} {
 		require.ErrorContains(t, err, want)
 	}

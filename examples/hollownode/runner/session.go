@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -15,7 +14,6 @@ import (
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/edge"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
-	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -25,7 +23,7 @@ type session struct {
 	fleet      *kubelet.Fleet
 	runtime    *cri.Fake
 	dispatcher *timedqueue.Dispatcher[kubelet.Task, kubelet.Result]
-	sender     *heartbeat.Sender
+	senders    senders
 	edge       *edge.Edge
 	// handlers are those to remove in the end.
 	handlers []func() error
@@ -54,13 +52,7 @@ func (r *Runner) newSession() (*session, error) {
 	}); err != nil {
 		return nil, err
 	}
-	leases := r.config.Beating.CoordinationV1().Leases(corev1.NamespaceNodeLease)
-	if s.sender, err = heartbeat.NewSender(heartbeat.Config{
-		Leases:  skewedLeases{leases, func(node string) time.Duration { return s.edge.Skew(node) }},
-		Nodes:   r.config.Acting.CoreV1().Nodes(),
-		Cache:   r.ofNodes.Core().V1().Nodes().Lister(),
-		Metrics: r.config.Beats,
-	}); err != nil {
+	if s.senders, err = s.newSenders(); err != nil {
 		return nil, err
 	}
 	s.edge, err = edge.NewEdge(edge.Config{
@@ -68,7 +60,8 @@ func (r *Runner) newSession() (*session, error) {
 		Pods:       func(namespace string) edge.PodClient { return r.config.Acting.CoreV1().Pods(namespace) },
 		Nodes:      r.config.Acting.CoreV1().Nodes(),
 		PodsOf:     r.podsOf,
-		Heartbeats: s.sender,
+		Heartbeats: s.senders,
+		Silent:     r.isSilent,
 		IsOurs:     func(node *corev1.Node) bool { return node.Labels[Label] == r.config.Fleet },
 		Problem:    r.config.Problem,
 		NodeStore:  r.nodes.GetStore(), PodStore: r.pods.GetStore(),
@@ -151,32 +144,4 @@ func (s *session) perform(ctx context.Context, task kubelet.Task) kubelet.Result
 		s.config.Performed(ctx, task, err)
 	}
 	return result
-}
-
-// skewedLeases writes leases as nodes would whose clocks are wrong.
-type skewedLeases struct {
-	heartbeat.LeaseClient
-	skew func(node string) time.Duration
-}
-
-func (l skewedLeases) Create(
-	ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions,
-) (*coordinationv1.Lease, error) {
-	return l.LeaseClient.Create(ctx, l.skewed(lease), options)
-}
-
-func (l skewedLeases) Update(
-	ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions,
-) (*coordinationv1.Lease, error) {
-	return l.LeaseClient.Update(ctx, l.skewed(lease), options)
-}
-
-func (l skewedLeases) skewed(lease *coordinationv1.Lease) *coordinationv1.Lease {
-	skew := l.skew(lease.Name)
-	if skew == 0 || lease.Spec.RenewTime == nil {
-		return lease
-	}
-	lease = lease.DeepCopy()
-	lease.Spec.RenewTime.Time = lease.Spec.RenewTime.Add(skew)
-	return lease
 }
