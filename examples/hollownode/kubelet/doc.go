@@ -167,7 +167,7 @@
 //	publication  admit  relist  mirror
 //	usage  outage  nodeconditions
 //	faults
-//	status  statuspatch
+//	status  statuspatch  same
 //	conditions  containerstatus
 //	plan  phase
 //	decide

@@ -38,7 +38,7 @@
 //     role permits that user.
 //   - A path that is always allowed is answered whatever the credentials are;
 //     there a wrong token is answered 401.
-//   - A token in the headers of a WebSocket is not read, because no page is one.
+//   - A token in the headers of a WebSocket is not read: no page is one.
 //   - HTTP/1.1 only: one request for each connection at a time is a bound.
 //   - A certificate in memory only: there is no --cert-dir.
 package serving
