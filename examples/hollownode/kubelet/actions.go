@@ -13,6 +13,9 @@ type View struct {
 	Probes   Probes
 	// RestartAll tells that an exit makes all containers restart.
 	RestartAll bool
+	// last is the last status, which the API may not show yet. Runs are counted
+	// on from it. Nil is that of the pod.
+	last *corev1.PodStatus
 }
 
 // Actions is what a sync does to a pod.

@@ -83,7 +83,8 @@ func seeded(static, mirror *corev1.Pod) *corev1.Pod {
 			}
 		}
 	}
-	if isTerminal(pod.Status.Phase) && (ended == 0 || running > 0) {
+	endless := pod.Spec.RestartPolicy == corev1.RestartPolicyAlways && pod.Spec.ActiveDeadlineSeconds == nil
+	if isTerminal(pod.Status.Phase) && (ended == 0 || running > 0 || endless) {
 		pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodPending, "", ""
 	}
 	return &pod

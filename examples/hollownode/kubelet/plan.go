@@ -140,7 +140,11 @@ func (v *View) attempts(name string) int32 {
 	if latest, found := v.Observed.Latest(name); found {
 		return latest.Attempt + 1
 	}
-	for _, list := range [][]corev1.ContainerStatus{v.Pod.Status.InitContainerStatuses, v.Pod.Status.ContainerStatuses} {
+	last := v.last
+	if last == nil {
+		last = &v.Pod.Status
+	}
+	for _, list := range [][]corev1.ContainerStatus{last.InitContainerStatuses, last.ContainerStatuses} {
 		for i := range list {
 			if list[i].Name == name && list[i].ContainerID != "" {
 				return list[i].RestartCount + 1

@@ -269,12 +269,7 @@ func (r *podRecord) mayRun() bool {
 // view returns what a sync sees of the pod.
 func (r *podRecord) view() View {
 	v := View{Pod: r.pod, Observed: &r.observed, Probes: make(Probes, len(r.probes))}
-	if isStatic(r.pod) {
-		// Its object has the status of its admission, and runs are counted on.
-		pod, last := *r.pod, r.publication.current(r.pod)
-		pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses = last.InitContainerStatuses, last.ContainerStatuses
-		v.Pod = &pod
-	}
+	v.last = r.publication.current(r.pod)
 	for key, p := range r.probes {
 		v.Probes[key] = p.result
 	}
