@@ -40,7 +40,7 @@ func (f *Fleet) configure(now time.Time, n *nodeRecord) {
 		}
 		f.requestMirror(now, n, name)
 	}
-	for name := range n.mirrors {
+	for _, name := range slices.SortedFunc(maps.Keys(n.mirrors), compareNames) {
 		f.requestMirror(now, n, name)
 	}
 }

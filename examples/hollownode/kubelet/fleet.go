@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -47,8 +48,8 @@ func (f *Fleet) SetStaticPods(now time.Time, pods []*corev1.Pod) error {
 	}
 	f.manifests = manifests
 	f.manifestVersion++
-	for _, n := range f.nodes {
-		f.beginRound(now, n)
+	for _, name := range slices.Sorted(maps.Keys(f.nodes)) {
+		f.beginRound(now, f.nodes[name])
 	}
 	return nil
 }
@@ -173,16 +174,17 @@ func (f *Fleet) Halt(now time.Time) {
 	f.halted = true
 }
 
-// Resume lets what Halt has held go on. O(pods).
+// Resume lets what Halt has held go on. O(pods log pods).
 func (f *Fleet) Resume(now time.Time) {
 	now = f.queue.Advance(now)
 	f.halted = false
-	for _, r := range f.pods {
-		if !r.former() {
+	for _, uid := range slices.Sorted(maps.Keys(f.pods)) {
+		if r := f.pods[uid]; !r.former() {
 			f.requestWrite(now, r)
 		}
 	}
-	for _, pod := range f.mirrors {
+	for _, uid := range slices.Sorted(maps.Keys(f.mirrors)) {
+		pod := f.mirrors[uid]
 		f.requestMirror(now, f.nodes[pod.Spec.NodeName], nameOf(pod))
 	}
 }
