@@ -146,7 +146,8 @@ func (v *View) attempts(name string) int32 {
 	}
 	for _, list := range [][]corev1.ContainerStatus{last.InitContainerStatuses, last.ContainerStatuses} {
 		for i := range list {
-			if list[i].Name == name && list[i].ContainerID != "" {
+			ended := list[i].LastTerminationState.Terminated
+			if list[i].Name == name && (list[i].ContainerID != "" || ended != nil && ended.ContainerID != "") {
 				return list[i].RestartCount + 1
 			}
 		}
