@@ -139,7 +139,8 @@ func mergePod(was, had, actual *corev1.Pod, silent bool) *corev1.Pod {
 }
 
 // podConditions returns the conditions of the view, nil if they are the real
-// ones. Only those that controllers write can differ.
+// ones. Only those that controllers write can differ. Each stays in its place,
+// because a patch that is under way tests it there.
 func podConditions(was, had, actual *corev1.Pod, silent bool) []corev1.PodCondition {
 	differs := false
 	list := slices.Clone(actual.Status.Conditions)
@@ -152,9 +153,14 @@ func podConditions(was, had, actual *corev1.Pod, silent bool) []corev1.PodCondit
 			continue
 		}
 		differs = true
-		list = slices.DeleteFunc(list, func(c corev1.PodCondition) bool { return c.Type == kind })
-		if seen != nil {
+		place := slices.IndexFunc(list, func(c corev1.PodCondition) bool { return c.Type == kind })
+		switch {
+		case seen == nil:
+			list = slices.Delete(list, place, place+1)
+		case place < 0:
 			list = append(list, *seen)
+		default:
+			list[place] = *seen
 		}
 	}
 	if !differs {

@@ -25,6 +25,10 @@ type beats struct{ *Kubelets }
 // Add begins the heartbeats of a machine. Its gate is the machine's, because
 // an API server that is down shuts no gate.
 func (b beats) Add(node heartbeat.Node) error {
+	if b.beating[node.Name] {
+		return nil // it was silent
+	}
+	b.beating[node.Name] = true
 	m := b.world.Machine(node.Name)
 	node.Alive = func(context.Context) error {
 		if m.Silent() {
@@ -43,8 +47,15 @@ func (b beats) Add(node heartbeat.Node) error {
 	return b.beats.Add(b.world.Wall(), node)
 }
 
-// Remove ends the heartbeats of a machine.
-func (b beats) Remove(name string) bool { return b.beats.Remove(name) }
+// Remove ends the heartbeats of a machine whose node is gone. To one that is
+// silent the edge wants none either: its gate sees to that.
+func (b beats) Remove(name string) bool {
+	if !b.beating[name] || b.world.Machine(name).Node() != nil {
+		return b.beating[name]
+	}
+	delete(b.beating, name)
+	return b.beats.Remove(name)
+}
 
 // Changed has a status reported at once, when the kubelet wants that by itself.
 func (b beats) Changed(name string) bool {

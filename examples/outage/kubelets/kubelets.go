@@ -31,6 +31,8 @@ type Kubelets struct {
 	// seeing is set while the edge is shown a node. What has to be said of it is
 	// for the world to decide.
 	seeing bool
+	// beating are the machines that have heartbeats, silent ones too.
+	beating map[string]bool
 	// started are the machines whose kubelets run.
 	started map[*model.Machine]bool
 	synced  bool
@@ -46,7 +48,9 @@ const leaseShare = 4
 
 // New returns the kubelets of a world that has no machine yet.
 func New(world *model.World) (*Kubelets, error) {
-	k := &Kubelets{world: world, shapes: newShapes(world.Wall()), started: map[*model.Machine]bool{}}
+	k := &Kubelets{
+		world: world, shapes: newShapes(world.Wall()), beating: map[string]bool{}, started: map[*model.Machine]bool{},
+	}
 	k.context = klog.NewContext(context.Background(), logr.Discard())
 	random := world.Random("kubelets")
 	runtime, err := cri.NewFake(world.Wall())
