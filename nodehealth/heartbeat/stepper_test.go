@@ -51,6 +51,9 @@ func observed(t *testing.T, send func(t *testing.T, config Config, node Node)) [
 			status.notReady.Store(true)
 		}()
 		send(t, config, node)
+		synctest.Wait()
+		api.mu.Lock()
+		defer api.mu.Unlock()
 		for _, call := range api.calls {
 			call.at = scheduleEpoch.Add(call.at.Sub(o.began))
 			calls = append(calls, call)
