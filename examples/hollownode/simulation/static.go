@@ -81,7 +81,7 @@ func (r *recorder) identify(now time.Time, pod *corev1.Pod) {
 }
 
 // forgetStatic records that a static pod is gone, which may run again with the
-// same IDs. If its manifest was away since it began, it begins again then.
+// same IDs. If its manifest was away while it was there, it begins again then.
 func (r *recorder) forgetStatic(uid types.UID) {
 	id, found := r.static[uid]
 	if !found {
@@ -89,11 +89,23 @@ func (r *recorder) forgetStatic(uid types.UID) {
 	}
 	r.forget(uid)
 	delete(r.static, uid)
-	if slices.ContainsFunc(r.history.Manifests, func(m invariant.Manifests) bool {
-		return !m.At.Before(id.since) && !slices.ContainsFunc(m.Pods, func(pod *corev1.Pod) bool {
-			return pod.Annotations[invariant.ManifestAnnotation] == id.manifest
-		})
-	}) {
+	if r.wasAway(id) {
 		r.losses[uid]++
 	}
+}
+
+// wasAway reports whether a manifest was not among those in force at some time
+// since a static pod of it is known. A process that restores the pod may have
+// been started after its manifest went.
+func (r *recorder) wasAway(id staticID) bool {
+	all := r.history.Manifests
+	for i := range all {
+		over := i+1 < len(all) && !all[i+1].At.After(id.since)
+		if !over && !slices.ContainsFunc(all[i].Pods, func(pod *corev1.Pod) bool {
+			return pod.Annotations[invariant.ManifestAnnotation] == id.manifest
+		}) {
+			return true
+		}
+	}
+	return false
 }
