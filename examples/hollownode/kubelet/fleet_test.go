@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -387,21 +388,58 @@ func TestAFailedWriteIsRetriedWithTheNewestStatus(t *testing.T) {
 	assert.Contains(t, w.log[3], "Running ready c:running", "what was not written before is not written now")
 }
 
+// overwrite has another client say that a pod is not ready.
+func (w *world) overwrite(name types.UID, message string) {
+	pod := w.pods[name].DeepCopy()
+	ready := findCondition(&pod.Status, corev1.PodReady)
+	ready.Status, ready.Message = corev1.ConditionFalse, message
+	w.observe(pod)
+}
+
 func TestAStatusThatAnotherClientOverwritesIsRestored(t *testing.T) {
 	w := newWorld(t, "node")
 	w.pod("a", nil)
-	w.run(5 * time.Second)
+	w.run(15 * time.Second)
 	written := len(w.log)
-	pod := w.pods["a"].DeepCopy()
-	findCondition(&pod.Status, corev1.PodReady).Status = corev1.ConditionFalse
-	w.observe(pod)
-	w.run(9 * time.Second)
-	assert.Len(t, w.log, written)
-	w.run(time.Second)
+	w.overwrite("a", "")
+	w.run(reconcilePeriod)
 	require.Len(t, w.log, written+1)
-	assert.Contains(t, w.log[written], "15s PatchStatus a Running ready")
+	assert.Contains(t, w.log[written], "PatchStatus a Running ready")
 	w.run(time.Hour)
 	assert.Len(t, w.log, written+1, "once")
+}
+
+func TestAClientThatGoesOnWritingPostponesNoRestoration(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil)
+	w.run(15 * time.Second)
+	written := len(w.log)
+	for second := range 60 {
+		w.overwrite("a", strconv.Itoa(second))
+		w.run(time.Second)
+	}
+	assert.Len(t, w.log, written+6, "one in 10 s")
+}
+
+func TestNodesRestoreStatusesAtTimesOfTheirOwn(t *testing.T) {
+	const nodes = 100
+	var names []string
+	for i := range nodes {
+		names = append(names, strconv.Itoa(i))
+	}
+	w := newWorld(t, names...)
+	for _, name := range names {
+		w.pod(name, func(p *corev1.Pod) { p.Spec.NodeName = name })
+	}
+	w.run(15 * time.Second)
+	for _, name := range names {
+		w.overwrite(types.UID(name), "")
+	}
+	for range 10 {
+		written := len(w.log)
+		w.run(reconcilePeriod / 10)
+		assert.InDelta(t, nodes/10, len(w.log)-written, nodes/10-1)
+	}
 }
 
 func TestARestartOfTheProcessRestartsNoContainer(t *testing.T) {

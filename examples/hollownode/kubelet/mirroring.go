@@ -61,7 +61,7 @@ func (f *Fleet) compareMirror(now time.Time, r *podRecord, replaced bool) {
 	case replaced:
 		r.publication.overwritten()
 	default:
-		f.schedule(r, dueReconcile, now.Add(reconcilePeriod))
+		f.schedule(r, dueReconcile, r.node.nextCompare(now))
 	}
 	f.requestWrite(now, r)
 }

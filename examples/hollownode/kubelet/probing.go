@@ -63,8 +63,8 @@ func (f *Fleet) watchProbe(now time.Time, r *podRecord, c *cri.Container, spec *
 	f.scheduleKey(r, dueKey{pod: r.pod.UID, kind: dueProbe, probe: key}, first)
 }
 
-// spread returns a time within a period, so that a kubelet that has restarted
-// does not run all probes at once.
+// spread returns a time within a period, so that what many nodes or probes do
+// in each period does not fall together.
 func (f *Fleet) spread(now time.Time, period time.Duration) time.Time {
 	if f.config.Rand != nil {
 		now = now.Add(time.Duration(f.config.Rand() * float64(period)))

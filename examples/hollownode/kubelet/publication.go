@@ -140,5 +140,6 @@ func (p *publication) shows(pod *corev1.Pod) bool {
 }
 
 // overwritten makes the status pending again, after another client has changed
-// it.
-func (p *publication) overwritten() { p.written = 0 }
+// it. A write that is on its way may have been before that change, so its
+// result does not count for this.
+func (p *publication) overwritten() { p.version++ }

@@ -85,6 +85,7 @@ func (f *Fleet) finishNode(now time.Time, task Task, result Result) {
 // started makes due what a kubelet does when it starts.
 func (f *Fleet) started(now time.Time, n *nodeRecord) {
 	n.started, n.searching = now, !showsReady(n.node)
+	n.compares = f.spread(now, reconcilePeriod)
 	if f.config.ListPods && n.node != nil {
 		f.scheduleNode(n, dueList, now)
 	}

@@ -234,6 +234,10 @@ func TestAnOldStatusNeverOverwritesANewOne(t *testing.T) {
 	assert.False(t, p.pending())
 	p.overwritten()
 	assert.True(t, p.pending())
+	_, fourth := p.begin(pod, false)
+	p.overwritten()
+	p.end(fourth, true)
+	assert.True(t, p.pending(), "the write may have been before what has overwritten it")
 }
 
 // A controller that replaces a pod as soon as it has failed would otherwise run

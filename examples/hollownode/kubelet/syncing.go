@@ -22,7 +22,8 @@ const (
 	networkPeriod = time.Second
 	// housekeepingPeriod is how long a pod that has gone stays known.
 	housekeepingPeriod = 2 * time.Second
-	// reconcilePeriod is how long a status that differs in the API stays so.
+	// reconcilePeriod is how long a status that differs in the API stays so at
+	// most.
 	reconcilePeriod = 10 * time.Second
 )
 
@@ -103,10 +104,21 @@ func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
 	}
 	f.requestWrite(now, r)
 	if !r.publication.arrived(r.pod, r.mayRun()) {
-		f.schedule(r, dueReconcile, now.Add(reconcilePeriod))
+		f.schedule(r, dueReconcile, r.node.nextCompare(now))
 		return
 	}
 	f.clean(now, r)
+}
+
+// nextCompare returns when the node next compares its statuses. These are times
+// of its own, as the loop of a kubelet has them, and not a wait after each
+// change: when a thousand nodes return at once, what was overwritten is not
+// restored in one burst, and a client that goes on writing postpones nothing.
+func (n *nodeRecord) nextCompare(now time.Time) time.Time {
+	if now.Before(n.compares) {
+		return n.compares
+	}
+	return now.Add(reconcilePeriod - now.Sub(n.compares)%reconcilePeriod)
 }
 
 // clean has the runtime forget a pod that has ended, when the API shows its end

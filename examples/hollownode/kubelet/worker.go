@@ -188,6 +188,9 @@ type nodeRecord struct {
 	// life counts the starts of its kubelet, and started is when the last was.
 	life    uint64
 	started time.Time
+	// compares is the first of the times, a reconcilePeriod apart, at which it
+	// compares what the API shows of its pods with what it has written.
+	compares time.Time
 	// searching tells that its node has not been Ready since its start, and was
 	// not before.
 	searching bool

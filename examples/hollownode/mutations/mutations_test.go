@@ -50,7 +50,7 @@ var mutations = []mutation{
 	fault(invariant.ReadyTrue, "a container is ready before its first probe", "probe.go",
 		"		return &probe{result: ProbeFailure}", "		return &probe{result: ProbeSuccess}"),
 	fault(invariant.ReadyInTime, "a status that was overwritten is restored after minutes", "syncing.go",
-		"now.Add(reconcilePeriod)", "now.Add(30 * reconcilePeriod)"),
+		"now.Sub(n.compares)%reconcilePeriod)", "now.Sub(n.compares)%reconcilePeriod+30*reconcilePeriod)"),
 	fault(invariant.Finished, "what was deleted while no kubelet ran goes on to run", "rounds.go",
 		"	case f.synced:\n		f.adoptOrphans(now, n)\n", "	case f.synced:\n"),
 	fault(invariant.Started, "a crash loop waits for an hour", "backoff.go",

@@ -238,12 +238,12 @@ func (j *Judge) Processed(call *model.Call) {
 	if call.Verb == model.List {
 		s.beats = make(map[string]time.Duration)
 		for _, m := range j.world.Machines() {
-			s.beats[m.Name] = m.LastBeat
+			s.beats[m.Name] = m.LastRenewal
 		}
 		return
 	}
 	if m := j.world.Machine(call.Name); m != nil {
-		s.beat = m.LastBeat
+		s.beat = m.LastRenewal
 	}
 }
 

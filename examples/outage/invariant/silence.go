@@ -6,7 +6,6 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // A node counts as not ready from the moment its grace period ends, whether or
@@ -115,13 +114,6 @@ func (v *view) readLease(now time.Duration, lease *coordinationv1.Lease) {
 	}
 	n.readLease = lease.ResourceVersion
 	v.hear(now, n)
-}
-
-// beatShown reports whether a version of a node shows another heartbeat than
-// the one before.
-func beatShown(before, after *corev1.Node) bool {
-	had, has := condition(before, corev1.NodeReady), condition(after, corev1.NodeReady)
-	return has != nil && (had == nil || !had.LastHeartbeatTime.Equal(&has.LastHeartbeatTime))
 }
 
 // mustKnow reports whether a client that acts must know that a node is silent.

@@ -259,7 +259,7 @@ func (v *view) update(now time.Duration, n *seenNode, object *corev1.Node) {
 		n.lease = leaseRead{}
 		n.heardLast, n.fallen = now, false
 	}
-	if !fresh && beatShown(n.object, object) {
+	if !fresh && model.ShowsBeat(n.object, object) {
 		v.hear(now, n)
 	}
 	if reported(object) && (fresh || !reported(n.object)) {

@@ -61,7 +61,7 @@ func (m *Machine) RenewLease() error {
 	if !m.Reaches() {
 		return errConnection
 	}
-	m.LastBeat = m.world.now
+	m.LastBeat, m.LastRenewal = m.world.now, m.world.now
 	m.Beats++
 	m.world.putLease(m)
 	return nil
@@ -73,9 +73,12 @@ func (m *Machine) PatchNodeStatus(kind types.PatchType, patch []byte) (*corev1.N
 	if !m.Reaches() {
 		return nil, errConnection
 	}
-	w := m.world
+	w, before := m.world, m.node
 	call := &Call{Kind: Nodes, Name: m.Name}
 	call.answer(w.server.rules.Patch(w.Wall(), nodeResource, call.key(), kind, patch, statusOnly()))
+	if call.Err == nil && before != nil && ShowsBeat(before, call.Node) {
+		m.LastBeat = w.now
+	}
 	return call.Node, call.Err
 }
 

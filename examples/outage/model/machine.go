@@ -34,9 +34,12 @@ type Machine struct {
 	// is not registered.
 	registered types.UID
 	reported   time.Duration // when its status was reported last, or never
-	// LastBeat is when its lease was renewed last, Beats how often.
+	// LastBeat is when the API server was told last that it lives: by its lease,
+	// or by conditions of its node with a new time.
 	LastBeat time.Duration
-	Beats    int
+	// LastRenewal is when its lease was renewed last, Beats how often.
+	LastRenewal time.Duration
+	Beats       int
 	// LastTry is when its kubelet, not cut off, last tried to renew the lease,
 	// whether the API server was there or not.
 	LastTry time.Duration
@@ -66,7 +69,7 @@ var conditions = [...]corev1.NodeConditionType{
 // has no taints.
 func (w *World) AddMachine(name, zone, rack string) *Machine {
 	m := &Machine{Name: name, Zone: zone, Rack: rack, world: w, number: len(w.machines),
-		random: w.random("machine/" + name), LastBeat: w.now, LastTry: w.now}
+		random: w.random("machine/" + name), LastBeat: w.now, LastRenewal: w.now, LastTry: w.now}
 	w.machines = append(w.machines, m)
 	w.machine[name] = m
 	m.register()
@@ -149,6 +152,13 @@ func (m *Machine) report() {
 	}
 	m.reported = m.world.now
 	m.world.putNode(&after)
+}
+
+// ShowsBeat reports whether a version of a node has another heartbeat than the
+// one before.
+func ShowsBeat(before, after *corev1.Node) bool {
+	had, has := condition(before, corev1.NodeReady), condition(after, corev1.NodeReady)
+	return has != nil && (had == nil || !had.LastHeartbeatTime.Equal(&has.LastHeartbeatTime))
 }
 
 func condition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {
