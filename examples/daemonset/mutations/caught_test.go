@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/mutant"
+	"github.com/kubelife/lifecycle/examples/seeds"
 )
 
 // repository is its root, seen from this folder.
@@ -23,7 +24,7 @@ func TestMutationsAreCaught(t *testing.T) {
 	require.NoError(t, err)
 	units, err := mutant.Build(t.Context(), repository, "../controller", t.TempDir(), faults())
 	require.NoError(t, err)
-	every := sized(6, 1)
+	every := seeds.Sized(6, 1)
 	for i, m := range mutations {
 		if i%every != 0 {
 			continue

@@ -111,9 +111,9 @@ func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
 }
 
 // nextCompare returns when the node next compares its statuses. These are times
-// of its own, as the loop of a kubelet has them, and not a wait after each
-// change: when a thousand nodes return at once, what was overwritten is not
-// restored in one burst, and a client that goes on writing postpones nothing.
+// of its own, as the loop of a kubelet has them, and no wait after each change.
+// A thousand nodes that return at once would restore theirs in one burst then.
+// And a client that goes on writing would postpone that for ever.
 func (n *nodeRecord) nextCompare(now time.Time) time.Time {
 	if now.Before(n.compares) {
 		return n.compares

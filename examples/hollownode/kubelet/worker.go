@@ -188,8 +188,8 @@ type nodeRecord struct {
 	// life counts the starts of its kubelet, and started is when the last was.
 	life    uint64
 	started time.Time
-	// compares is the first of the times, a reconcilePeriod apart, at which it
-	// compares what the API shows of its pods with what it has written.
+	// compares is when it first compares the statuses of its pods with what the
+	// API shows. It does so again after each reconcilePeriod.
 	compares time.Time
 	// searching tells that its node has not been Ready since its start, and was
 	// not before.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/mutant"
+	"github.com/kubelife/lifecycle/examples/seeds"
 )
 
 // repository is its root, seen from this folder.
@@ -21,7 +22,7 @@ const repository = "../../.."
 func TestMutationsAreCaught(t *testing.T) {
 	program, err := mutant.Build(t.Context(), repository, "../explore", t.TempDir(), faults())
 	require.NoError(t, err)
-	every := sized(4, 1)
+	every := seeds.Sized(4, 1)
 	for i, m := range mutations {
 		if i%every != 0 {
 			continue

@@ -11,6 +11,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/examples/seeds"
 )
 
 // Cases of more than manyNodes take seconds each, and run if
@@ -34,14 +35,14 @@ func TestWhatEachCaseExpectsComesOut(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, file, s.Name+".yaml", "the file is named after its case")
 			require.NotNil(t, s.Expect)
-			seeds := sized(1, manySeeds)
+			runs := seeds.Sized(1, manySeeds)
 			if nodes(s) > manyNodes {
-				seeds = sized(0, 1)
+				runs = seeds.Sized(0, 1)
 			}
-			if seeds == 0 {
+			if runs == 0 {
 				t.Skipf("%d nodes: LIFECYCLE_TESTS=all runs it", nodes(s))
 			}
-			for s.Seed = 1; s.Seed <= uint64(seeds); s.Seed++ {
+			for s.Seed = 1; s.Seed <= uint64(runs); s.Seed++ {
 				play(t, s)
 			}
 		})

@@ -2,12 +2,13 @@ package exhaustive
 
 import (
 	"flag"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/seeds"
 )
 
 var (
@@ -22,8 +23,8 @@ func most(world int) int {
 	switch {
 	case *deviations > 0:
 		return *deviations
-	case world == 0 && os.Getenv("LIFECYCLE_TESTS") == "all":
-		return 2
+	case world == 0:
+		return seeds.Sized(1, 2)
 	}
 	return 1
 }

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	hostileSeeds = flag.Uint64("hostile", uint64(sized(10, 100)), "how many hostile worlds to run")
+	hostileSeeds = flag.Uint64("hostile", uint64(seeds.Sized(10, 100)), "how many hostile worlds to run")
 	starvedSeeds = flag.Uint64("starved", 0, "how many worlds with thousands of nodes and few calls to run")
 )
 

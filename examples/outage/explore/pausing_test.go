@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/seeds"
 )
 
-var pausingSeeds = flag.Uint64("pausing", uint64(sized(10, 100)),
+var pausingSeeds = flag.Uint64("pausing", uint64(seeds.Sized(10, 100)),
 	"how many worlds to run whose flags pause the cluster")
 
 // TestPausingWorlds runs random worlds whose flags pause the cluster, and wants

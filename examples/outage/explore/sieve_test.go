@@ -18,6 +18,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
+	"github.com/kubelife/lifecycle/examples/seeds"
 )
 
 // The patterns of Sieve (Sun et al., "Automatic Reliability Testing for Cluster
@@ -59,7 +60,7 @@ const (
 	completeSeeds = 2
 )
 
-var callsEach = flag.Int("calls", sized(1, 40),
+var callsEach = flag.Int("calls", seeds.Sized(1, 40),
 	"how many calls of each scenario to perturb; 0 perturbs all calls of two seeds")
 
 // trial is one call of one run that is to be perturbed.

@@ -17,20 +17,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/examples/seeds"
 )
-
-// sized returns few, or all if LIFECYCLE_TESTS=all asks for the tests at full
-// length, as .ci/run does.
-func sized(few, all int) int {
-	switch text := os.Getenv("LIFECYCLE_TESTS"); text {
-	case "":
-		return few
-	case "all":
-		return all
-	default:
-		panic("LIFECYCLE_TESTS is " + text + ", want all or nothing")
-	}
-}
 
 const (
 	// mostNodes is how many nodes a case has that is played here.
@@ -76,7 +64,7 @@ func TestTheSameComesOutWithTheKubeletsOfHollownode(t *testing.T) {
 	require.Greater(t, len(all), 20)
 	few := []string{"rack-loss", "late-watch"}
 	for _, s := range all {
-		if sized(0, 1) == 0 && !slices.Contains(few, s.Name) {
+		if seeds.Sized(0, 1) == 0 && !slices.Contains(few, s.Name) {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {
@@ -85,7 +73,7 @@ func TestTheSameComesOutWithTheKubeletsOfHollownode(t *testing.T) {
 			// What comes out of many seeds spans what may come out. Few do not suffice:
 			// a first pod leaves ten or a hundred seconds later if the first node has
 			// none of its kind.
-			for seed := range uint64(sized(8, 24)) {
+			for seed := range uint64(seeds.Sized(8, 24)) {
 				for name, value := range withRules(t, s, seed+1) {
 					if spans[name] == nil {
 						spans[name] = &span{value, value, 0}
@@ -212,7 +200,7 @@ func figures(s *report.Summary) map[string]float64 {
 
 // The same seed gives the same history, to the version of each object.
 func TestTheSameSeedGivesTheSameHistory(t *testing.T) {
-	for seed := range uint64(sized(3, 20)) {
+	for seed := range uint64(seeds.Sized(3, 20)) {
 		once, again := history(t, seed), history(t, seed)
 		require.Equal(t, once, again, "seed %d", seed)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/mutant"
+	"github.com/kubelife/lifecycle/examples/seeds"
 )
 
 // repository is its root, seen from this folder.
@@ -25,7 +26,7 @@ const repository = "../../.."
 func TestMutationsAreCaught(t *testing.T) {
 	program, err := mutant.Build(t.Context(), repository, "../explore", t.TempDir(), faults())
 	require.NoError(t, err)
-	every := sized(12, 1)
+	every := seeds.Sized(12, 1)
 	for i, m := range all() {
 		if i%every != 0 {
 			continue

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/mutant"
+	"github.com/kubelife/lifecycle/examples/seeds"
 )
 
 // byOneDeviation are faults that package exhaustive shows with one deviation at
@@ -25,7 +26,7 @@ var byOneDeviation = []string{
 func TestSchedulesShowFaults(t *testing.T) {
 	program, err := mutant.Build(t.Context(), repository, "../exhaustive", t.TempDir(), faults())
 	require.NoError(t, err)
-	for _, name := range byOneDeviation[:sized(1, len(byOneDeviation))] {
+	for _, name := range byOneDeviation[:seeds.Sized(1, len(byOneDeviation))] {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			require.NoError(t, program.Fails(t.Context(), name, "-test.run", "^TestEverySchedule$"))

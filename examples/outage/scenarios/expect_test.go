@@ -14,10 +14,11 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/examples/seeds"
 )
 
 var (
-	seeds = flag.Uint64("seeds", uint64(sized(1, 50)), "how many seeds to run each scenario with")
+	many  = flag.Uint64("seeds", uint64(seeds.Sized(1, 50)), "how many seeds to run each scenario with")
 	first = flag.Uint64("first", 1, "the first of them")
 )
 
@@ -27,7 +28,7 @@ func TestWhatEachScenarioExpectsComesOut(t *testing.T) {
 	for _, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
 			require.NotNil(t, read(t, name).Expect, "every scenario says what must come out of it")
-			for _, text := range unmet(t, name, *first, *seeds) {
+			for _, text := range unmet(t, name, *first, *many) {
 				t.Error(text)
 			}
 		})

@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
+	"github.com/kubelife/lifecycle/examples/seeds"
 )
 
 // What control-plane-pause says: no lease is renewed for five minutes, but only
 // the API server is to blame for that. Nothing is done to any node or pod.
 func TestH4NothingIsDoneAfterAnOutageOfTheAPIServer(t *testing.T) {
-	seeds := uint64(sized(4, 20))
-	for seed := range seeds {
+	runs := uint64(seeds.Sized(4, 20))
+	for seed := range runs {
 		description, err := scenarios.Read("control-plane-pause")
 		require.NoError(t, err)
 		description.Seed = seed

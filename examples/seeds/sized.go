@@ -1,0 +1,17 @@
+package seeds
+
+import "os"
+
+// Sized returns few, or all if LIFECYCLE_TESTS=all asks for the tests at full
+// length, as .ci/run does. Another value panics: a test that runs less than was
+// asked for does not say so.
+func Sized(few, all int) int {
+	switch text := os.Getenv("LIFECYCLE_TESTS"); text {
+	case "":
+		return few
+	case "all":
+		return all
+	default:
+		panic("LIFECYCLE_TESTS is " + text + ", want all or nothing")
+	}
+}
