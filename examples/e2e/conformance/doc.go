@@ -21,8 +21,10 @@
 //     pkg/kubelet/kuberuntime/util;
 //   - which containers are started: ShouldContainerBeRestarted of
 //     pkg/kubelet/container;
-//   - which pods a node takes: the admission of pkg/kubelet/lifecycle, and
-//     ComputePodQOS;
+//   - what is written of a pod, and what of it another client cannot change: the
+//     manager of pkg/kubelet/status;
+//   - which pods a node takes: the admission of pkg/kubelet/lifecycle,
+//     ComputePodQOS and, under pressure, the manager of pkg/kubelet/eviction;
 //   - when a change of containers syncs a pod: the relist of pkg/kubelet/pleg;
 //   - the times of a crash loop: the back-off of client-go, set as there;
 //   - the conditions of a node: the setters of pkg/kubelet/nodestatus.
