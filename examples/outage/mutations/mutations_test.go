@@ -155,6 +155,7 @@ var mutations = []mutation{
 		old: `		{"test", "/spec/taints", current},
 `,
 		with:     ``,
+		in:       hostile,
 		caughtBy: invariant.OthersUntouched,
 	},
 	{
