@@ -26,6 +26,15 @@ type Core[T, R any] interface {
 type DispatcherConfig struct {
 	// Workers is how many actions run at a time. Zero means 1.
 	Workers int
+	// Slack is by how much a task may start late when only time makes it due. What
+	// is due within a Slack then starts in one poll, at a time that dispatchers of
+	// this Slack have in common. After a change the core is polled at once.
+	//
+	// It is for thousands of small tasks whose time does not matter much. For
+	// each that wakes an idle process by itself, that can cost more than the task.
+	// A limit must have a burst of what it admits in a Slack, or it admits less.
+	// Zero means that no task is late.
+	Slack time.Duration
 	// ContinueAfterPanic makes Run go on after an action has panicked. By default
 	// Run stops and returns an error that wraps [ErrPanic].
 	ContinueAfterPanic bool
@@ -35,11 +44,29 @@ type DispatcherConfig struct {
 
 // Validate joins all that is wrong with the config.
 func (c DispatcherConfig) Validate() error {
+	var workers, slack error
 	if c.Workers < 0 {
-		return fmt.Errorf("%w: DispatcherConfig.Workers is %d, want zero or more",
+		workers = fmt.Errorf("%w: DispatcherConfig.Workers is %d, want zero or more",
 			ErrInvalidConfig, c.Workers)
 	}
-	return nil
+	if c.Slack < 0 {
+		slack = fmt.Errorf("%w: DispatcherConfig.Slack is %v, want zero or more",
+			ErrInvalidConfig, c.Slack)
+	}
+	return errors.Join(workers, slack)
+}
+
+// aligned lengthens a wait until the next time that dispatchers of this Slack
+// have in common.
+func (c DispatcherConfig) aligned(now time.Time, wait time.Duration) time.Duration {
+	if c.Slack == 0 {
+		return wait
+	}
+	at := now.Add(wait)
+	if past := at.Sub(at.Truncate(c.Slack)); past > 0 {
+		wait += c.Slack - past
+	}
+	return wait
 }
 
 // A Dispatcher performs the tasks of any [Core]. It sleeps until the core can
@@ -211,11 +238,11 @@ func (d *Dispatcher[T, R]) wait(now time.Time) time.Duration {
 	if !ok {
 		return longestPoll
 	}
-	wait := next.Sub(now)
+	wait := min(next.Sub(now), longestPoll)
 	if wait <= 0 {
 		return shortestSleep
 	}
-	return min(wait, longestPoll)
+	return min(d.config.aligned(now, wait), longestPoll)
 }
 
 // perform runs one action and reports how it ended, also when it panics.

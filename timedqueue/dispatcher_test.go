@@ -28,7 +28,14 @@ func run[T any](
 	t *testing.T, core Core[T, Result], workers int, act func(context.Context, T) Result,
 ) *Dispatcher[T, Result] {
 	t.Helper()
-	d, err := NewDispatcher(core, act, DispatcherConfig{Workers: workers})
+	return runAs(t, core, DispatcherConfig{Workers: workers}, act)
+}
+
+func runAs[T any](
+	t *testing.T, core Core[T, Result], config DispatcherConfig, act func(context.Context, T) Result,
+) *Dispatcher[T, Result] {
+	t.Helper()
+	d, err := NewDispatcher(core, act, config)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

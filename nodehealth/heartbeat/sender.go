@@ -26,6 +26,10 @@ import (
 // heaps and no goroutine or timer. A Sender keeps its lease and its status as
 // the API server last showed them.
 //
+// A beat may be late by a hundredth of the shorter of RenewInterval and
+// StatusInterval. So those of many nodes are sent together, and not each by a
+// wake-up of its own.
+//
 // When a node was silent, because its gate was shut or its renewals failed for
 // LeaseDuration, its status is reported with the next beat. The node lifecycle
 // controller has set Ready to Unknown by then, and only a report sets it back.
@@ -42,6 +46,10 @@ type Sender struct {
 	dispatcher *timedqueue.Dispatcher[beatTask, beatResult]
 	running    atomic.Bool
 }
+
+// slackPart is by which part of an interval a beat may be late. It is a quarter
+// of the jitter.
+const slackPart = 100
 
 // NewSender returns a sender without nodes. It starts nothing.
 func NewSender(config Config) (*Sender, error) {
@@ -61,6 +69,7 @@ func NewSender(config Config) (*Sender, error) {
 	s.dispatcher, err = timedqueue.NewDispatcher(schedule, act, timedqueue.DispatcherConfig{
 		// The schedule allots them.
 		Workers: int(beatKinds)*config.Workers + config.GateWorkers + config.QuarantineWorkers,
+		Slack:   min(config.RenewInterval, config.StatusInterval) / slackPart,
 	})
 	if err != nil {
 		return nil, err

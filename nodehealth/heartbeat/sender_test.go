@@ -83,7 +83,7 @@ func TestH7JitterIsBoundedAndFollowsRand(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, shortest, 10*time.Second)
 	require.LessOrEqual(t, longest, 10400*time.Millisecond)
-	require.Greater(
+	require.GreaterOrEqual(
 		t, longest-shortest, 300*time.Millisecond, "among so many, some are short and some long",
 	)
 
@@ -159,19 +159,23 @@ func TestH7AHangingCallTimesOutAndDelaysNoOther(t *testing.T) {
 			require.NoError(t, h.Add(api.fleetNode(fmt.Sprint("node-", i))))
 		}
 		time.Sleep(5 * time.Minute)
+		after := func(want, got time.Duration) {
+			require.GreaterOrEqual(t, got, want)
+			require.Less(t, got, want+100*time.Millisecond, "more than a hundredth of the interval late")
+		}
 		for i := range 9 {
 			name := fmt.Sprint("node-", i)
 			if !hangs(name) {
 				for _, gap := range gaps(api.times("update lease", name)) {
-					require.Equal(t, 10*time.Second, gap)
+					after(10*time.Second, gap)
 				}
 				continue
 			}
 			tries := gaps(api.times("get lease", name))
 			require.Greater(t, len(tries), 30)
 			// 3 s until the timeout and then the shorter half of the pause.
-			require.Equal(t, 3*time.Second+10*time.Second/64, tries[0])
-			require.Equal(t, 3*time.Second+10*time.Second/32, tries[1])
+			after(3*time.Second+10*time.Second/64, tries[0])
+			after(3*time.Second+10*time.Second/32, tries[1])
 			require.Equal(t, 8*time.Second, tries[len(tries)-1], "no pause is longer than the interval")
 		}
 		require.Greater(t, counts.get("lease failed"), 4*30)

@@ -62,8 +62,8 @@ func observed(t *testing.T, send func(t *testing.T, config Config, node Node)) [
 	return calls
 }
 
-// A stepper sends what a sender sends, and when: through a gate that shuts, a
-// failing API server and a status that changes.
+// A stepper that is asked at the times of a sender sends what that sends. There
+// are a gate that shuts, a failing API server and a status that changes.
 func TestAStepperSendsWhatASenderSends(t *testing.T) {
 	want := observed(t, func(t *testing.T, config Config, node Node) {
 		h := runFleet(t, config)
@@ -82,7 +82,9 @@ func TestAStepperSendsWhatASenderSends(t *testing.T) {
 			if next.After(end) {
 				return
 			}
-			time.Sleep(time.Until(next))
+			// The bubble began at such a time. A sender waits for the next one.
+			const slack = 100 * time.Millisecond
+			time.Sleep(time.Until(next.Add(slack - 1).Truncate(slack)))
 		}
 	})
 	require.Greater(t, len(want), 300)

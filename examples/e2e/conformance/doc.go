@@ -21,7 +21,7 @@
 //     pkg/kubelet/kuberuntime/util;
 //   - which containers are started: ShouldContainerBeRestarted of
 //     pkg/kubelet/container;
-//   - what is written of a pod, and what of it another client cannot change: the
+//   - what is written of a pod, and what of it no other client can change: the
 //     manager of pkg/kubelet/status;
 //   - which pods a node takes: the admission of pkg/kubelet/lifecycle,
 //     ComputePodQOS and, under pressure, the manager of pkg/kubelet/eviction;

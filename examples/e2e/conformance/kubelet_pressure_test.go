@@ -167,7 +167,8 @@ func (s scarce) Get(context.Context, bool) (*statsapi.Summary, error) {
 		processes = 950
 	}
 	return &statsapi.Summary{Node: statsapi.NodeStats{
-		Memory: &statsapi.MemoryStats{Time: now, AvailableBytes: available(s.MemoryPressure), WorkingSetBytes: new(uint64(1))},
+		Memory: &statsapi.MemoryStats{Time: now, AvailableBytes: available(s.MemoryPressure),
+			WorkingSetBytes: new(uint64(1))},
 		Fs: &statsapi.FsStats{Time: now, AvailableBytes: available(s.DiskPressure), CapacityBytes: new(uint64(1000)),
 			InodesFree: new(uint64(1000)), Inodes: new(uint64(1000))},
 		Rlimit: &statsapi.RlimitStats{Time: now, MaxPID: new(int64(1000)), NumOfRunningProcesses: &processes},
