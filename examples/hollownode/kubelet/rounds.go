@@ -161,6 +161,7 @@ func (f *Fleet) setFaults(now time.Time, n *nodeRecord, faults Faults) {
 		return
 	}
 	if was.Silent && !faults.Silent {
+		n.compares = f.spread(now.Add(returnPause), reconcilePeriod/2)
 		f.beginRound(now, n)
 	}
 	if n.isReady() && now.After(n.started) {

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -53,6 +54,36 @@ func TestASilentNodeNeitherHearsNorWrites(t *testing.T) {
 	assert.False(t, found, "it has never been heard of")
 	w.run(time.Minute)
 	assert.Len(t, w.fleet.pods, 3)
+}
+
+// What it restored before its heartbeat, the controller would overwrite again.
+func TestNodesThatReturnRestoreStatusesAfterTheirHeartbeats(t *testing.T) {
+	var names []string
+	for i := range 100 {
+		names = append(names, strconv.Itoa(i))
+	}
+	w := newWorld(t, names...)
+	for _, name := range names {
+		w.pod(name, func(p *corev1.Pod) { p.Spec.NodeName = name })
+	}
+	w.run(15 * time.Second)
+	for _, name := range names {
+		w.fleet.SetFaults(w.now, name, Faults{Silent: true})
+		w.overwrite(types.UID(name), "")
+	}
+	w.run(time.Minute)
+	written := len(w.log)
+	for _, name := range names {
+		w.fleet.SetFaults(w.now, name, Faults{})
+	}
+	w.run(returnPause - 1)
+	assert.Len(t, w.log, written, "the heartbeats have not arrived")
+	w.run(1 + reconcilePeriod/4)
+	assert.InDelta(t, written+len(names)/2, len(w.log), 20, "not all at once")
+	w.run(reconcilePeriod / 4)
+	assert.Len(t, w.log, written+len(names))
+	w.run(time.Minute)
+	assert.Len(t, w.log, written+len(names), "once")
 }
 
 func TestASilentKubeletThatRestartsLeavesItsPodsAlone(t *testing.T) {

@@ -25,6 +25,10 @@ const (
 	// reconcilePeriod is how long a status that differs in the API stays so at
 	// most.
 	reconcilePeriod = 10 * time.Second
+	// returnPause is how long a node that was silent waits before it compares the
+	// statuses of its pods. What is restored before its heartbeat has arrived, the
+	// node lifecycle controller overwrites again.
+	returnPause = reconcilePeriod / 4
 )
 
 // inherit takes over what a former process has left of a new pod.
