@@ -27,9 +27,9 @@ const (
 	stays     = "stays"
 	tolerated = int64(5)
 	// returnLimit is how long after the return of its node a pod that stayed may
-	// take to be ready. A kubelet restores within 10 s what others have written of
-	// a pod. The rest is for the watches and calls.
-	returnLimit = 12 * time.Second
+	// take to be ready. The node restores within 7.5 s what others have written of
+	// it. The rest is for the watches and calls.
+	returnLimit = 10 * time.Second
 )
 
 // A circle is the life of a fleet, on one control plane. Its steps are those

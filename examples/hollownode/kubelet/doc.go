@@ -93,8 +93,10 @@
 //
 // A silent node hears nothing and writes nothing, and its containers go on.
 // When it is back, it does what was wanted meanwhile. A status that another
-// client has overwritten is restored within 10 s. [ParseFaults] reads the
-// faults of a node from its annotations.
+// client has overwritten is restored within 10 s, at a time of the node's own.
+// Of a node that is back that is 2.5 s to 7.5 s later. Before its heartbeat has
+// arrived, the node lifecycle controller would overwrite it again.
+// [ParseFaults] reads the faults of a node from its annotations.
 //
 // # The caller's duties
 //
