@@ -199,7 +199,7 @@ func (o *takeover) backFor(node string, due time.Time) bool {
 }
 
 // wantOneDeletion wants that no pod of a living node was deleted, and that ours
-// has deleted no pod that was deleted before, by whom ever. What
+// has deleted no pod that was being deleted already. What
 // kube-controller-manager deletes again is counted.
 func (o *takeover) wantOneDeletion() {
 	o.t.Helper()
