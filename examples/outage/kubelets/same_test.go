@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// mostNodes is how many nodes a case has that is played here. Two with 600 that
-	// flap would take longer than all others together.
+	// mostNodes is how many nodes a case has that is played here. Two with 600
+	// that flap would take longer than all others together.
 	mostNodes = 500
 	// tolerance is how many seconds a time may be outside of that. A deletion ends
 	// at a kubelet's next turn, and an owner replaces a pod up to half a second
