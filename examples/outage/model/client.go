@@ -79,7 +79,12 @@ func (c *Client) CachedCount() (nodes, pods int) {
 
 // CachedLease returns a lease as the client has seen it last, or nil.
 func (c *Client) CachedLease(name string) *coordinationv1.Lease {
-	return asLease(c.ofMachine(Leases, name))
+	return c.cachedLease(name).object()
+}
+
+func (c *Client) cachedLease(name string) *lease {
+	cached, _ := c.ofMachine(Leases, name).(*lease)
+	return cached
 }
 
 func (c *Client) ofMachine(kind Kind, name string) object {
@@ -93,8 +98,8 @@ func (c *Client) KnowsLease(machine string) bool {
 	if m == nil || m.lease == nil || c.watches[Leases] == nil {
 		return true
 	}
-	cached := c.CachedLease(machine)
-	return cached != nil && cached.ResourceVersion == m.lease.ResourceVersion
+	cached := c.cachedLease(machine)
+	return cached != nil && cached.version == m.lease.version
 }
 
 // Stop ends the process. Calls that are under way take effect or not, and their
@@ -311,7 +316,7 @@ func (w *World) list(call *Call) {
 	call.LeaseList = make([]coordinationv1.Lease, 0, len(w.machines))
 	for _, m := range w.machines {
 		if m.lease != nil {
-			call.LeaseList = append(call.LeaseList, *m.lease)
+			call.LeaseList = append(call.LeaseList, *m.lease.object())
 		}
 	}
 }
@@ -323,7 +328,7 @@ func (w *World) get(call *Call) {
 		return
 	case Leases:
 		if m := w.machine[call.Name]; m != nil && m.lease != nil {
-			call.Lease = m.lease
+			call.Lease = m.lease.object()
 			return
 		}
 	case Nodes, Pods:

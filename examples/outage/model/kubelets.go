@@ -49,7 +49,7 @@ func (m *Machine) Pressed() bool { return m.pressured > 0 }
 func (m *Machine) Node() *corev1.Node { return m.node }
 
 // Lease returns the machine's lease as the API server has it, or nil.
-func (m *Machine) Lease() *coordinationv1.Lease { return m.lease }
+func (m *Machine) Lease() *coordinationv1.Lease { return m.lease.object() }
 
 // RenewLease writes the machine's lease, with what its clock shows. It fails
 // while the machine does not reach the API server.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,7 +47,7 @@ type Machine struct {
 	// node and lease are what the API server has of it. With agreed the kubelet
 	// has found its status to be right.
 	node, agreed *corev1.Node
-	lease        *coordinationv1.Lease
+	lease        *lease
 	pods         []*podRecord // that are bound to it
 }
 

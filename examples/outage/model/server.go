@@ -8,7 +8,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -221,30 +220,6 @@ func (w *World) nodeChanged(call *Call, before, after *corev1.Node) {
 		witness.WroteNode(NodeWrite{call, before, after})
 	}
 	w.announce(change{kind: Nodes, name: m.Name, machine: m, object: shown, gone: after == nil})
-}
-
-// putLease stores a heartbeat. Each machine keeps its lease, which only its
-// kubelet writes. To look it up in the store each time would be a tenth of a
-// long run.
-func (w *World) putLease(m *Machine) {
-	// One allocation for both: there is one of these for each heartbeat.
-	record := &struct {
-		coordinationv1.Lease
-		renewed metav1.MicroTime
-	}{
-		Lease: coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Name: m.Name, Namespace: corev1.NamespaceNodeLease,
-				ResourceVersion: w.server.store.NextVersion()},
-			Spec: coordinationv1.LeaseSpec{HolderIdentity: &m.Name},
-		},
-		renewed: metav1.NewMicroTime(m.renewTime()),
-	}
-	record.Spec.RenewTime = &record.renewed
-	m.lease = &record.Lease
-	for _, witness := range w.witnesses {
-		witness.Beat(m)
-	}
-	w.announce(change{kind: Leases, name: m.Name, machine: m, object: &record.Lease})
 }
 
 // putPod stores a version of a pod. The object is the server's from then on.

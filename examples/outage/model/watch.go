@@ -20,7 +20,8 @@ type change struct {
 	gone    bool
 }
 
-// object is a node, a lease, a pod or the leader's lease.
+// object is a node, a pod, the leader's lease, or a lease. That is a *lease in
+// caches and watches, and of the API when it is shown.
 type object interface{ GetResourceVersion() string }
 
 // announce sends a change to all watches of its kind.
@@ -42,6 +43,7 @@ type watch struct {
 	random  *rand.Rand
 
 	cached cached
+	leases *leaseShow // nil unless it watches them
 	synced bool
 	// lost says that events are dropped until everything has been listed again.
 	// Broken counts the faults by which they are.
@@ -76,6 +78,9 @@ func (c *Client) Inform(kind Kind, handler cache.ResourceEventHandler) {
 		late:    make(map[string]time.Duration),
 	}
 	w.next = func() { w.arrive(w.inOrder.pop()) }
+	if kind == Leases {
+		w.leases = new(leaseShow)
+	}
 	c.watches[kind] = w
 	w.list()
 }
@@ -230,40 +235,45 @@ func (w *watch) deliver(c change) {
 }
 
 func (w *watch) apply(c change) {
-	if c.gone {
-		if old := w.cached.remove(&c); old != nil {
-			w.saw(old, nil)
-			w.handler.OnDelete(c.object)
-		}
+	if !c.gone {
+		w.show(w.cached.put(&c), c.object, false)
 		return
 	}
-	if old := w.cached.put(&c); old != nil {
-		w.saw(old, c.object)
-		w.handler.OnUpdate(old, c.object)
-		return
+	if old := w.cached.remove(&c); old != nil {
+		before, last := w.leases.shown(old, c.object)
+		w.saw(before, nil)
+		w.handler.OnDelete(last)
+		w.leases.clear()
 	}
-	w.saw(nil, c.object)
-	w.handler.OnAdd(c.object, false)
+}
+
+// show tells of a version. Before is nil if the object is new.
+func (w *watch) show(before, after object, initially bool) {
+	before, after = w.leases.shown(before, after)
+	w.saw(before, after)
+	if before == nil {
+		w.handler.OnAdd(after, initially)
+	} else {
+		w.handler.OnUpdate(before, after)
+	}
+	w.leases.clear()
 }
 
 // replace makes the cache what a list says.
 func (w *watch) replace(list []change) {
 	for i := range list {
 		c := &list[i]
-		switch old := w.cached.put(c); {
-		case old == nil:
-			w.saw(nil, c.object)
-			w.handler.OnAdd(c.object, !w.synced)
-		case old.GetResourceVersion() != c.object.GetResourceVersion():
-			w.saw(old, c.object)
-			w.handler.OnUpdate(old, c.object)
+		old := w.cached.put(c)
+		if old == nil || old.GetResourceVersion() != c.object.GetResourceVersion() {
+			w.show(old, c.object, !w.synced)
 		}
 	}
 	gone := w.cached.missing(list, w.client.world.machines)
 	for i := range gone {
-		old := w.cached.remove(&gone[i])
-		w.saw(old, nil)
-		w.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: gone[i].name, Obj: old})
+		last, _ := w.leases.shown(w.cached.remove(&gone[i]), nil)
+		w.saw(last, nil)
+		w.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: gone[i].name, Obj: last})
+		w.leases.clear()
 	}
 	w.synced = true
 }

@@ -21,7 +21,8 @@ type Witness interface {
 	Processed(*Call)
 	Answered(*Call)
 	// SawNode, SawLease and SawPod: a watch has shown a version to a client. After
-	// is nil when it has shown that the object is gone.
+	// is nil when it has shown that the object is gone. Leases are cleared when
+	// SawLease has returned.
 	SawNode(client *Client, before, after *corev1.Node)
 	SawLease(client *Client, before, after *coordinationv1.Lease)
 	SawPod(client *Client, before, after *corev1.Pod)
