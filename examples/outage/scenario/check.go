@@ -4,37 +4,63 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
-	"time"
-	"unicode"
-	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/util/validation"
+	"go.yaml.in/yaml/v4"
 )
 
 // Validate reports everything that is wrong with the scenario: each value for
 // itself, and what contradicts each other. The error joins a [Problem] for
 // each, in the order of the fields.
-func (s *Scenario) Validate() error { return join(s.problems(nil)) }
-
-// problems leaves out what is, or may be, only a consequence of the paths that
-// could not be read.
-func (s *Scenario) problems(failed []string) []Problem {
-	c := &checker{Scenario: s, failed: failed, first: map[string]string{}, names: s.Cluster.names()}
-	walk("", &field{}, reflect.ValueOf(s).Elem(), nothing, c.visit)
-	return c.found
+func (s *Scenario) Validate() error {
+	c := newChecker(s, "", nil)
+	c.run()
+	return join(c.problems)
 }
 
-// checker collects what is wrong with a scenario.
+// checker collects what is wrong with a scenario. It first reads each value
+// from the file, if there is one.
 type checker struct {
 	*Scenario
-	failed []string
-	found  []Problem
+	file     string
+	entries  map[string]entry
+	problems []Problem
+	// unread lists the paths of what could not be read, and wrong those of what is
+	// not as it should be.
+	unread, wrong paths
 	// first says where a key was first, and names what there is of a kind.
 	first map[string]string
 	names map[string][]string
+}
+
+func newChecker(s *Scenario, file string, root *yaml.Node) *checker {
+	return &checker{
+		Scenario: s, file: file, entries: map[string]entry{"": {value: root}},
+		first: map[string]string{}, names: map[string][]string{},
+	}
+}
+
+// run visits what rules look at before the rules: the types are in that order.
+func (c *checker) run() { walk("", &field{}, reflect.ValueOf(c.Scenario).Elem(), c.decode, c.check) }
+
+func (c *checker) report(at *yaml.Node, path, format string, args ...any) {
+	c.problems = append(c.problems, Problem{c.file, at.Line, at.Column, path, fmt.Sprintf(format, args...)})
+}
+
+// paths are those of values that have something in common.
+type paths []string
+
+// within reports whether one of them is the path or that of a part of what is
+// there.
+func (p paths) within(path string) bool {
+	return slices.ContainsFunc(p, func(one string) bool { return below(one, path) })
+}
+
+// around reports whether the path is one of them or that of a part of what is
+// there.
+func (p paths) around(path string) bool {
+	return slices.ContainsFunc(p, func(one string) bool { return below(path, one) })
 }
 
 // ruled is a type with rules for several of its fields together. They run after
@@ -69,23 +95,17 @@ func (p place) unless(ok bool, parts, format string, args ...any) {
 	}
 	part, needs, _ := strings.Cut(parts, " ")
 	at := p.in(part)
-	if slices.ContainsFunc(p.failed, func(failed string) bool { return below(at, failed) }) {
+	if p.unread.around(at) {
 		return
 	}
 	for need := range strings.FieldsSeq(needs) {
 		path := p.in(need)
-		wrong := func(found Problem) bool { return found.Path == path && need[0] != '/' }
-		unread := func(failed string) bool { return below(failed, path) || below(path, failed) }
-		if slices.ContainsFunc(p.failed, unread) || slices.ContainsFunc(p.found, wrong) {
+		if p.unread.around(path) || p.unread.within(path) || need[0] != '/' && slices.Contains(p.wrong, path) {
 			return
 		}
 	}
-	p.found = append(p.found, Problem{Path: at, Message: fmt.Sprintf(format, args...)})
-}
-
-// clean reports whether nothing is wrong with what is at the place.
-func (p place) clean() bool {
-	return !slices.ContainsFunc(p.found, func(found Problem) bool { return below(found.Path, p.path) })
+	p.report(p.position(at), at, format, args...)
+	p.wrong = append(p.wrong, at)
 }
 
 // unique reports the part if the key has been there before, and first where.
@@ -97,14 +117,15 @@ func (p place) unique(part, key, format string, args ...any) {
 	}
 }
 
-// visit checks what the tags of a field say of a value, and the rules of its
+// check checks what the tags of a field say of a value, and the rules of its
 // type.
-func (c *checker) visit(path string, f *field, v reflect.Value) {
+func (c *checker) check(path string, f *field, v reflect.Value) {
+	c.zero(path, f, v)
 	p := place{c, path}
-	switch noun := f.tag("names"); {
-	case v.Kind() == reflect.Map && noun != "":
-		for _, name := range sortedKeys(v) {
-			place{c, child(path, name)}.exists(noun, name)
+	switch {
+	case v.Kind() == reflect.Map && f.tag("names") != "":
+		for _, key := range sortedKeys(v) {
+			place{c, child(path, key.String())}.exists(f.tag("names"), key.String())
 		}
 	case v.Kind() == reflect.Slice && isScalar(v.Type().Elem()):
 		for i := range v.Len() {
@@ -117,7 +138,7 @@ func (c *checker) visit(path string, f *field, v reflect.Value) {
 			rules.check(p)
 		}
 	case isScalar(v.Type()) && !(f.optional && v.Type() == f.Type && v.IsZero()):
-		p.scalar(f, v)
+		p.value(f, v)
 	}
 }
 
@@ -141,7 +162,8 @@ func (p place) says(v reflect.Value) {
 	}
 }
 
-func (p place) scalar(f *field, v reflect.Value) {
+// value checks a single value.
+func (p place) value(f *field, v reflect.Value) {
 	text := fmt.Sprint(v.Interface())
 	if noun := f.tag("names"); noun != "" && v.Kind() == reflect.String {
 		p.exists(noun, text)
@@ -150,19 +172,19 @@ func (p place) scalar(f *field, v reflect.Value) {
 		list := strings.Split(words, ", ")
 		p.unless(slices.Contains(list, text), ".", "%s", missing(noun, text, list))
 	}
+	noun, isKey := f.tag("defines"), f.tag("is") == "key"
 	if complaint := complaint(f.tag("is"), v); complaint != "" {
 		p.unless(false, ".", "%s", complaint)
-	} else if f.tag("is") == "key" {
-		scope, holder := itemNumber.ReplaceAllString(p.path, ""), place{p.checker, parent(p.path)}
-		holder.unique(f.name, scope+"="+text, "%s has this name already")
+	} else if isKey {
+		holder := place{p.checker, parent(p.path)}
+		holder.unique(f.name, noun+" "+text, "%s has this name already")
+	}
+	if noun != "" && (isKey || !slices.Contains(p.names[noun], text)) {
+		p.names[noun] = append(p.names[noun], text)
 	}
 	p.bound(v, f.tag("min"), cmp.Or(f.tag("want"), "want at least "+f.tag("min")), 1)
 	p.bound(v, f.tag("max"), "at most "+f.tag("max"), -1)
 }
-
-// itemNumber matches what the scope of a name leaves out of its path: groups of
-// all zones share theirs.
-var itemNumber = regexp.MustCompile(`\[[0-9]+\]`)
 
 // exists reports a name of something that the scenario does not have.
 func (p place) exists(noun, name string) {
@@ -185,68 +207,4 @@ func (p place) bound(v reflect.Value, tag, want string, sign int) {
 		panic(err) // a test reads the limits of all fields
 	}
 	p.unless(cmp.Compare(v.Int(), limit.Int()) != -sign, ".", "is %v; %s", v.Interface(), want)
-}
-
-// complaint says what is wrong with a value of the kind, if anything is.
-func complaint(kind string, v reflect.Value) string {
-	text := v.String()
-	switch kind {
-	case "share":
-		if share := v.Float(); !(share > 0 && share <= 1) { // also what is no number
-			return fmt.Sprintf("is %v; want more than 0 and at most 1", share)
-		}
-	case "clock":
-		if v.IsZero() {
-			return "is 0s; say by how much the clock steps, as in 5m or -5m"
-		}
-	case "text":
-		if !utf8.ValidString(text) {
-			return "is no text in UTF-8"
-		}
-	case "name", "key", "label":
-		return nameComplaint(text, kind != "name")
-	case "taintKey":
-		return unlike(validation.IsQualifiedName, text,
-			"key of a taint; write it like maintenance or example.com/maintenance")
-	case "value of a taint", "value of a label":
-		return unlike(validation.IsValidLabelValue, text, kind+": at most 63 letters, digits, dashes, underscores and dots")
-	case "timeAdded":
-		return timeAddedComplaint(text)
-	}
-	return ""
-}
-
-// nameComplaint is about a name that is only shown, or becomes a label.
-func nameComplaint(name string, label bool) string {
-	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
-	switch {
-	case strings.TrimSpace(name) == "":
-		return "is empty; give it a name"
-	case label:
-		return unlike(validation.IsDNS1123Label, name,
-			"DNS label: at most 63 lower-case letters, digits and dashes, no dash first or last")
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, hidden):
-		return fmt.Sprintf("%.80q holds what cannot be shown in one line", name)
-	}
-	return ""
-}
-
-// unlike says what a text is not, if it is not valid.
-func unlike(problems func(string) []string, text, what string) string {
-	if len(problems(text)) == 0 {
-		return ""
-	}
-	return shown(text) + " is no " + what
-}
-
-func timeAddedComplaint(added string) string {
-	off, err := time.ParseDuration(added)
-	switch {
-	case added == TimeAddedNow || added == TimeAddedMissing:
-	case err != nil:
-		return shown(added) + " is neither now nor missing nor a duration like -1h"
-	case off.Abs() > maxClockStep.D():
-		return fmt.Sprintf("is %s; at most %v, forwards or back", added, maxClockStep)
-	}
-	return ""
 }

@@ -83,24 +83,6 @@ func (c *Cluster) group(name string) *Group {
 	return nil
 }
 
-// names returns what there is of each kind of thing.
-func (c *Cluster) names() map[string][]string {
-	names := map[string][]string{}
-	for i := range c.Workloads {
-		names["workload"] = append(names["workload"], c.Workloads[i].Name)
-	}
-	for _, zone := range c.Zones {
-		names["zone"] = append(names["zone"], zone.Name)
-		for _, group := range zone.Groups {
-			names["group"] = append(names["group"], group.Name)
-			if group.Pool != "" && !slices.Contains(names["pool"], group.Pool) {
-				names["pool"] = append(names["pool"], group.Pool)
-			}
-		}
-	}
-	return names
-}
-
 // node returns the zone of the node of that name and its number there, nil if
 // there is no such node.
 func (c *Cluster) node(name string) (*Zone, int) {

@@ -111,11 +111,14 @@ func TestTagsSayWhatTheLanguageKnows(t *testing.T) {
 	require.Greater(t, len(types), 30)
 	kinds := []string{"", "name", "text", "key", "label", "value of a label", "value of a taint", "taintKey", "timeAdded",
 		"share", "time", "interval", "clock", "budget", "priority", "replica", "effect", "caller", "object", "verb", "code"}
+	defined := map[string]bool{"": true}
 	for typ := range types {
 		for _, f := range fields(typ) {
 			name := typ.Name() + "." + f.name
 			require.Contains(t, kinds, f.Tag.Get("is"), name)
 			require.Contains(t, []string{"", "zone", "pool", "group", "workload"}, f.tag("names"), name)
+			require.Equal(t, f.Tag.Get("is") == "key", f.tag("defines") != "" && !f.optional, name)
+			defined[f.tag("defines")] = true
 			if f.tag("default") != "" || f.zeroMeans() != "" {
 				require.True(t, f.optional, "%s is written even if it is zero", name)
 			}
@@ -137,11 +140,12 @@ func TestTagsSayWhatTheLanguageKnows(t *testing.T) {
 			}
 		}
 	}
+	require.Equal(t, map[string]bool{"": true, "zone": true, "pool": true, "group": true, "workload": true}, defined)
 }
 
 func TestTheStepOfAClockHasTheLimitOfItsDrift(t *testing.T) {
-	require.Equal(t, maxClockStep.String(), strings.TrimPrefix(shared["clock"].Get("min"), "-"))
-	require.Equal(t, maxClockStep.String()+", forwards or back", shared["clock"].Get("max"))
+	require.Equal(t, maxClockStep.String(), strings.TrimPrefix(kinds["clock"].tags.Get("min"), "-"))
+	require.Equal(t, maxClockStep.String()+", forwards or back", kinds["clock"].tags.Get("max"))
 }
 
 func TestDefaultsAreThoseThatAreNamed(t *testing.T) {

@@ -15,8 +15,9 @@ import (
 //	min, max the least and the most that it may be; words may follow max
 //	want     the words of the complaint about less than min
 //	oneOf    a noun and the words that it may be
-//	names    what it names that has to exist: a zone, pool, group or workload
-//	is       a kind of value: the tags of shared, or a form of text
+//	defines  what it is the name of: a zone, pool, group or workload
+//	names    which of these it names, which then has to exist
+//	is       its kind, of those in kinds
 //	fault    of a step: what kind of fault it is
 //
 // Of a list or a map they say it of each item; names says it of a map's keys.
@@ -57,26 +58,7 @@ func (f *field) tag(key string) string {
 	if own := f.Tag.Get(key); own != "" {
 		return own
 	}
-	return shared[f.Tag.Get("is")].Get(key)
-}
-
-// shared are the tags that several fields have in common. Of a time, at most 30
-// days pass, so that sums do not overflow. What is repeated more often than
-// every 100 ms is a slip of the pen, and its simulation would not come to an
-// end. The codes are what an API server, or a proxy before it,
-// answers to requests that are well formed.
-var shared = map[string]reflect.StructTag{
-	"time":     `min:"0s" max:"720h" want:"time does not run backwards"`,
-	"interval": `min:"100ms" max:"720h"`,
-	"clock":    `min:"-876000h" max:"876000h, forwards or back" want:"at most 876000h, forwards or back"`,
-	"priority": `min:"-2000001000" max:"2000001000, above zero or below" want:"at most 2000001000, above zero or below"`,
-	"budget":   `min:"0" want:"say how many pods have to be left"`,
-	"replica":  `min:"0" want:"replicas are counted from 0"`,
-	"effect":   `oneOf:"effect: NoSchedule, PreferNoSchedule, NoExecute"`,
-	"caller":   `oneOf:"caller: all, controllers, kubelets"`,
-	"object":   `oneOf:"kind: nodes, leases, pods"`,
-	"verb":     `oneOf:"verb: get, patch, delete, evict, update"`,
-	"code":     `oneOf:"code: 403, 404, 409, 422, 429, 500, 503, 504"`,
+	return kinds[f.Tag.Get("is")].tags.Get(key)
 }
 
 // zeroMeans says what the zero of the field stands for if a file must not write
@@ -108,10 +90,10 @@ func walk(path string, f *field, v reflect.Value, before, after visit) {
 			walk(item(path, i), f, v.Index(i), before, after)
 		}
 	case reflect.Map:
-		for _, name := range sortedKeys(v) {
-			key, entry := reflect.ValueOf(name), reflect.New(v.Type().Elem()).Elem() // an entry has no address
+		for _, key := range sortedKeys(v) {
+			entry := reflect.New(v.Type().Elem()).Elem() // the one in the map has no address
 			entry.Set(v.MapIndex(key))
-			walk(child(path, name), f, entry, before, after)
+			walk(child(path, key.String()), f, entry, before, after)
 			if !entry.Equal(v.MapIndex(key)) { // a walk that only reads must not write
 				v.SetMapIndex(key, entry)
 			}
@@ -128,11 +110,6 @@ func walk(path string, f *field, v reflect.Value, before, after visit) {
 func nothing(string, *field, reflect.Value) {}
 
 // sortedKeys returns the keys of a map of strings, in order.
-func sortedKeys(m reflect.Value) []string {
-	keys := make([]string, 0, m.Len())
-	for key := range m.Seq() {
-		keys = append(keys, key.String())
-	}
-	slices.Sort(keys)
-	return keys
+func sortedKeys(m reflect.Value) []reflect.Value {
+	return slices.SortedFunc(m.Seq(), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 }

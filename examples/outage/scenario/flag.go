@@ -22,20 +22,13 @@ type FlagValue string
 // MarshalJSON returns a number or a bool if the value is written as one, else a
 // string.
 func (v FlagValue) MarshalJSON() ([]byte, error) {
-	if isPlain(string(v)) {
+	// Quotes, brackets, null and the blanks that JSON allows around a value are
+	// valid too, but no number.
+	isNumber := strings.Trim(string(v), "+-.eE0123456789") == "" && json.Valid([]byte(v))
+	if isNumber || v == "true" || v == "false" {
 		return []byte(v), nil
 	}
 	return json.Marshal(string(v))
-}
-
-// isPlain says whether the text is a number or a bool in JSON.
-func isPlain(text string) bool {
-	if text == "true" || text == "false" {
-		return true
-	}
-	// Quotes, brackets, null and the blanks that JSON allows around a value are
-	// valid too, but no number.
-	return strings.Trim(text, "+-.eE0123456789") == "" && json.Valid([]byte(text))
 }
 
 // UnmarshalText takes any text.

@@ -1,11 +1,8 @@
 package scenario
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
-	"io"
-	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -21,22 +18,17 @@ import (
 // file. If the file is no YAML it is only the first thing that makes it so.
 func Read(file string, data []byte) (*Scenario, error) {
 	root, complaint := parse(data)
-	d := &decoder{file: cmp.Or(file, "scenario"),
-		nodes: map[string]*yaml.Node{"": root}, places: map[string]*yaml.Node{"": root}}
-	s := &Scenario{}
-	if complaint != "" {
-		d.fail(root, "", "%s", complaint)
+	c := newChecker(&Scenario{}, cmp.Or(file, "scenario"), root)
+	if complaint == "" {
+		c.run()
 	} else {
-		walk("", &field{}, reflect.ValueOf(s).Elem(), d.value, d.zero)
+		c.report(root, "", "%s", complaint)
 	}
-	for _, p := range s.problems(d.failed) {
-		d.problem(d.place(p.Path), p.Path, "%s", p.Message)
+	if len(c.problems) == 0 {
+		return c.Scenario, nil
 	}
-	if len(d.problems) == 0 {
-		return s, nil
-	}
-	slices.SortStableFunc(d.problems, func(a, b Problem) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
-	return nil, join(d.problems)
+	slices.SortStableFunc(c.problems, func(a, b Problem) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
+	return nil, join(c.problems)
 }
 
 // parse returns the one document of the file, or else the place of what keeps
@@ -45,23 +37,17 @@ func parse(data []byte) (root *yaml.Node, complaint string) {
 	if at := notText(string(data)); at != nil {
 		return at, "this is no text in UTF-8"
 	}
-	loader, err := yaml.NewLoader(bytes.NewReader(data))
-	if err != nil {
+	var documents []yaml.Node
+	if err := yaml.Load(data, &documents, yaml.WithAllDocuments()); err != nil {
 		return notYAML(data, err)
 	}
-	first, second := yaml.Node{Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!null"}}}, yaml.Node{}
-	if err := loader.Load(&first); err != nil && !errors.Is(err, io.EOF) {
-		return notYAML(data, err)
-	}
-	switch err := loader.Load(&second); {
-	case err == nil:
-		return &second, "there is a second document; a file holds one scenario"
-	case !errors.Is(err, io.EOF):
-		return notYAML(data, err)
-	case first.Content[0].ShortTag() == "!!null":
+	switch {
+	case len(documents) > 1:
+		return &documents[1], "there is a second document; a file holds one scenario"
+	case len(documents) == 0 || documents[0].Content[0].ShortTag() == "!!null":
 		return &yaml.Node{Line: 1, Column: 1}, "the file is empty; a scenario has at least name, duration and cluster"
 	}
-	return first.Content[0], ""
+	return documents[0].Content[0], ""
 }
 
 // notText returns the place of the first byte that is not UTF-8, nil if there

@@ -118,7 +118,7 @@ func (n *Nodes) check(p place) {
 				zone.Name, n.Zone)
 		}
 	}
-	if p.clean() {
+	if !p.wrong.within(p.path) {
 		matching := p.Cluster.Matching(n)
 		p.unless(matching > 0, ". . /cluster.zones", "no node is all of that")
 		p.unless(n.Count <= matching, "count . /cluster.zones", "is %d, but only %d nodes are described", n.Count, matching)
@@ -145,7 +145,7 @@ func (p place) rack(n *Nodes) {
 
 func (t *Pods) check(p place) {
 	p.unless(t.Count == 0 || t.Share == 0, ".", bothParts)
-	if w := p.Cluster.workload(t.Workload); w != nil && p.clean() {
+	if w := p.Cluster.workload(t.Workload); w != nil && !p.wrong.within(p.path) {
 		pods := p.Cluster.pods(w)
 		p.unless(t.Count <= pods, "count /cluster.workloads /cluster.zones", "is %d, but workload %s has %d pods", t.Count,
 			t.Workload, pods)
@@ -166,10 +166,6 @@ func (h *Hostile) check(p place) {
 	p.unless(len(h.Zones) > 0 || h.Taints != "" || h.Leases != "", ". .",
 		"does nothing; give it zones, taints or leases")
 }
-
-// maxClockStep bounds how far a clock is off, by a century. A machine whose
-// battery is empty believes in 1970.
-const maxClockStep = Duration(100 * 365 * 24 * time.Hour)
 
 func (s *Step) check(p place) {
 	p.unless(s.At < p.Duration || p.Duration <= 0, "at at /duration", "is %v, but the scenario ends after %v", s.At,

@@ -8,28 +8,26 @@ import (
 	"strconv"
 )
 
-// scalarOf says what a single value of a kind is called, and which types YAML
-// may take it for. Of another kind it says nothing.
-func scalarOf(kind reflect.Kind) (want, tags string) {
-	switch kind {
-	case reflect.String:
-		return "a string", "!!str"
-	case reflect.Bool:
-		return "true or false", "!!bool"
-	case reflect.Float64:
-		return "a number", "!!int !!float"
-	case reflect.Uint64:
-		return "a whole number from 0", "!!int"
-	case reflect.Int, reflect.Int64:
-		return "a whole number", "!!int"
-	}
-	return "", ""
+// scalars says what a single value of a kind is called, which types YAML may
+// take it for, and how it is parsed. Numbers are decimal: that 010 is eight or
+// ten depends on the version of YAML.
+var scalars = map[reflect.Kind]struct {
+	want, tags string
+	parse      func(text string) (any, error)
+}{
+	reflect.String:  {"a string", "!!str", func(text string) (any, error) { return text, nil }},
+	reflect.Bool:    {"true or false", "!!bool", func(text string) (any, error) { return strconv.ParseBool(text) }},
+	reflect.Float64: {"a number", "!!int !!float", func(text string) (any, error) { return strconv.ParseFloat(text, 64) }},
+	reflect.Uint64:  {"a whole number from 0", "!!int", parseUint},
+	reflect.Int:     {"a whole number", "!!int", parseInt},
+	reflect.Int64:   {"a whole number", "!!int", parseInt},
 }
 
-func isScalar(t reflect.Type) bool {
-	_, tags := scalarOf(t.Kind())
-	return tags != ""
-}
+func parseUint(text string) (any, error) { return strconv.ParseUint(text, 10, 64) }
+
+func parseInt(text string) (any, error) { return strconv.ParseInt(text, 10, 64) }
+
+func isScalar(t reflect.Type) bool { return scalars[t.Kind()].parse != nil }
 
 // takesText reports whether the type reads any text on its own.
 func takesText(t reflect.Type) bool {
@@ -37,38 +35,19 @@ func takesText(t reflect.Type) bool {
 }
 
 // setScalar parses the text into a single value. The error says what is wanted
-// instead. Numbers are decimal: that 010 is eight or ten
-// depends on the version of YAML.
+// instead.
 func setScalar(v reflect.Value, text string) error {
 	if parser, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
 		return parser.UnmarshalText([]byte(text))
 	}
-	var err error
+	scalar := scalars[v.Kind()]
+	value, err := scalar.parse(text)
 	switch {
-	case v.Kind() == reflect.String:
-		v.SetString(text)
-	case v.Kind() == reflect.Bool:
-		err = parsed(v.SetBool, text, strconv.ParseBool)
-	case v.CanFloat():
-		err = parsed(v.SetFloat, text, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) })
-	case v.CanUint():
-		err = parsed(v.SetUint, text, func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) })
-	default:
-		err = parsed(v.SetInt, text, func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) })
+	case errors.Is(err, strconv.ErrRange):
+		return fmt.Errorf("%s is out of range; want %s", shown(text), scalar.want)
+	case err != nil:
+		return fmt.Errorf("%s is not %s", shown(text), scalar.want)
 	}
-	want, _ := scalarOf(v.Kind())
-	if errors.Is(err, strconv.ErrRange) {
-		return fmt.Errorf("%s is out of range; want %s", shown(text), want)
-	} else if err != nil {
-		return fmt.Errorf("%s is not %s", shown(text), want)
-	}
+	v.Set(reflect.ValueOf(value).Convert(v.Type()))
 	return nil
-}
-
-func parsed[T any](set func(T), text string, parse func(string) (T, error)) error {
-	value, err := parse(text)
-	if err == nil {
-		set(value)
-	}
-	return err
 }

@@ -41,7 +41,7 @@ type Cluster struct {
 
 // Zone is nodes with one topology zone label. They are named zone-0 and so on.
 type Zone struct {
-	Name  string `json:"name" is:"key"`
+	Name  string `json:"name" is:"key" defines:"zone"`
 	Nodes int    `json:"nodes" min:"1" want:"a zone has at least one node"`
 	// Racks is how many racks the nodes are spread over, in turn: rack 0 and so
 	// on. The default is 1.
@@ -55,11 +55,11 @@ type Zone struct {
 // the same taints.
 type Group struct {
 	// Name is unique in the cluster. Workloads say with it where their pods are.
-	Name  string `json:"name" is:"key"`
+	Name  string `json:"name" is:"key" defines:"group"`
 	Nodes int    `json:"nodes" min:"1" want:"a group has at least one node"`
 	// Pool may reach over several zones. A rack belongs to one zone. Groups that
 	// name none of either are in none together.
-	Pool string `json:"pool,omitempty" is:"value of a label"`
+	Pool string `json:"pool,omitempty" is:"value of a label" defines:"pool"`
 	Rack string `json:"rack,omitempty" is:"value of a label"`
 	// Cordoned makes the nodes unschedulable from the beginning.
 	Cordoned bool `json:"cordoned,omitempty"`
@@ -90,7 +90,7 @@ const (
 
 // Workload owns pods and replaces those that go.
 type Workload struct {
-	Name string `json:"name" is:"key"`
+	Name string `json:"name" is:"key" defines:"workload"`
 	// Kind is Deployment, the default, StatefulSet, DaemonSet or Bare.
 	Kind string `json:"kind,omitempty" oneOf:"kind: Deployment, StatefulSet, DaemonSet, Bare" default:"Deployment"`
 	// Replicas is how many pods there are; a DaemonSet has as many as there are

@@ -56,61 +56,57 @@ func (s *Scenario) set(name, value string) error {
 
 // setField sets the single value at the path. An error may leave something set.
 func (s *Scenario) setField(path, text string) error {
-	values, holders, inMap := map[string]reflect.Value{}, map[string]*field{}, "*"
-	walk("", &field{}, reflect.ValueOf(s).Elem(), func(path string, f *field, v reflect.Value) {
-		if below(path, inMap) {
-			return // a copy of an entry
-		} else if v.Kind() == reflect.Map {
-			inMap = path
-		}
-		values[path], holders[path] = v, f
-	}, nothing)
-	v, there := values[path]
-	if there && v.Kind() == reflect.Pointer && (isScalar(v.Type().Elem()) || isBounds(v.Type().Elem())) {
+	at, f, v := s.find(path)
+	if at == path && v.Kind() == reflect.Pointer && (isScalar(v.Type().Elem()) || isBounds(v.Type().Elem())) {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
-	switch f := holders[path]; {
-	case !there:
-		return notThere(path, values)
+	switch {
 	case v.Kind() == reflect.Pointer:
-		return fmt.Errorf("the scenario has no %s", path)
+		return fmt.Errorf("the scenario has no %s", at)
+	case at != path:
+		return notThere(path, at, v)
 	case isBounds(v.Type()):
 		var err error
 		exactly(v, func(value reflect.Value) { err = setScalar(value, text) })
 		return err
 	case !isScalar(v.Type()):
 		return errors.New("it is not a single value; " + inside(v, path))
-	default:
-		err := setScalar(v, text)
-		if err == nil && f.Type == v.Type() && f.zeroMeans() != "" && v.IsZero() {
-			return fmt.Errorf("%s is the same as leaving it out, which means %s; give it another value", shown(text),
-				f.zeroMeans())
-		}
-		return err
 	}
+	err := setScalar(v, text)
+	if err == nil && f.Type == v.Type() && f.zeroMeans() != "" && v.IsZero() {
+		return fmt.Errorf("%s is the same as leaving it out, which means %s; give it another value", shown(text),
+			f.zeroMeans())
+	}
+	return err
 }
 
-// notThere says which element of a path does not exist, and what does.
-func notThere(path string, values map[string]reflect.Value) error {
-	above := parent(path)
-	for !values[above].IsValid() {
-		above = parent(above)
-	}
-	v, rest := values[above], path[len(above):]
-	if above != "" {
+// find returns what is at the path or, if that does not exist, what lacks it.
+// It does not look into maps, whose entries have no address.
+func (s *Scenario) find(path string) (at string, f *field, v reflect.Value) {
+	walk("", &field{}, reflect.ValueOf(s).Elem(), func(here string, holder *field, value reflect.Value) {
+		if below(path, here) && v.Kind() != reflect.Map {
+			at, f, v = here, holder, value
+		}
+	}, nothing)
+	return at, f, v
+}
+
+// notThere says that the path has an element that what is there lacks, and what
+// there is instead.
+func notThere(path, at string, v reflect.Value) error {
+	rest := path[len(at):]
+	if at != "" {
 		rest = strings.TrimPrefix(rest, ".")
 	}
 	element := elementOf.FindString(rest)
 	switch {
-	case v.Kind() == reflect.Pointer:
-		return fmt.Errorf("the scenario has no %s", above)
 	case v.Kind() == reflect.Map:
-		return fmt.Errorf("the values of %s are given in the file", above)
+		return fmt.Errorf("the values of %s are given in the file", at)
 	case v.Kind() == reflect.Struct && !strings.HasPrefix(element, "["):
 		return errors.New(missing("field", element, fieldNames(fields(v.Type()))))
 	}
-	return fmt.Errorf("there is no %s; %s", path[:len(path)-len(rest)+len(element)], inside(v, above))
+	return fmt.Errorf("there is no %s; %s", path[:len(path)-len(rest)+len(element)], inside(v, at))
 }
 
 // elementOf matches the first element of a path: a name, which may be empty, or

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -30,7 +28,8 @@ func Write(s *Scenario) ([]byte, error) {
 		return nil, fmt.Errorf("writing YAML: %w", err)
 	}
 	restyle(&root)
-	return yaml.Dump(&root, yaml.WithLineWidth(-1), yaml.WithQuotePreference(yaml.QuoteLegacy))
+	return yaml.Dump(&root, yaml.WithLineWidth(-1), yaml.WithFlowSimpleCollections(),
+		yaml.WithQuotePreference(yaml.QuoteLegacy))
 }
 
 // notASCII matches what JSON may hold as it is, and YAML as an escape only.
@@ -41,38 +40,20 @@ func escaped(text []byte) []byte {
 	return fmt.Appendf(nil, `\U%08x`, r)
 }
 
-// restyle makes of JSON what a user would write. What fits is in one line.
+// restyle makes of JSON what a user would write.
 func restyle(node *yaml.Node) {
-	letters, flat := 0, node.Kind != yaml.DocumentNode && node.Kind != yaml.ScalarNode
+	node.Style = 0
+	if node.Tag == "!!str" {
+		node.SetString(node.Value) // several lines stand as they are
+	}
+	if oldTypes.MatchString(node.Value) {
+		node.Style = yaml.DoubleQuotedStyle
+	}
 	for _, content := range node.Content {
 		restyle(content)
-		letters += len(content.Value) + len(", ")
-		flat = flat && content.Kind == yaml.ScalarNode && content.Style != yaml.LiteralStyle
-	}
-	switch {
-	case flat && letters <= 60:
-		node.Style = yaml.FlowStyle
-	case node.Tag == "!!str":
-		node.Style = styleOf(node.Value)
-	default:
-		node.Style = 0
 	}
 }
 
 // oldTypes are words that mean something else to readers of YAML 1.1, and which
 // the encoder does not quote. They are bools, and numbers to base 60.
 var oldTypes = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
-
-// styleOf lets a text of several lines stand as it is, unless something in it
-// cannot be seen. The encoder would lose some of that: it writes a carriage
-// return as the end of a line.
-func styleOf(text string) yaml.Style {
-	hidden := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
-	switch {
-	case oldTypes.MatchString(text), strings.Contains(text, "\n") && strings.ContainsFunc(text, hidden):
-		return yaml.DoubleQuotedStyle
-	case strings.Contains(text, "\n"):
-		return yaml.LiteralStyle
-	}
-	return 0
-}
