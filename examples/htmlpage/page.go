@@ -42,13 +42,17 @@ const (
 type Page struct {
 	// About ends the title in the browser, after Name.
 	Name, About string
-	// Intro and Description stand below the name.
+	// Intro and Description stand below the name. Description is paragraphs, which
+	// blank lines separate.
 	Intro, Description string
+	// Warning says what is wrong with the page as a whole, empty if nothing is.
+	Warning string
 	// Runs are one or two.
 	Runs []Run
-	// Compared stands before the tables of the runs. Nil is none.
-	Compared *Table
-	Plots    []Plot
+	// Summary stands before the plots, and Tables after them, before those of the
+	// runs.
+	Summary, Tables []Table
+	Plots           []Plot
 	// PlotsLeft says what has no plots, for example "3 more zones". Empty if all
 	// have.
 	PlotsLeft string
@@ -65,6 +69,8 @@ type Run struct {
 	// Duration is how long it lasts, and Stopped when it was interrupted, zero if
 	// it was not.
 	Duration, Stopped time.Duration
+	// Verdicts stand above everything else.
+	Verdicts []Verdict
 	// At are the times of the points of all plots, in seconds from the start.
 	At []float64
 	// Timeline is its title, "Timeline" if empty.
@@ -72,6 +78,13 @@ type Run struct {
 	Lines    []Line
 	Tables   []Table
 	Findings []Findings
+}
+
+// Verdict says in a sentence how a run went.
+type Verdict struct {
+	Text string
+	// Wrong makes it stand out.
+	Wrong bool
 }
 
 // Line is one line of a timeline.
@@ -93,8 +106,8 @@ type Table struct {
 // Row is a row of a table. One cell alone is a heading.
 type Row struct {
 	Cells []string
-	// Wrong makes it stand out.
-	Wrong bool
+	// Wrong are the numbers of the cells that stand out, from 0.
+	Wrong []int
 }
 
 // Findings are what must not have happened.

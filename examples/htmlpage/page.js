@@ -67,6 +67,8 @@
         y: { range: (_, min, max) => [0, Math.max(1, max || 0) * 1.05] } },
       axes: [{ ...axis, incrs, values: (_, splits) => splits.map(clock), space: 70 },
         { ...axis, size: 55, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6] }],
+      // A run's swatches are as its lines.
+      legend: { markers: { width: 3, dash: (_, i) => i > plot.lines.length ? "dashed" : "solid" } },
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false }, bind: { dblclick: () => null } },
       // uPlot tells of scales later, also of those that the page has set.
       hooks: { setScale: [(u, key) => {

@@ -4,21 +4,23 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
 
 // view is what the template shows.
 type view struct {
-	Name, About, Intro, Description string
-	Style                           template.CSS
-	UPlot, Script                   template.JS
-	UPlotSum, ScriptSum             string
-	License                         string
-	Program, Whole                  string
-	Runs                            []runView
-	Compared                        *tableView
-	Data                            data
+	Name, About, Intro, Warning string
+	Description                 []string // paragraphs
+	Style                       template.CSS
+	UPlot, Script               template.JS
+	UPlotSum, ScriptSum         string
+	License                     string
+	Program, Whole              string
+	Runs                        []runView
+	Summary, Tables             []*tableView
+	Data                        data
 }
 
 // data is what the script draws: for each plot its lines, for each run their
@@ -40,9 +42,10 @@ type runView struct {
 	Settings  []string
 	Stopped   string // when it was interrupted, empty if it was not
 	Duration  string
+	Verdicts  []Verdict
 	Timeline  string
 	Lines     []lineView
-	MoreLines int
+	MoreLines string // empty if there are none
 	Tables    []*tableView
 	Findings  []findingsView
 }
@@ -57,8 +60,13 @@ type lineView struct {
 type tableView struct {
 	Title  string
 	Header []string
-	Rows   []Row
+	Rows   [][]cellView
 	Left   string
+}
+
+type cellView struct {
+	Text  string
+	Wrong bool
 }
 
 type findingsView struct {
@@ -70,7 +78,8 @@ type findingsView struct {
 
 func newView(p *Page) *view {
 	v := &view{
-		Name: Clip(p.Name, longestCell), About: p.About, Intro: text(p.Intro), Description: text(p.Description),
+		Name: Clip(p.Name, longestCell), About: p.About, Intro: text(p.Intro), Warning: text(p.Warning),
+		Description: paragraphs(text(p.Description)), Summary: newTables(p.Summary, p.Whole), Tables: newTables(p.Tables, p.Whole),
 		Style: template.CSS(uplotCSS + pageCSS), UPlot: template.JS(uplotJS), Script: template.JS(pageJS),
 		UPlotSum: sum(uplotJS), ScriptSum: sum(pageJS), License: uplotLicense,
 		Program: p.Program, Whole: p.Whole, Data: data{Plots: p.Plots, Left: p.PlotsLeft},
@@ -82,14 +91,23 @@ func newView(p *Page) *view {
 		v.Data.At = append(v.Data.At, r.At)
 		v.Data.Duration = max(v.Data.Duration, seconds(r.Duration))
 	}
-	if p.Compared != nil {
-		v.Compared = newTable(p.Compared, p.Whole)
-	}
 	return v
 }
 
+// paragraphs returns the paragraphs of a text, each without the line breaks of
+// the file that it comes from.
+func paragraphs(text string) []string {
+	var all []string
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		if line := strings.Join(strings.Fields(paragraph), " "); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
 func newRunView(number int, r *Run, whole string) runView {
-	v := runView{Number: number, Name: r.Name, Duration: Clock(r.Duration), Timeline: r.Timeline}
+	v := runView{Number: number, Name: r.Name, Duration: Clock(r.Duration), Verdicts: r.Verdicts, Timeline: r.Timeline}
 	if v.Timeline == "" {
 		v.Timeline = "Timeline"
 	}
@@ -98,10 +116,12 @@ func newRunView(number int, r *Run, whole string) runView {
 	}
 	settings, _ := first(r.Settings, mostSettings)
 	v.Settings = clipped(settings, longestSetting)
-	v.Lines, v.MoreLines = newLines(r.Lines, mostLines)
-	for i := range r.Tables {
-		v.Tables = append(v.Tables, newTable(&r.Tables[i], whole))
+	lines, more := newLines(r.Lines, mostLines)
+	v.Lines = lines
+	if more > 0 {
+		v.MoreLines = some(more, "more line")
 	}
+	v.Tables = newTables(r.Tables, whole)
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		lines, more := newLines(f.Lines, mostFindings)
@@ -121,23 +141,42 @@ func newLines(lines []Line, most int) (views []lineView, more int) {
 	return views, more
 }
 
+func newTables(tables []Table, whole string) []*tableView {
+	var views []*tableView
+	for i := range tables {
+		views = append(views, newTable(&tables[i], whole))
+	}
+	return views
+}
+
 func newTable(t *Table, whole string) *tableView {
 	v := &tableView{Title: t.Title, Header: clipped(t.Header, longestCell)}
 	rows, more := first(t.Rows, mostRows)
 	for _, row := range rows {
-		v.Rows = append(v.Rows, Row{Cells: clipped(row.Cells, longestCell), Wrong: row.Wrong})
+		var cells []cellView
+		for i, cell := range row.Cells {
+			cells = append(cells, cellView{Clip(cell, longestCell), slices.Contains(row.Wrong, i)})
+		}
+		v.Rows = append(v.Rows, cells)
 	}
 	var left []string
 	if t.Left != "" {
 		left = append(left, t.Left)
 	}
 	if more > 0 {
-		left = append(left, fmt.Sprintf("%d rows not shown", more))
+		left = append(left, some(more, "row")+" not shown")
 	}
 	if len(left) > 0 {
 		v.Left = strings.Join(left, ", ") + "; " + whole
 	}
 	return v
+}
+
+func some(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // seconds returns a time to the millisecond, as a number for the script.

@@ -154,7 +154,9 @@ func TestWrongCallsAboutClusters(t *testing.T) {
 		"blast of nothing":    {[]string{"blast"}, "takes one scenario, got []"},
 		"blast for no time":   {[]string{"blast", "rack-loss", "--longest", "0"}, "--longest is 0s, want more than 0"},
 		"blast with a page":   {[]string{"blast", "rack-loss", "--html", "x"}, "unknown flag: --html"},
-		"play so long":        {[]string{"rack-loss", "--longest", "1h"}, "unknown flag: --longest"},
+		"blast that evicts": {[]string{"blast", "rack-loss", "--action=evict"},
+			"unknown flag: --action; did you mean --set action=evict?"},
+		"play so long": {[]string{"rack-loss", "--longest", "1h"}, "unknown flag: --longest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, diagnostics := call(t, "", test.args...)

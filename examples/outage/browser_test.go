@@ -128,10 +128,36 @@ func TestBrowserComparesAndPrints(t *testing.T) {
 	require.Positive(t, b.Cursors()[0], "the cursor stays")
 	b.Shoot("compare-dark.png")
 
+	swatches := browser.Value[[]string](b,
+		`[...document.querySelectorAll("#plot-1 .u-marker")].map((e) => getComputedStyle(e).borderTopStyle)`)
+	require.Equal(t, []string{"solid", "solid", "solid", "dashed", "dashed", "dashed"}, swatches, "as the lines")
+
 	content := b.Print("compare.pdf")
 	require.True(t, strings.HasPrefix(string(content), "%PDF"))
 	require.Greater(t, len(content), 20_000)
 	require.Equal(t, "rgb(13, 17, 23)", back(), "dark again")
 	b.RequireDrawn(9)
+	b.RequireNoFaults(file)
+}
+
+// Nothing covers anything else on paper and on a phone, and legends on paper
+// have no values of a cursor that is not there.
+func TestBrowserFitsOnPaperAndOnAPhone(t *testing.T) {
+	b := browser.Start(t)
+	file, out := pageOf(t, "restart-in-mid-storm")
+	require.Greater(t, len(decode[report.Document](t, out).Timeline), 30)
+	b.Open(file)
+	require.Contains(t, browser.Value[string](b, `document.querySelector(".u-legend").innerText`), "--")
+	b.Resize(720, 1000)
+	b.Media("print")
+	require.Empty(t, b.Overlaps())
+	require.NotContains(t, browser.Value[string](b, `document.querySelector(".u-legend").innerText`), "--")
+	require.Contains(t, browser.Value[string](b, `document.querySelector(".u-legend").innerText`), "ready")
+	b.Print("restart-in-mid-storm.pdf")
+	b.Media("screen")
+	b.Resize(390, 844)
+	require.Empty(t, b.Overlaps())
+	require.Equal(t, 390, browser.Value[int](b, `document.documentElement.scrollWidth`), "nothing is next to the page")
+	b.Shoot("phone.png")
 	b.RequireNoFaults(file)
 }

@@ -13,7 +13,54 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
 )
 
-func help(out io.Writer, flags *pflag.FlagSet) {
+// help writes what the program does, or what the command does that was given.
+func (s *settings) help(out io.Writer, flags *pflag.FlagSet) {
+	text := generalHelp
+	switch {
+	case s.blast:
+		text = blastHelp
+	case s.scales:
+		text = scaleHelp
+	}
+	text(out)
+	fmt.Fprint(out, "\nFlags:\n", flags.FlagUsages(), exitHelp)
+}
+
+const exitHelp = `
+Exit codes: 0 done, 1 failed, interrupted, or --check found a broken promise or
+another result than the scenario expects, 2 called wrongly or the scenario is
+invalid. Ctrl-C ends a run with what is known so far, also in the page. A run of
+over a second says how far it is, and about how long the rest takes.
+`
+
+func blastHelp(out io.Writer) {
+	fmt.Fprint(out, `outage blast says what a cluster suffers when it loses a part: each zone, pool and
+rack, the control plane for 1, 5 and 30 minutes, and all nodes. Each loss is played
+on its own, also with a longer grace period, a lower rate and longer tolerations. A
+table has the nodes tainted, the pods evicted and when, the workloads that lose all
+their pods, and what budgets keep.
+
+  outage blast --from cluster.json                        of your own cluster
+  outage blast --from cluster.json --set action=evict     with budgets
+  outage blast mine.yaml                                  of a scenario, without its script
+  outage blast mine.yaml --json                           for machines
+
+cluster.json is what this prints:
+
+  `+cluster.Command+`
+`)
+}
+
+func scaleHelp(out io.Writer) {
+	fmt.Fprint(out, `outage scale measures what a run costs. It plays the loss of one of three zones and
+its return, for clusters of doubling size, and prints the time and the memory of each.
+
+  outage scale                                   12,500 to 100,000 nodes, some minutes
+  outage scale --least 1000 --nodes 8000         smaller clusters
+`)
+}
+
+func generalHelp(out io.Writer) {
 	fmt.Fprint(out, `outage plays an outage of a cluster in virtual time and reports what the node
 lifecycle controller does: what it declares dead, taints, evicts and spares, how
 fast and how late.
@@ -38,6 +85,7 @@ outage/cluster/clusterrole.yaml, or from cluster.json, which this prints:
                                                 rack, the control plane, and all nodes; Ctrl-C
                                                 prints what is known
   outage blast mine.yaml --set action=evict     the same of a scenario; its script is left out
+  outage blast --help                           the flags of blast
 
 What a run costs, measured for clusters of 12,500 to 100,000 nodes; see scale --help:
 
@@ -48,7 +96,7 @@ Scenarios that ship, in outage/scenarios:
 	if err := listScenarios(out); err != nil {
 		fmt.Fprintln(out, err)
 	}
-	fmt.Fprint(out, `
+	fmt.Fprintf(out, `
 A scenario of your own begins as a copy of one of them. It names zones with nodes,
 workloads with pods, flags of the controller and a script of faults; what may be in
 it is described in outage/scenario/doc.go, and what is wrong with one is told with
@@ -60,18 +108,9 @@ period ends, tainted NoExecute when the rate of its zone lets it, and then its p
 leave when they no longer tolerate that. The table sums it up for each zone.
 
 A scenario can also say what must come out of it (expect), whatever the seed; the
-twelve do. The report shows that next to what came out, and --check fails if it
-differs. With --set and --compare it is left out: other flags, other numbers.
-
-Flags:
-`)
-	fmt.Fprint(out, flags.FlagUsages())
-	fmt.Fprint(out, `
-Exit codes: 0 done, 1 failed, interrupted, or --check found a broken promise or
-another result than the scenario expects, 2 called wrongly or the scenario is
-invalid. Ctrl-C ends a run with what is known so far, also in the page. A run of
-over a second says how far it is, and about how long the rest takes.
-`)
+%d that ship do. The report shows that next to what came out, and --check fails if
+it differs. With --set and --compare it is left out: other flags, other numbers.
+`, len(scenarios.Names()))
 }
 
 // listScenarios writes the name of each scenario that ships and what it is.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/kubelife/lifecycle/examples/htmlpage"
 	"github.com/kubelife/lifecycle/examples/outage/page"
@@ -17,20 +19,35 @@ func writePage(file *htmlpage.File, p *page.Page) error {
 	return file.Write(func(out io.Writer) error { return page.Write(out, p) })
 }
 
-// newPage returns the page of one run or of two, nil if there is none. A run
-// that did not begin is nil.
-func newPage(s *scenario.Scenario, comparison *report.Comparison, documents ...*report.Document) *page.Page {
-	p := &page.Page{Name: s.Name, Description: s.Description, Intro: introduction(s), Comparison: comparison}
-	for i, document := range documents {
-		if document != nil {
-			p.Runs = append(p.Runs, page.Run{Name: []string{asGivenName, changedName}[i], Document: document})
-		}
-	}
-	switch len(p.Runs) {
-	case 0:
+// newPage returns the page of one run, nil if it did not begin.
+func newPage(s *scenario.Scenario, document *report.Document) *page.Page {
+	if document == nil {
 		return nil
-	case 1:
-		p.Runs[0].Name = ""
+	}
+	return &page.Page{
+		Name: s.Name, Description: s.Description, Intro: introduction(s), Runs: []page.Run{{Document: document}},
+	}
+}
+
+// newComparisonPage returns the page of two runs, or of those that began.
+func newComparisonPage(s *scenario.Scenario, c *report.Comparison) *page.Page {
+	p := newPage(s, c.Given)
+	p.Runs[0].Name = asGivenName
+	if c.Changed != nil {
+		p.Runs = append(p.Runs, page.Run{Name: changedName, Document: c.Changed})
+	}
+	if c.Interrupted {
+		p.Warning = nothingCompared(c)
+	} else {
+		p.Comparison = c
 	}
 	return p
+}
+
+// nothingCompared says why runs are not compared.
+func nothingCompared(c *report.Comparison) string {
+	if c.Changed == nil {
+		return fmt.Sprintf("Nothing was compared: the run with %s did not begin.", strings.Join(c.Settings, ", "))
+	}
+	return fmt.Sprintf("Nothing was compared: the run with %s was interrupted.", strings.Join(c.Settings, ", "))
 }

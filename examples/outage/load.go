@@ -44,8 +44,11 @@ func (s *settings) read(ctx context.Context, in io.Reader) (*scenario.Scenario, 
 	}
 	data, err := os.ReadFile(s.scenario)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is neither a file nor a scenario that ships; those are %s", s.scenario,
-			strings.Join(scenarios.Names(), ", "))
+		text := "those are " + strings.Join(scenarios.Names(), ", ")
+		if meant := nearest(s.scenario, slices.Concat(scenarios.Names(), commands)); meant != "" {
+			text = fmt.Sprintf("did you mean %s?", meant)
+		}
+		return nil, fmt.Errorf("%s is neither a file nor a scenario that ships; %s", s.scenario, text)
 	}
 	if err != nil {
 		return nil, err

@@ -17,8 +17,8 @@
 // a cluster of a few hundred nodes takes a second or two, and is the same each
 // time. The controller is the real one; package simulation says what is not. A
 // scenario is a file of a page: package scenario describes the language, and
-// the folder scenarios has twelve to begin with. Package report has the shape
-// of --json.
+// the folder scenarios has those that ship. Package report has the shape of
+// --json.
 package main
 
 import (
@@ -123,9 +123,9 @@ func parse(args []string, diagnostics io.Writer) (*settings, error) {
 	} else {
 		s.addFlags(flags, &compare)
 	}
-	flags.Usage = func() { help(diagnostics, flags) }
+	flags.Usage = func() { s.help(diagnostics, flags) }
 	if err := flags.Parse(args); err != nil {
-		return nil, err
+		return nil, withHint(err, flags, args)
 	}
 	s.seedSet = flags.Changed("seed")
 	if s.kubelets {
@@ -150,7 +150,7 @@ func (s *settings) addFlags(flags *pflag.FlagSet, compare *string) {
 		"of a value, duration=2h. May be given several times.")
 	if !s.blast {
 		flags.StringVar(compare, "compare", "",
-			"Run the scenario twice, as given and with `these settings`, a=b,c=d, and show both side by side.")
+			"Run the scenario twice, as given and with the settings `a=b,c=d`, and show both side by side.")
 	}
 	flags.Uint64Var(&s.seed, "seed", 0, "Play another course of the same scenario: other times of heartbeats and calls, "+
 		"other nodes where the script leaves that open.")
@@ -174,7 +174,7 @@ func (s *settings) addFlags(flags *pflag.FlagSet, compare *string) {
 // other.
 func (s *settings) checkPlay(flags *pflag.FlagSet, diagnostics io.Writer) error {
 	if flags.NArg() == 0 && flags.NFlag() == 0 {
-		help(diagnostics, flags)
+		s.help(diagnostics, flags)
 		return pflag.ErrHelp
 	}
 	if err := s.checkOutput(flags); err != nil {
@@ -208,6 +208,13 @@ func (s *settings) checkOutput(flags *pflag.FlagSet) error {
 
 // takeScenario takes the scenario that is named, unless a cluster is.
 func (s *settings) takeScenario(flags *pflag.FlagSet) error {
+	switch command := nearest(flags.Arg(0), commands); {
+	case command == "" || !s.source.given() && flags.NArg() == 1:
+	case command == flags.Arg(0):
+		return fmt.Errorf("%s wants to be the first argument", command)
+	default:
+		return fmt.Errorf("there is no command %s; did you mean %s?", flags.Arg(0), command)
+	}
 	if s.source.given() {
 		if flags.NArg() > 0 {
 			return fmt.Errorf("--from and --kubeconfig make a scenario; leave out %q", flags.Args())

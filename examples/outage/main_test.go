@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -61,14 +63,23 @@ func TestWrongCalls(t *testing.T) {
 		args []string
 		says []string
 	}{
-		"unknown flag": {[]string{"rack-loss", "--sed=3"}, []string{"unknown flag: --sed", "--help"}},
+		"unknown flag":    {[]string{"rack-loss", "--xyz=3"}, []string{"unknown flag: --xyz\n", "--help"}},
+		"misspelled flag": {[]string{"rack-loss", "--htm", "x"}, []string{"unknown flag: --htm; did you mean --html?"}},
+		"a flag of the controller": {[]string{"rack-loss", "--node-eviction-rate", "1"},
+			[]string{"unknown flag: --node-eviction-rate; did you mean --set node-eviction-rate=1?"}},
+		"misspelled command": {[]string{"blst"}, []string{"did you mean blast?"}},
+		"misspelled command of a cluster": {[]string{"blst", "--from", "x.json"},
+			[]string{"there is no command blst; did you mean blast?"}},
+		"command after flags": {[]string{"--from", "x.json", "blast"}, []string{"blast wants to be the first argument"}},
 		"two scenarios": {[]string{"rack-loss", "zone-loss"},
 			[]string{`takes one scenario, got ["rack-loss" "zone-loss"]`}},
 		"flags alone":       {[]string{"--json"}, []string{"takes one scenario, got []"}},
 		"list and scenario": {[]string{"rack-loss", "--list"}, []string{"--list takes no scenario"}},
 		"no number":         {[]string{"rack-loss", "--seed=x"}, []string{"--seed"}},
-		"no such scenario": {[]string{"rack-los"},
-			[]string{"rack-los is neither a file nor a scenario that ships", "zone-loss"}},
+		"no such scenario": {[]string{"something"},
+			[]string{"something is neither a file nor a scenario that ships; those are ", "zone-loss"}},
+		"misspelled scenario": {[]string{"zone-los"},
+			[]string{"zone-los is neither a file nor a scenario that ships; did you mean zone-loss?"}},
 		"a folder": {[]string{t.TempDir()}, []string{"is a directory"}},
 		"unknown setting": {[]string{"rack-loss", "--set", "node-evicton-rate=1"},
 			[]string{"--set node-evicton-rate=1", "did you mean node-eviction-rate?"}},
@@ -99,9 +110,25 @@ func TestHelpTeaches(t *testing.T) {
 		code, out, diagnostics := call(t, "", args...)
 		require.Zero(t, code)
 		require.Empty(t, out)
-		for _, want := range append(scenarios.Names(), "--compare", "--set", "jq", "Exit codes", "outage/scenario/doc.go") {
+		for _, want := range append(scenarios.Names(), "--compare a=b,c=d ", "--set", "jq", "Exit codes",
+			"outage/scenario/doc.go", fmt.Sprintf("\n%d that ship do.", len(scenarios.Names()))) {
 			require.Contains(t, diagnostics, want)
 		}
+	}
+	for _, name := range scenarios.Names() {
+		s, err := scenarios.Read(name)
+		require.NoError(t, err)
+		require.NotNil(t, s.Expect, "the help says that those that ship expect something")
+	}
+	for command, want := range map[string]string{"blast": "--longest", "scale": "--least"} {
+		code, out, diagnostics := call(t, "", command, "--help")
+		require.Zero(t, code)
+		require.Empty(t, out)
+		require.True(t, strings.HasPrefix(diagnostics, "outage "+command+" "), diagnostics)
+		require.Contains(t, diagnostics, want)
+		require.Contains(t, diagnostics, "Exit codes")
+		require.NotContains(t, diagnostics, "Scenarios that ship")
+		require.NotContains(t, diagnostics, "--compare")
 	}
 }
 
@@ -294,9 +321,62 @@ func TestAnInterruptedRunSaysWhatIsKnown(t *testing.T) {
 	}
 	code, out, _ = stop(whole+3, "-", "--json", "--compare", "node-eviction-rate=1")
 	require.Equal(t, exitFailed, code)
-	document = decode[report.Document](t, out)
-	require.Equal(t, document.Duration, document.Reached, "the first of the two is complete")
-	require.Empty(t, document.Settings)
+	comparison := decode[report.Comparison](t, out)
+	require.True(t, comparison.Interrupted)
+	require.Empty(t, comparison.Differences)
+	require.Equal(t, comparison.Given.Duration, comparison.Given.Reached, "the first of the two is complete")
+	require.Less(t, comparison.Changed.Reached, comparison.Changed.Duration)
+	code, out, _ = stop(whole+3, "-", "--compare", "node-eviction-rate=1")
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, out, "Nothing was compared: the run with node-eviction-rate=1 was interrupted.\n\nAs given:\n")
+	require.Regexp(t, `\nChanged, up to 0:0\d:\d\d of 0:12:00:\n`, out)
+	require.Equal(t, 2, strings.Count(out, "nodes declared Unknown"), "what is known of both")
+
+	code, out, _ = stop(8, "-", "--compare", "node-eviction-rate=1")
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, out, "Nothing was compared: the run with node-eviction-rate=1 did not begin.\n\nAs given, up to ")
+	require.Equal(t, 1, strings.Count(out, "nodes declared Unknown"))
+	code, out, _ = stop(8, "-", "--compare", "node-eviction-rate=1", "--json")
+	require.Equal(t, exitFailed, code)
+	require.Nil(t, decode[report.Comparison](t, out).Changed)
+}
+
+// TestMain makes the test binary the program, for a test that runs it.
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+const asProgram = "OUTAGE_TEST_AS_PROGRAM"
+
+// The reader of the text may go, as head does. The page is complete all the
+// same.
+func TestAPageIsWrittenWithoutAReaderOfTheText(t *testing.T) {
+	program, err := os.Executable()
+	require.NoError(t, err)
+	from, to, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, from.Close())
+	name := filepath.Join(t.TempDir(), "report.html")
+	for _, args := range [][]string{{"-", "--html", name}, {"-", "--html", name, "--compare", "node-eviction-rate=1"}} {
+		command := exec.CommandContext(t.Context(), program, args...)
+		command.Env = append(os.Environ(), asProgram+"=1")
+		var diagnostics bytes.Buffer
+		command.Stdin, command.Stdout, command.Stderr = strings.NewReader(tiny), to, &diagnostics
+		require.Error(t, command.Run())
+		require.Equal(t, exitFailed, command.ProcessState.ExitCode(), command.ProcessState)
+		require.Contains(t, diagnostics.String(), "broken pipe")
+		content, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Contains(t, string(content), "</html>")
+		entries, err := os.ReadDir(filepath.Dir(name))
+		require.NoError(t, err)
+		require.Len(t, entries, 1)
+		require.NoError(t, os.Remove(name))
+	}
+	require.NoError(t, to.Close())
 }
 
 // broken cannot be written to.
@@ -402,7 +482,10 @@ func TestAPageIsWritten(t *testing.T) {
 	stopped := stop(8)
 	require.Regexp(t, `Interrupted at 0:0\d:\d\d of 0:12:00: what follows`, stopped)
 	require.Contains(t, stopped, "nodes declared Unknown")
-	require.NotContains(t, stop(8, "--compare", "node-eviction-rate=1"), "Timeline, changed", "it has not begun")
+	first := stop(8, "--compare", "node-eviction-rate=1")
+	require.NotContains(t, first, "Timeline, changed", "it has not begun")
+	require.Contains(t, first, "Timeline, as given")
+	require.Contains(t, first, "Nothing was compared: the run with node-eviction-rate=1 did not begin.")
 	whole := 0
 	for code = exitFailed; code == exitFailed; whole++ { // how often a whole run looks
 		looks := whole
@@ -413,6 +496,7 @@ func TestAPageIsWritten(t *testing.T) {
 	require.Regexp(t, `Interrupted at 0:0\d:\d\d of 0:12:00 \(changed\)`, second)
 	require.Contains(t, second, "Timeline, as given")
 	require.NotContains(t, second, ">difference</th>")
+	require.Contains(t, second, "Nothing was compared: the run with node-eviction-rate=1 was interrupted.")
 }
 
 // That there can be no page is known before the run.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/htmlpage"
@@ -59,6 +61,9 @@ func (s *settings) perform(ctx context.Context, in io.Reader, out, diagnostics i
 		return usageError{err}
 	}
 	defer file.Discard()
+	if file != nil {
+		signal.Ignore(syscall.SIGPIPE) // the page is written although the reader of the text has gone
+	}
 	if !s.json {
 		introduce(out, given)
 	}
@@ -74,7 +79,7 @@ func (s *settings) perform(ctx context.Context, in io.Reader, out, diagnostics i
 		}
 	}
 	document, err := p.play(ctx, "")
-	return errors.Join(s.write(out, document), writePage(file, newPage(given, nil, document)), err)
+	return errors.Join(writePage(file, newPage(given, document)), s.write(out, document), err)
 }
 
 // write writes what a run came to, if it came to something.
@@ -86,29 +91,38 @@ func (s *settings) write(out io.Writer, document *report.Document) error {
 		return encode(out, document)
 	}
 	fmt.Fprintln(out)
+	return writeDocument(out, document)
+}
+
+// writeDocument writes a run without its timeline.
+func writeDocument(out io.Writer, document *report.Document) error {
 	return errors.Join(document.Summary.Write(out), document.WriteExpectations(out), document.WriteViolations(out))
 }
 
 // performBoth runs a scenario as given and with the settings to compare it
 // with. Two timelines cannot be read side by side in text, which shows only the
-// summaries. If a run is interrupted there is nothing to compare. The first is
-// reported then, and the page has what is known of both.
+// summaries. If a run is interrupted there is nothing to compare. What is known
+// of both is reported then.
 func (s *settings) performBoth(ctx context.Context, given, other *scenario.Scenario, file *htmlpage.File,
 	out, diagnostics io.Writer) error {
 	shown := newProgress(diagnostics, given.Duration.D()+other.Duration.D())
 	first := &player{settings: s, scenario: given, applied: s.set, progress: shown}
 	asGiven, err := first.play(ctx, asGivenName)
-	if !complete(err) {
-		return errors.Join(s.write(out, asGiven), writePage(file, newPage(given, nil, asGiven)), err)
+	if asGiven == nil {
+		return err
 	}
-	second := &player{settings: s, scenario: other, applied: slices.Concat(s.set, s.compare), progress: shown}
-	asChanged, errChanged := second.play(ctx, changedName)
-	if !complete(errChanged) {
-		return errors.Join(s.write(out, asGiven), writePage(file, newPage(given, nil, asGiven, asChanged)), err, errChanged)
+	var asChanged *report.Document
+	var errChanged error
+	if complete(err) {
+		second := &player{settings: s, scenario: other, applied: slices.Concat(s.set, s.compare), progress: shown}
+		asChanged, errChanged = second.play(ctx, changedName)
 	}
-	comparison := report.Compare(s.compare, asGiven, asChanged)
-	return errors.Join(s.writeComparison(out, comparison),
-		writePage(file, newPage(given, comparison, asGiven, asChanged)), err, errChanged)
+	comparison := report.CompareNothing(s.compare, asGiven, asChanged)
+	if asChanged != nil && complete(errChanged) {
+		comparison = report.Compare(s.compare, asGiven, asChanged)
+	}
+	return errors.Join(writePage(file, newComparisonPage(given, comparison)), s.writeComparison(out, comparison),
+		err, errChanged)
 }
 
 // What the runs of a comparison are called.
@@ -126,6 +140,9 @@ func (s *settings) writeComparison(out io.Writer, c *report.Comparison) error {
 	if s.json {
 		return encode(out, c)
 	}
+	if c.Interrupted {
+		return writeNothingCompared(out, c)
+	}
 	fmt.Fprintf(out, "Changed: %s\n\n", strings.Join(c.Settings, ", "))
 	if err := errors.Join(c.Write(out), c.Given.WriteExpectations(out)); err != nil || !s.check {
 		return err
@@ -138,14 +155,37 @@ func (s *settings) writeComparison(out io.Writer, c *report.Comparison) error {
 	return c.Changed.WriteViolations(out)
 }
 
+// writeNothingCompared writes what is known of each run.
+func writeNothingCompared(out io.Writer, c *report.Comparison) error {
+	fmt.Fprintln(out, nothingCompared(c))
+	for i, document := range []*report.Document{c.Given, c.Changed} {
+		if document == nil {
+			continue
+		}
+		fmt.Fprintf(out, "\n%s:\n", []string{"As given", "Changed"}[i]+until(document))
+		if err := writeDocument(out, document); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// until says when a run was interrupted, if it was.
+func until(d *report.Document) string {
+	if d.Reached >= d.Duration {
+		return ""
+	}
+	return fmt.Sprintf(", up to %s of %s", d.Reached.Clock(), d.Duration.Clock())
+}
+
 // introduction says what is going to be played.
 func introduction(s *scenario.Scenario) string {
 	nodes := 0
 	for _, zone := range s.Cluster.Zones {
 		nodes += zone.Nodes
 	}
-	return fmt.Sprintf("%s, seed %d: %s of a cluster with %d nodes in %d zones.", s.Name, s.Seed, s.Duration, nodes,
-		len(s.Cluster.Zones))
+	return fmt.Sprintf("%s, seed %d: %s of a cluster with %s in %s.", s.Name, s.Seed, s.Duration,
+		report.Some(nodes, "node"), report.Some(len(s.Cluster.Zones), "zone"))
 }
 
 func introduce(out io.Writer, s *scenario.Scenario) {

@@ -45,8 +45,9 @@ func (r report) page() *htmlpage.Page {
 		Name: "What the shadow would have done, and what happened", About: "shadow",
 		Intro: fmt.Sprintf("From %s to %s. Both within %v count as the same.",
 			stamp(r.history.start), stamp(r.now), r.tolerance),
-		Description: "Full lines are the shadow's actions so far, broken ones those that the watch has shown.",
-		Compared:    r.comparison(), Program: "--shadow", Whole: "/shadow?format=json lists more.",
+		Description: "The shadow's are its actions so far, the cluster's those that the watch has shown.",
+		Summary:     []htmlpage.Table{r.comparison()}, Program: r.program + " --shadow",
+		Whole: "/shadow?format=json lists more.",
 	}
 	at := []float64{0}
 	for _, t := range r.history.at(r.now) {
@@ -84,16 +85,17 @@ func (r report) curve(action Action, color htmlpage.Color) htmlpage.Curve {
 	return htmlpage.Curve{Name: string(action), Color: color, State: true, Values: []any{shadow, cluster}}
 }
 
-func (r report) comparison() *htmlpage.Table {
-	t := &htmlpage.Table{Title: "Comparison", Header: []string{"action", "verdict", "count", "most"}}
+func (r report) comparison() htmlpage.Table {
+	t := htmlpage.Table{Title: "Comparison", Header: []string{"action", "verdict", "count", "most"}}
 	for _, tally := range r.tallies {
-		t.Rows = append(t.Rows, htmlpage.Row{
-			Cells: []string{
-				string(tally.Action), string(tally.Verdict), fmt.Sprint(tally.Count),
-				tally.Most.Round(time.Millisecond).String(),
-			},
-			Wrong: tally.Verdict == VerdictOnlyShadow || tally.Verdict == VerdictOnlyCluster,
-		})
+		row := htmlpage.Row{Cells: []string{
+			string(tally.Action), string(tally.Verdict), fmt.Sprint(tally.Count),
+			tally.Most.Round(time.Millisecond).String(),
+		}}
+		if tally.Verdict == VerdictOnlyShadow || tally.Verdict == VerdictOnlyCluster {
+			row.Wrong = []int{0, 1, 2, 3}
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }

@@ -39,7 +39,8 @@ func TestC7ThePageShowsBothSides(t *testing.T) {
 			"Differences, cluster", `data-at="100"`,
 			"AddNoExecute unreachable: only the shadow so far", "AddNoExecute unreachable: only the cluster, over at 0:02:40",
 			`<tr><th scope="row">EvictPod</th><td>Earlier</td><td>1</td><td>1m30s</td></tr>`,
-			`<tr class="unmet"><th scope="row">AddNoExecute</th><td>OnlyCluster</td><td>1</td><td>0s</td></tr>`,
+			`<tr><th scope="row" class="wrong">AddNoExecute</th><td class="wrong">OnlyCluster</td><td class="wrong">1</td>`,
+			"Written by <code>nodelifecycle --shadow</code>", "Full lines are shadow, broken lines cluster.",
 			`"runs":["shadow","cluster"]`, `"duration":160,`,
 		} {
 			require.Contains(t, text, want)
@@ -86,7 +87,7 @@ func TestAHistoryIsBounded(t *testing.T) {
 
 // The file is there at the end, and a file that cannot be is told at the start.
 func TestC7ThePageIsWrittenAtTheEnd(t *testing.T) {
-	s := newShadow(t, RecordConfig{})
+	s := newShadow(t, RecordConfig{Program: "tainteviction"})
 	folder := t.TempDir()
 	_, err := s.Ending(t.Context(), io.Discard, filepath.Join(folder, "none", "x.html"))
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -102,6 +103,7 @@ func TestC7ThePageIsWrittenAtTheEnd(t *testing.T) {
 	written, err := os.ReadFile(name)
 	require.NoError(t, err)
 	require.Contains(t, string(written), "EvictPod: only the shadow so far")
+	require.Contains(t, string(written), "Written by <code>tainteviction --shadow</code>")
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Len(t, entries, 1, fmt.Sprint(entries))

@@ -177,8 +177,12 @@ func compareDifferences(a, b Difference) int {
 // ErrInvalidConfig is wrapped by the errors of this package's configs.
 var ErrInvalidConfig = errors.New("invalid shadow config")
 
-// DefaultMostKept is RecordConfig.MostKept if that is zero.
-const DefaultMostKept = 1000
+// DefaultMostKept is RecordConfig.MostKept if that is zero, and DefaultProgram
+// RecordConfig.Program if that is empty.
+const (
+	DefaultMostKept = 1000
+	DefaultProgram  = "nodelifecycle"
+)
 
 // RecordConfig configures a [Record].
 type RecordConfig struct {
@@ -188,6 +192,9 @@ type RecordConfig struct {
 	// MostKept is how many differences of each action and verdict are kept, the
 	// first ones. Further ones are counted. Zero means DefaultMostKept.
 	MostKept int
+	// Program is the name of the program that runs the shadow, for its pages.
+	// Empty means DefaultProgram.
+	Program string
 }
 
 // Validate joins everything that is wrong with the config.

@@ -1,6 +1,7 @@
 package shadow
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ const (
 type report struct {
 	now         time.Time
 	tolerance   time.Duration
+	program     string
 	tallies     []Tally
 	differences []Difference
 	history     history
@@ -34,7 +36,7 @@ func (s *Shadow) report(limit int) report {
 		l = w.record.listed(limit)
 		return report{
 			now: now, tolerance: w.record.config.Tolerance, tallies: w.record.Tallies(),
-			history: w.record.history.snapshot(now),
+			program: cmp.Or(w.record.config.Program, DefaultProgram), history: w.record.history.snapshot(now),
 		}
 	})
 	r.differences = l.differences(limit) // sorted while nothing waits for it

@@ -125,7 +125,7 @@ func (e *evictor) addShadow(s *settings, registry prometheus.Registerer) (err er
 	if !s.process.Shadow {
 		return nil
 	}
-	e.shadow, err = shadow.New(shadow.RecordConfig{Tolerance: s.process.ShadowTolerance})
+	e.shadow, err = shadow.New(shadow.RecordConfig{Tolerance: s.process.ShadowTolerance, Program: "tainteviction"})
 	if err != nil {
 		return err
 	}

@@ -29,8 +29,8 @@ func TestBrowserShowsAComparison(t *testing.T) {
 
 	b.Open(file)
 	b.RequireDrawn(len(p.Plots))
-	require.Equal(t, []string{"pods evicted wrongly: it is early"}, browser.Value[[]string](b,
-		`[...document.querySelectorAll("tr.unmet th")].map((e) => e.textContent)`))
+	require.Equal(t, []string{"1", "1"}, browser.Value[[]string](b,
+		`[...document.querySelectorAll(".wrong")].map((e) => e.textContent)`), "ours alone, in both tables")
 	require.NotContains(t, browser.Value[string](b, `document.body.innerText`), "Several\n", "a paragraph flows")
 	b.Focus("#plot-1")
 	b.Press("End")

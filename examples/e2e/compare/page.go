@@ -20,7 +20,9 @@ func (r *results) page() *htmlpage.Page {
 			versus.Thousands(r.nodes), versus.Thousands(r.pods), qps),
 		Description: strings.ReplaceAll(legend, "\n", " ") +
 			"The plots and timelines show the first repetition, from the first death.",
-		Compared: r.compared(), Program: "compare", Whole: "The table on standard output has all.",
+		Summary: []htmlpage.Table{r.table("Comparison in short", true)},
+		Tables:  []htmlpage.Table{r.table("Comparison", false)},
+		Program: "compare", Whole: "The table on standard output has all.",
 	}
 	length := r.length()
 	at := make([]float64, length)
@@ -59,9 +61,10 @@ func (r *results) length() (n int) {
 	return n
 }
 
-// compared has the rows of all tables. Ours stands out where it is wrong.
-func (r *results) compared() *htmlpage.Table {
-	t := &htmlpage.Table{Title: "Comparison", Header: []string{""}}
+// table has the rows of all tables, or of each the main ones. What is wrong
+// stands out.
+func (r *results) table(title string, short bool) htmlpage.Table {
+	t := htmlpage.Table{Title: title, Header: []string{""}}
 	for _, s := range r.subjects {
 		t.Header = append(t.Header, s.title)
 	}
@@ -70,11 +73,16 @@ func (r *results) compared() *htmlpage.Table {
 		t.Rows = append(t.Rows, htmlpage.Row{Cells: []string{s.title(r.options)}})
 		columns := r.of(s)
 		for _, row := range rows(columns) {
+			if short && !row.main && !row.fault {
+				continue
+			}
 			line := htmlpage.Row{Cells: []string{row.title}}
 			for i := range columns {
 				c := &columns[i]
+				if row.fault && row.spread(c).Most > 0 {
+					line.Wrong = append(line.Wrong, len(line.Cells))
+				}
 				line.Cells = append(line.Cells, strings.ReplaceAll(row.cell(c, &notes), "**", ""))
-				line.Wrong = line.Wrong || row.fault && c.subject.name == versus.Ours && row.spread(c).Most > 0
 			}
 			t.Rows = append(t.Rows, line)
 		}

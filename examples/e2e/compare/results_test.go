@@ -183,8 +183,13 @@ func TestThePageHasTheTableAndBothRuns(t *testing.T) {
 	require.Contains(t, p.Runs[1].Lines, htmlpage.Line{At: 2 * time.Second, Subject: "cut", Text: "the last pod evicted"})
 	require.Equal(t, []any{[]int{0, 2, 2}, []int{0, 1, 2}}, p.Plots[1].Lines[0].Values, "a state stays as it is")
 	require.Equal(t, []any{[]int{0, 7, 0}, []int{0, 1, 9}}, p.Plots[2].Lines[0].Values, "a rate is zero after the end")
-	require.Contains(t, p.Compared.Rows,
-		htmlpage.Row{Cells: []string{"pods evicted wrongly: it is early", "1", "0"}, Wrong: true})
+	wrong := htmlpage.Row{Cells: []string{"pods evicted wrongly: it is early", "1", "0"}, Wrong: []int{1}}
+	require.Contains(t, p.Tables[0].Rows, wrong)
+	require.Contains(t, p.Summary[0].Rows, wrong)
+	median, first := []string{"Unknown, median", "10.0 s", "8.0 s"}, []string{"Unknown, first", "10.0 s", "8.0 s"}
+	require.Contains(t, p.Summary[0].Rows, htmlpage.Row{Cells: median})
+	require.NotContains(t, p.Summary[0].Rows, htmlpage.Row{Cells: first})
+	require.Contains(t, p.Tables[0].Rows, htmlpage.Row{Cells: first})
 	var out bytes.Buffer
 	require.NoError(t, htmlpage.Write(&out, p))
 

@@ -19,6 +19,8 @@ type row struct {
 	of func(*outcome) (float64, bool)
 	// fault says that the figure must be zero.
 	fault bool
+	// main says that the short table has it too, as it has all faults.
+	main bool
 	// text replaces all of it, for what is no number.
 	text func(*column) string
 }
@@ -60,7 +62,7 @@ func delayRows(title string, of func(*judge.Verdict) judge.Delays) []row {
 		share float64
 	}{{"first", 0}, {"median", 0.5}, {"99 %", 0.99}, {"last", 1}} {
 		list = append(list, row{
-			title: title + ", " + q.name, show: seconds,
+			title: title + ", " + q.name, show: seconds, main: q.share == 0.5,
 			of: func(o *outcome) (float64, bool) {
 				delays := of(&o.verdict)
 				return delays.Quantile(q.share).Seconds(), len(delays) > 0
@@ -88,7 +90,7 @@ func faultRows() []row {
 }
 
 func costRows() []row {
-	return []row{
+	list := []row{
 		number("CPU at rest, of a core", func(v float64) string { return fmt.Sprintf("%.1f %%", v) },
 			func(o *outcome) float64 { return o.restCPU }),
 		number("CPU time in the outage", func(v float64) string { return fmt.Sprintf("%.2f s", v) },
@@ -104,6 +106,10 @@ func costRows() []row {
 			return float64(total)
 		}),
 	}
+	for i := range list {
+		list[i].main = true
+	}
+	return list
 }
 
 // callsOf returns the calls that any play has sent, in order.

@@ -68,8 +68,7 @@ func Start(t *testing.T) *Browser {
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
 		b.call(domain+".enable", nil, nil)
 	}
-	b.call("Emulation.setDeviceMetricsOverride",
-		map[string]any{"width": 1400, "height": 1000, "deviceScaleFactor": 1, "mobile": false}, nil)
+	b.Resize(1400, 1000)
 	return b
 }
 

@@ -136,6 +136,21 @@ func (b *Browser) keep(name, data string) []byte {
 	return content
 }
 
+// Resize makes the window so wide and high, in pixels.
+func (b *Browser) Resize(width, height int) {
+	b.t.Helper()
+	b.call("Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	b.settle()
+}
+
+// Media shows the page as on screen or in print.
+func (b *Browser) Media(media string) {
+	b.t.Helper()
+	b.call("Emulation.setEmulatedMedia", map[string]any{"media": media}, nil)
+	b.settle()
+}
+
 // Theme makes the reader prefer light or dark.
 func (b *Browser) Theme(scheme string) {
 	b.t.Helper()
@@ -143,6 +158,18 @@ func (b *Browser) Theme(scheme string) {
 		"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}},
 	}, nil)
 	b.settle()
+}
+
+// Overlaps returns which parts of the page that follow each other overlap, by
+// the beginning of the text of the later one.
+func (b *Browser) Overlaps() []string {
+	b.t.Helper()
+	return Value[[]string](b, `(() => {
+		const shown = [...document.querySelectorAll("h1, h2, h3, p, li, tr, .plot")].map((e) => [e, e.getBoundingClientRect()])
+			.filter(([e, r]) => r.height > 0 && !e.closest(".u-legend"));
+		return shown.slice(1).filter(([e, r], i) => r.top < shown[i][1].bottom - 1 && r.left < shown[i][1].right - 1)
+			.map(([e]) => e.textContent.slice(0, 40));
+	})()`)
 }
 
 // Inks returns how many pixels of each plot are not background.

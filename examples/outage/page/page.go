@@ -32,6 +32,8 @@ type Page struct {
 	Runs []Run
 	// Comparison is that of two complete runs. Without it each has its own table.
 	Comparison *report.Comparison
+	// Warning says why runs that were to be compared are not, empty if they are.
+	Warning string
 }
 
 // Run is one run of the scenario.
@@ -45,21 +47,27 @@ type Run struct {
 func Write(out io.Writer, p *Page) error {
 	html := &htmlpage.Page{
 		Name: p.Name, About: "what happens in an outage", Intro: p.Intro, Description: p.Description,
-		Program: "outage --html", Whole: "--json has all.",
+		Warning: p.Warning, Program: "outage --html", Whole: "--json has all.",
 	}
 	for i := range p.Runs {
-		html.Runs = append(html.Runs, newRun(&p.Runs[i], p.Comparison == nil))
+		html.Runs = append(html.Runs, newRun(&p.Runs[i]))
+		if p.Comparison == nil {
+			html.Summary = append(html.Summary, newSummary(&p.Runs[i]))
+		}
 	}
 	if p.Comparison != nil {
-		html.Compared = newTable("Summary, both runs", p.Comparison.Rows())
+		html.Summary = []htmlpage.Table{newTable("Summary, both runs", p.Comparison.ClusterRows())}
+		if rows := p.Comparison.ZoneRows(); len(rows) > 1 {
+			html.Tables = []htmlpage.Table{newTable("Zones, both runs", rows)}
+		}
 	}
 	html.Plots, html.PlotsLeft = newPlots(p.Runs)
 	return htmlpage.Write(out, html)
 }
 
-func newRun(r *Run, withTable bool) htmlpage.Run {
+func newRun(r *Run) htmlpage.Run {
 	d := r.Document
-	run := htmlpage.Run{Name: r.Name, Settings: d.Settings, Duration: d.Duration.D()}
+	run := htmlpage.Run{Name: r.Name, Settings: d.Settings, Duration: d.Duration.D(), Verdicts: newVerdicts(r)}
 	if d.Reached < d.Duration {
 		run.Stopped = d.Reached.D()
 	}
@@ -69,9 +77,6 @@ func newRun(r *Run, withTable bool) htmlpage.Run {
 	for i := range d.Timeline {
 		line := &d.Timeline[i]
 		run.Lines = append(run.Lines, htmlpage.Line{At: line.At.D(), Subject: line.Subject(), Text: line.Text})
-	}
-	if withTable {
-		run.Tables = append(run.Tables, *newSummary(r))
 	}
 	if len(d.Expectations) > 0 {
 		run.Tables = append(run.Tables, newExpectations(r))
@@ -88,18 +93,18 @@ func titled(title string, r *Run) string {
 	return title + ", " + r.Name
 }
 
-func newSummary(r *Run) *htmlpage.Table {
+func newSummary(r *Run) htmlpage.Table {
 	rows, left := r.Document.Summary.Rows()
 	t := newTable(titled("Summary", r), rows)
 	if left > 0 {
-		t.Left = fmt.Sprintf("%d zones not shown", left)
+		t.Left = report.Some(left, "zone") + " not shown"
 	}
 	return t
 }
 
 // newTable makes a table of rows, the first of which is its header.
-func newTable(title string, rows [][]string) *htmlpage.Table {
-	t := &htmlpage.Table{Title: title, Header: rows[0]}
+func newTable(title string, rows [][]string) htmlpage.Table {
+	t := htmlpage.Table{Title: title, Header: rows[0]}
 	for _, row := range rows[1:] {
 		t.Rows = append(t.Rows, htmlpage.Row{Cells: row})
 	}
@@ -114,14 +119,40 @@ func newExpectations(r *Run) htmlpage.Table {
 	}
 	for i := range r.Document.Expectations {
 		e := &r.Document.Expectations[i]
-		met := "yes"
+		row := htmlpage.Row{Cells: []string{e.Path, e.Want, e.Got, "yes"}}
 		if !e.Met {
-			met = "NO"
+			row.Cells[3], row.Wrong = "NO", []int{0, 2, 3}
 		}
-		t.Rows = append(t.Rows, htmlpage.Row{Cells: []string{e.Path, e.Want, e.Got, met}, Wrong: !e.Met})
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
+
+// newVerdicts says in short what the tables and lists below say in full.
+func newVerdicts(r *Run) []htmlpage.Verdict {
+	d, of := r.Document, "."
+	if r.Name != "" {
+		of = " (" + r.Name + ")."
+	}
+	var all []htmlpage.Verdict
+	if n := len(d.Expectations); n > 0 {
+		v := htmlpage.Verdict{Text: fmt.Sprintf("All %d results are as the scenario expects%s", n, of)}
+		if unmet := len(d.Unmet()); unmet > 0 {
+			v.Text, v.Wrong = fmt.Sprintf("%d of %d results are not as the scenario expects%s", unmet, n, of), true
+		}
+		all = append(all, v)
+	}
+	if d.Checked {
+		v := htmlpage.Verdict{Text: held + of}
+		if n := len(d.Violations); n > 0 {
+			v.Text, v.Wrong = fmt.Sprintf("Invariants did not hold, %s%s", report.Some(n, "time"), of), true
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+const held = "Every invariant held"
 
 func newFindings(r *Run) []htmlpage.Findings {
 	var all []htmlpage.Findings
@@ -131,7 +162,7 @@ func newFindings(r *Run) []htmlpage.Findings {
 		})
 	}
 	if r.Document.Checked {
-		f := htmlpage.Findings{Title: titled("Invariants", r), None: "Every invariant held."}
+		f := htmlpage.Findings{Title: titled("Invariants", r), None: held + "."}
 		for i := range r.Document.Violations {
 			v := &r.Document.Violations[i]
 			f.Lines = append(f.Lines, htmlpage.Line{At: v.At.D(), Subject: v.Invariant, Text: v.Text})

@@ -107,6 +107,7 @@ func TestTwoRunsAreOnTheSameAxes(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, strings.Count(text, "<h2>Summary"), "one table with both")
+	require.Regexp(t, `(?s)<h2>Summary, both runs</h2>.*<h2>Over time</h2>.*<h2>Zones, both runs</h2>.*>zone a</th>`, text)
 	require.Contains(t, text, ">difference</th>")
 	require.Contains(t, text, `id="timeline-1"`)
 
@@ -124,7 +125,10 @@ func TestFindingsAreShown(t *testing.T) {
 	document.Expectations = []report.Expectation{{Path: "expect.calls", Want: "1", Got: "2"}}
 	text := written(t, &page.Page{Runs: []page.Run{{Document: document}}})
 	require.Contains(t, text, "0:01:01</span> never early: pod web-3")
-	require.Contains(t, text, `<tr class="unmet"><th scope="row">expect.calls</th><td>1</td><td>2</td><td>NO</td>`)
+	require.Contains(t, text, `<tr><th scope="row" class="wrong">expect.calls</th><td>1</td><td class="wrong">2</td>`+
+		`<td class="wrong">NO</td>`)
+	require.Contains(t, text, `<p class="warning">Invariants did not hold, 1 time.</p>`)
+	require.Contains(t, text, `<p class="warning">1 of 1 results are not as the scenario expects.</p>`)
 }
 
 func TestAPageIsOfOneOrTwoRuns(t *testing.T) {
@@ -192,7 +196,7 @@ func TestAPageIsSmallHoweverLargeTheRunIs(t *testing.T) {
 		require.Contains(t, text, "900 more not shown; --json has all.")
 		require.Contains(t, text, "not shown; --json has all.</p>")
 		d := data(t, text)
-		require.Equal(t, fmt.Sprintf("%d more zones have no plots; --json has all.", 1000*len(p.Runs)-8), d.Left)
+		require.Equal(t, fmt.Sprintf("%d more zones without plots; --json has all.", 1000*len(p.Runs)-8), d.Left)
 		require.Len(t, d.Plots, 3+2*8)
 	}
 	for _, name := range []string{"slow-recovery", "storm-recovery", "zone-drain"} {

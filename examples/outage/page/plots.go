@@ -40,7 +40,7 @@ func newPlots(runs []Run) (drawn []htmlpage.Plot, left string) {
 		p.zone(runs, name)
 	}
 	if more := len(all) - len(zones); more > 0 {
-		left = fmt.Sprintf("%d more zones have no plots; --json has all.", more)
+		left = report.Some(more, "more zone") + " without plots; --json has all."
 	}
 	return p, left
 }

@@ -17,6 +17,9 @@ type Comparison struct {
 	Changed *Document `json:"changed"`
 	// Differences are the numbers of the summaries that are not equal.
 	Differences []Difference `json:"differences"`
+	// Interrupted says that nothing was compared, because a run was interrupted.
+	// Changed is nil then if the second did not begin.
+	Interrupted bool `json:"interrupted,omitempty"`
 }
 
 // Difference is a number that differs between two runs.
@@ -50,6 +53,15 @@ func Compare(settings []string, given, changed *Document) *Comparison {
 		}
 	}
 	return c
+}
+
+// CompareNothing returns what is known of two runs of which one was interrupted.
+// Changed is nil if it did not begin.
+func CompareNothing(settings []string, given, changed *Document) *Comparison {
+	return &Comparison{
+		Scenario: given.Scenario, Seed: given.Seed, Settings: settings,
+		Given: given, Changed: changed, Differences: []Difference{}, Interrupted: true,
+	}
 }
 
 // pair is a zone, or the cluster, in both runs.
@@ -104,30 +116,45 @@ func (m *measure) difference(p pair) (Difference, bool) {
 	return d, inA != inB || a != b
 }
 
-// Rows returns the runs for people, side by side, as a table with a header. A
-// row of one cell names the zone of those that follow. Of a zone in which
-// nothing happened in either run there is nothing.
-func (c *Comparison) Rows() [][]string {
-	var t table
-	t.row("", "as given", "changed", "difference")
+// ClusterRows returns the cluster in both runs for people, side by side, as a
+// table with a header.
+func (c *Comparison) ClusterRows() [][]string {
+	t := comparing()
+	t.pair("", c.pairs()[len(c.pairs())-1])
+	return t
+}
+
+// ZoneRows returns the zones in both runs as [Comparison.ClusterRows] does the
+// cluster. A row of one cell names the zone of those that follow. Of a zone in
+// which nothing happened in either run there is nothing.
+func (c *Comparison) ZoneRows() [][]string {
+	t := comparing()
 	for _, p := range c.pairs() {
-		name := "cluster"
-		if p.given != &c.Given.Summary.Cluster {
-			if p.given.quiet() && p.changed.quiet() {
-				continue
-			}
-			name = "zone " + p.given.Name
-		}
-		t.row(name)
-		for _, m := range p.measures() {
-			t.row("  "+m.name, m.text(p.given), m.text(p.changed), m.change(p))
+		if p.given != &c.Given.Summary.Cluster && !(p.given.quiet() && p.changed.quiet()) {
+			t.row("zone " + p.given.Name)
+			t.pair("  ", p)
 		}
 	}
 	return t
 }
 
-// Write writes the runs for people; see [Comparison.Rows].
-func (c *Comparison) Write(out io.Writer) error { return table(c.Rows()).write(out) }
+// comparing returns a table of two runs without rows.
+func comparing() table { return table{{"", "as given", "changed", "difference"}} }
+
+// pair adds the rows of a zone or of the cluster.
+func (t *table) pair(indent string, p pair) {
+	for _, m := range p.measures() {
+		t.row(indent+m.name, m.text(p.given), m.text(p.changed), m.change(p))
+	}
+}
+
+// Write writes the runs for people: the zones, and last the cluster.
+func (c *Comparison) Write(out io.Writer) error {
+	t := table(c.ZoneRows())
+	t.row("cluster")
+	t.pair("  ", c.pairs()[len(c.pairs())-1])
+	return t.write(out)
+}
 
 // change shows by how much the second run differs, nothing if it does not.
 func (m *measure) change(p pair) string {
@@ -137,6 +164,8 @@ func (m *measure) change(p pair) string {
 		return ""
 	case d.Change == nil:
 		return none
+	case m.show(math.Abs(*d.Change)) == m.show(0):
+		return "" // less than what is shown
 	case *d.Change > 0:
 		return fmt.Sprintf("+%s", m.show(*d.Change))
 	}

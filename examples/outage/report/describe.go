@@ -25,10 +25,13 @@ var phrases = map[Kind]string{
 // describe says for people what happened to nodes.
 func describe(line *Line) string {
 	var b strings.Builder
-	if line.Kind == PodsEvicted {
-		fmt.Fprintf(&b, "%s evicted from %s", some(line.Count, "pod"), some(len(line.Nodes), "node"))
-	} else {
-		fmt.Fprintf(&b, "%s %s", some(len(line.Nodes), "node"), phrases[line.Kind])
+	switch line.Kind {
+	case PodsEvicted:
+		fmt.Fprintf(&b, "%s evicted from %s", Some(line.Count, "pod"), Some(len(line.Nodes), "node"))
+	case PodsKept:
+		fmt.Fprintf(&b, "%s kept by a budget on %s", Some(line.Count, "pod"), Some(len(line.Nodes), "node"))
+	default:
+		fmt.Fprintf(&b, "%s %s", Some(len(line.Nodes), "node"), phrases[line.Kind])
 		if line.Count != len(line.Nodes) {
 			fmt.Fprintf(&b, " %d times", line.Count)
 		}
@@ -40,7 +43,8 @@ func describe(line *Line) string {
 	return b.String()
 }
 
-func some(n int, thing string) string {
+// Some returns a number of things in words: 1 node, 2 nodes.
+func Some(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

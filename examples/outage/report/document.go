@@ -52,8 +52,8 @@ type Line struct {
 // Kind says what a line tells.
 type Kind string
 
-// Kinds of lines. Those from [Silent] to [PodsEvicted] say how often and to
-// which nodes of a zone.
+// Kinds of lines. Those from [Silent] to [PodsKept] say how often and to which
+// nodes of a zone.
 const (
 	// FaultBegan and FaultEnded are of the script.
 	FaultBegan Kind = "fault began"
@@ -91,6 +91,9 @@ const (
 	Moved      Kind = "moved"
 	// PodsEvicted: the controller has told pods to leave. Count is of pods.
 	PodsEvicted Kind = "pods evicted"
+	// PodsKept: a PodDisruptionBudget refused to let pods go that had to leave.
+	// Count is of pods; refusals of further attempts are left out.
+	PodsKept Kind = "pods kept"
 )
 
 // Summary is what a run came to.
@@ -168,8 +171,10 @@ type Pods struct {
 	// Spared were on a node that was declared, not ready or tainted, and stayed.
 	// Their node came back in time, or the cluster was suspended at the end.
 	Spared int `json:"spared"`
-	// Waiting were, at the end, on such a node and about to leave.
+	// Waiting were, at the end, on such a node and about to leave. Kept are those
+	// of them whose eviction a PodDisruptionBudget refused.
 	Waiting int `json:"waiting"`
+	Kept    int `json:"kept"`
 }
 
 // Drain says how long after the beginning of an outage of its zone the first
@@ -202,7 +207,8 @@ type Peak struct {
 	// Tainted is how many nodes got a NoExecute taint in it.
 	Tainted int `json:"tainted"`
 	// Limit is how many were allowed: what the rate gave in that minute, and one
-	// that may have been saved up before.
+	// that may have been saved up before. None are if the rate was zero all the
+	// minute.
 	Limit float64 `json:"limit"`
 }
 

@@ -37,6 +37,7 @@ func measures() []measure {
 		part("  at worst", "late.worst", duration, lateOf, func(l *Late) float64 { return float64(l.Worst) }),
 		always(count("pods spared", "pods.spared", func(z *Zone) int { return z.Pods.Spared })),
 		count("pods still to leave", "pods.waiting", func(z *Zone) int { return z.Pods.Waiting }),
+		count("  kept by a budget", "pods.kept", func(z *Zone) int { return z.Pods.Kept }),
 	}
 }
 

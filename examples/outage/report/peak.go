@@ -19,7 +19,7 @@ func (d *district) peak() *Peak {
 		for sent[first] <= end-time.Minute {
 			first++
 		}
-		count, limit := i-first+1, 1+d.given(end-time.Minute, end)
+		count, limit := i-first+1, d.allowed(end-time.Minute, end)
 		over := max(float64(count)-limit-tolerance, 0)
 		if peak != nil && (over < excess || over == excess && count < most) {
 			continue
@@ -28,6 +28,17 @@ func (d *district) peak() *Peak {
 		peak = &Peak{End: SecondsOf(end), Tainted: count, Limit: math.Round(limit*100) / 100}
 	}
 	return peak
+}
+
+// allowed returns how many nodes the zone's rates allowed between two times: what
+// they gave and one that was saved up before. A rate of zero holds that back too.
+func (d *district) allowed(from, to time.Duration) float64 {
+	for i, r := range d.rates {
+		if r.rate > 0 && r.at <= to && (i+1 == len(d.rates) || d.rates[i+1].at > from) {
+			return 1 + d.given(from, to)
+		}
+	}
+	return 0
 }
 
 // given returns how many nodes the zone's rates gave between two times.

@@ -35,7 +35,7 @@ func TestThePeakIsTheMinuteThatExceededMost(t *testing.T) {
 		taintings: append(each(time.Second, 5*time.Minute, 10*time.Minute),
 			each(20*time.Second, 12*time.Minute, 13*time.Minute)...),
 	}
-	require.Equal(t, &Peak{End: SecondsOf(12*time.Minute + 40*time.Second), Tainted: 3, Limit: 1}, d.peak())
+	require.Equal(t, &Peak{End: SecondsOf(12*time.Minute + 40*time.Second), Tainted: 3, Limit: 0}, d.peak())
 }
 
 func TestARateGivesWhatItGaveInEachPartOfTheTime(t *testing.T) {
@@ -44,6 +44,12 @@ func TestARateGivesWhatItGaveInEachPartOfTheTime(t *testing.T) {
 	require.InDelta(t, 6, d.given(0, 150*time.Second), 1e-9)
 	require.InDelta(t, 3+0.6, d.given(90*time.Second, 4*time.Minute), 1e-9)
 	require.Zero(t, (&district{}).given(0, time.Hour))
+
+	require.InDelta(t, 1+6, d.allowed(0, 150*time.Second), 1e-9, "one that was saved up")
+	require.InDelta(t, 1, d.allowed(0, time.Minute), 1e-9, "the first is allowed at once")
+	require.Zero(t, d.allowed(0, 59*time.Second))
+	require.Zero(t, d.allowed(2*time.Minute, 170*time.Second), "a zone that must stop")
+	require.InDelta(t, 1+0.1, d.allowed(119*time.Second, 170*time.Second), 1e-9)
 }
 
 func TestLatenessIsTheMiddleAndTheWorst(t *testing.T) {

@@ -145,7 +145,7 @@ func (r *Recorder) heard(n *node) {
 // happened adds something that happened to a node to the timeline.
 func (r *Recorder) happened(kind Kind, n *node) {
 	pause := shortestPause
-	if kind == Tainted || kind == PodsEvicted {
+	if kind == Tainted || kind == PodsEvicted || kind == PodsKept {
 		pause = pauseAt(n.district.rate())
 	}
 	r.timeline.happened(r.world.Now(), happens{kind, n.district.name}, n.name, pause)

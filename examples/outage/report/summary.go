@@ -63,6 +63,7 @@ func (z *Zone) include(part *Zone) {
 	z.Pods.Evicted += part.Pods.Evicted
 	z.Pods.Spared += part.Pods.Spared
 	z.Pods.Waiting += part.Pods.Waiting
+	z.Pods.Kept += part.Pods.Kept
 	switch {
 	case part.Drain == nil:
 	case z.Drain == nil:
@@ -94,6 +95,9 @@ func (r *Recorder) podsByZone() map[*district]Pods {
 				p.Spared++
 			} else {
 				p.Waiting++
+				if _, kept := n.blocked[pod.UID]; kept {
+					p.Kept++
+				}
 			}
 			waiting[string(pod.UID)] = true
 		}

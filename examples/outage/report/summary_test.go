@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,31 @@ func TestPodsAreSparedWhenTheClusterIsSuspended(t *testing.T) {
 	silence.For = 0
 	document, _ = play(t, small(silence))
 	require.Equal(t, report.Pods{Spared: 48}, document.Summary.Cluster.Pods, "suspended still at the end")
+	for _, z := range document.Series.Zones {
+		require.Greater(t, slices.Max(z.Limit), 1.0)
+		require.Zero(t, z.Limit[len(z.Limit)-1], "no taint is allowed then, not even one that was saved up")
+	}
+}
+
+// What a budget keeps is told when it does, once, and counted at the end.
+func TestPodsThatABudgetKeepsAreSaid(t *testing.T) {
+	s := small(scenario.Step{At: minutes(3), Silence: rack(0)})
+	s.Cluster.Workloads[0].MinAvailable = 48
+	s.Controller.Flags = map[string]scenario.FlagValue{"action": "evict", "node-eviction-rate": "1"}
+	document, _ := play(t, s)
+	pods := document.Summary.Cluster.Pods
+	require.Positive(t, pods.Kept)
+	require.Equal(t, report.Pods{Waiting: pods.Kept, Kept: pods.Kept}, pods)
+	said := lines(document, report.PodsKept)
+	told := 0
+	for _, line := range said {
+		told += line.Count
+	}
+	require.Equal(t, pods.Kept, told, "each pod once, however often it is tried")
+	require.Regexp(t, `^\d+ pods kept by a budget on 3 nodes over .* \(a-`, said[0].Text)
+	var out bytes.Buffer
+	require.NoError(t, document.Summary.Write(&out))
+	require.Regexp(t, fmt.Sprintf(`(?m)^  kept by a budget +%d +0 +%d$`, pods.Kept, pods.Kept), out.String())
 }
 
 func TestPodsThatAreAboutToLeaveAtTheEndWait(t *testing.T) {

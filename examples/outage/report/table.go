@@ -92,7 +92,7 @@ func (s *Summary) Write(out io.Writer) error {
 	if left == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(out, "%s not shown; --json has all.\n", some(left, "zone"))
+	_, err := fmt.Fprintf(out, "%s not shown; --json has all.\n", Some(left, "zone"))
 	return err
 }
 
@@ -133,7 +133,7 @@ func (d *Document) WriteViolations(out io.Writer) error {
 	}
 	for i, v := range d.Violations {
 		if i == 0 {
-			fmt.Fprintf(&b, "Invariants that did not hold, %s:\n", some(len(d.Violations), "time"))
+			fmt.Fprintf(&b, "Invariants that did not hold, %s:\n", Some(len(d.Violations), "time"))
 		}
 		fmt.Fprintf(&b, "%s  %s: %s\n", v.At.Clock(), v.Invariant, v.Text)
 	}

@@ -92,11 +92,15 @@ func (r *Recorder) refused(call *model.Call) {
 	if n == nil || !n.threatened() || !waits(n, pod) {
 		return
 	}
+	if _, again := n.blocked[pod.UID]; again {
+		return // a retry
+	}
 	if n.blocked == nil {
 		n.blocked = make(map[types.UID]struct{})
 	}
 	n.blocked[pod.UID] = struct{}{}
 	n.count()
+	r.happened(PodsKept, n)
 }
 
 // sample adds how things are now to the series.
@@ -109,7 +113,7 @@ func (r *Recorder) sample() {
 	for i, d := range r.districts {
 		d.recent = slices.DeleteFunc(d.recent, func(sent time.Duration) bool { return sent <= now-time.Minute })
 		r.samples[i] = zoneSample{
-			tally: d.tally, evicted: d.evictions, tainting: len(d.recent), limit: 1 + d.given(now-time.Minute, now),
+			tally: d.tally, evicted: d.evictions, tainting: len(d.recent), limit: d.allowed(now-time.Minute, now),
 		}
 	}
 	r.sampler.add(now, r.samples, r.sentSince)
