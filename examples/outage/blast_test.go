@@ -69,10 +69,18 @@ func TestSettingsAreSaved(t *testing.T) {
 }
 
 func TestHashedNamesAreInNothingThatIsPrinted(t *testing.T) {
-	for _, args := range [][]string{{"--from", printed, "--hash-names"}, {"blast", "--from", printed, "--hash-names"}} {
-		code, out, diagnostics := call(t, "", args...)
+	content, err := os.ReadFile(printed)
+	require.NoError(t, err)
+	custom := strings.Replace(string(content), `"items": [`,
+		`"items": [{"apiVersion": "acme.io/v1", "kind": "AcmeGame", "metadata": {"name": "x"}},`, 1)
+	custom = strings.ReplaceAll(custom, "\"kind\": \"Job\",\n      \"name\": \"train\"",
+		"\"kind\": \"AcmeGame\",\n      \"name\": \"train\"")
+	require.Equal(t, 3, strings.Count(custom, "AcmeGame"))
+	for _, args := range [][]string{{}, {"--json"}, {"blast"}, {"blast", "--json"}} {
+		code, out, diagnostics := call(t, custom, append(args, "--from", "-", "--hash-names")...)
 		require.Zero(t, code, diagnostics)
-		for _, name := range []string{"eu-1", "main", "shop", "web", "train", "nvidia"} {
+		require.Contains(t, out+diagnostics, "kind-")
+		for _, name := range []string{"eu-1", "main", "shop", "web", "train", "nvidia", "acme", "Acme"} {
 			require.NotContains(t, out+diagnostics, name)
 		}
 	}

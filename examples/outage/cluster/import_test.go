@@ -186,7 +186,7 @@ func TestAClusterBecomesAScenario(t *testing.T) {
 	s, notes := imported(t, shop(), cluster.Config{})
 	require.Equal(t, []string{noRacks, noBudgets, noFlags}, notes)
 	require.Equal(t, "A cluster as it was found: 5 nodes and 4 workloads. The script, the loss of zone a, is one to "+
-		"begin with.", s.Description)
+		"begin with. What acts is nodelifecycle, also where the flags are those of kube-controller-manager.", s.Description)
 	text := written(t, s)
 	back, err := scenario.Read("saved.yaml", []byte(text))
 	require.NoError(t, err)
@@ -211,11 +211,20 @@ func TestTheOrderOfObjectsDoesNotMatter(t *testing.T) {
 
 // The scenario with hashed names is the same except for names, and shows none.
 func TestNamesAreHidden(t *testing.T) {
-	s, notes := imported(t, shop(), cluster.Config{HashNames: true})
+	o := shop()
+	o.Unused = map[string]int{"v1 Service": 1, "events.k8s.io/v1 Event": 1, "acme.io/v1 AcmeGame": 2, "acme/v1 AcmeThing": 3}
+	for i, kind := range []string{"AcmeGame", "Job"} {
+		o.Pods = append(o.Pods, pod("default", fmt.Sprint("x", i), "n1", ownedBy(kind, "x")))
+	}
+	s, notes := imported(t, o, cluster.Config{HashNames: true})
 	text := written(t, s) + strings.Join(notes, "\n")
-	for _, name := range []string{"web", "train", "gpu", "example.com", "agent", "b-main", "default-", "db"} {
+	for _, name := range []string{"web", "train", "gpu", "example.com", "agent", "b-main", "default-", "db", "acme", "Acme"} {
 		require.NotContains(t, text, name)
 	}
+	require.Regexp(t, `\nnot used: 1 of kind events.k8s.io/v1 Event, 1 of kind v1 Service, 2 of kind kind-[0-9a-f]{8}, `+
+		`3 of kind kind-[0-9a-f]{8}$`, text, "those of Kubernetes say nothing of a cluster")
+	require.Regexp(t, `\npods of kind Job, kind-[0-9a-f]{8}: `, text)
+	s, _ = imported(t, shop(), cluster.Config{HashNames: true})
 	again, _ := imported(t, shop(), cluster.Config{HashNames: true})
 	require.Equal(t, s, again)
 	plain, _ := imported(t, shop(), cluster.Config{})
@@ -287,7 +296,7 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 		"no zone": {
 			change:  func(o *cluster.Objects) { delete(o.Nodes[3].Labels, corev1.LabelTopologyZone) },
 			has:     "- name: no-zone",
-			isNoted: "1 node without the label topology.kubernetes.io/zone: they are in one zone, no-zone",
+			isNoted: "1 node without the label topology.kubernetes.io/zone, in zone no-zone",
 		},
 		"zones of one name in two regions": {
 			change: func(o *cluster.Objects) {
@@ -384,6 +393,10 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 				}
 			},
 			has: "beatInterval: 20s", isNoted: "leases last differently long: the scenario has a heartbeat every 20s",
+		},
+		"one node without a lease": {
+			change:  func(o *cluster.Objects) { o.Leases = o.Leases[1:] },
+			isNoted: "1 node without a lease in kube-node-lease: heartbeats are taken",
 		},
 		"no leases": {
 			change: func(o *cluster.Objects) { o.Leases = nil },
@@ -543,6 +556,17 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 	}
 }
 
+// One thing is not called several.
+func TestACountOfOneIsNoPlural(t *testing.T) {
+	s, notes := imported(t, &cluster.Objects{
+		Nodes: []corev1.Node{node("n1", "", "main")}, Pods: []corev1.Pod{pod("default", "x", "n1", nil)},
+	}, cluster.Config{})
+	require.Contains(t, s.Description, "1 node and 1 workload. ")
+	for _, note := range notes {
+		require.NotRegexp(t, "^1 .*(they|their) ", note)
+	}
+}
+
 // Labels may be named; then no other counts.
 func TestLabelsOfPoolsAndRacks(t *testing.T) {
 	o := shop()
@@ -550,7 +574,7 @@ func TestLabelsOfPoolsAndRacks(t *testing.T) {
 	s, notes := imported(t, o, cluster.Config{Name: "mine", PoolLabel: "team", RackLabel: "pool"})
 	require.Equal(t, "mine", s.Name)
 	require.Contains(t, written(t, s), "- {name: a-blue-main, nodes: 1, pool: blue, rack: main}")
-	require.Contains(t, notes, "4 nodes without a label for the pool: they are in no pool")
+	require.Contains(t, notes, "4 nodes without a label for the pool, in no pool")
 }
 
 // Names that are alike once they are DNS labels stay apart.

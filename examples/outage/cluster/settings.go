@@ -25,8 +25,8 @@ func (m *importer) takeLeases(s *scenario.Scenario) {
 		}
 	}
 	if leases < len(m.objects.Nodes) {
-		m.note("%s without a lease in %s: their heartbeats are taken to be as far apart as those of others, or as is the "+
-			"default", plural(len(m.objects.Nodes)-leases, "node"), corev1.NamespaceNodeLease)
+		m.note("%s without a lease in %s: heartbeats are taken to be as far apart as those of others, or as is the default",
+			plural(len(m.objects.Nodes)-leases, "node"), corev1.NamespaceNodeLease)
 	}
 	if leases == 0 {
 		return

@@ -42,7 +42,7 @@ func (m *importer) takePods(s *scenario.Scenario) {
 			guessed++
 		}
 		if !slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Pod"}, id.kind) {
-			foreign[id.kind] = true
+			foreign[m.names.kind(id.kind)] = true
 		}
 		if all[id] == nil {
 			all[id] = &workload{identity: id}
@@ -59,7 +59,7 @@ func (m *importer) takePods(s *scenario.Scenario) {
 	})
 	m.noteLeft(without)
 	if guessed > 0 {
-		m.note("%s of ReplicaSets that are not in the list: their Deployments are told by name", plural(guessed, "pod"))
+		m.note("%s of ReplicaSets that are not in the list: Deployments are told by their names", plural(guessed, "pod"))
 	}
 	if len(foreign) > 0 {
 		kinds := make([]string, 0, len(foreign))
