@@ -65,14 +65,58 @@ func TestSettingsAreSaved(t *testing.T) {
 	require.Contains(t, string(content), "flags: {node-eviction-rate: 0.5}")
 	code, _, diagnostics = call(t, tiny, "-", "--save", filepath.Join(t.TempDir(), "missing", "x.yaml"))
 	require.Equal(t, exitFailed, code)
-	require.Contains(t, diagnostics, "--save: open ")
+	require.Regexp(t, `--save \S+/missing/x.yaml: open `, diagnostics)
+}
+
+// What is read is not written over, by whatever name, and what was saved before
+// stays until there is something new.
+func TestNothingThatIsReadIsLost(t *testing.T) {
+	content, err := os.ReadFile(printed)
+	require.NoError(t, err)
+	folder := t.TempDir()
+	t.Chdir(folder)
+	require.NoError(t, os.WriteFile("cluster.json", content, 0o600))
+	require.NoError(t, os.WriteFile("tiny.yaml", []byte(tiny), 0o600))
+	require.NoError(t, os.Symlink("cluster.json", "link"))
+	require.NoError(t, os.Link("tiny.yaml", "again.yaml"))
+	for _, args := range [][]string{
+		{"--from", "cluster.json", "--save", "cluster.json"}, {"--from", "cluster.json", "--save", "./link"},
+		{"--from", "link", "--html", filepath.Join(folder, "cluster.json")}, {"tiny.yaml", "--html", "again.yaml"},
+		{"tiny.yaml", "--save", "tiny.yaml"}, {"--kubeconfig", "tiny.yaml", "--save", "tiny.yaml"},
+		{"tiny.yaml", "--save", "-"}, {"--from", "cluster.json", "--html", "-"}, {"tiny.yaml", "--save", folder},
+	} {
+		code, out, diagnostics := call(t, "", args...)
+		require.NotZero(t, code, args)
+		require.Empty(t, out, args)
+		require.Regexp(t, `is the file that is read|is not standard output|it is not a file`, diagnostics, args)
+	}
+	left, err := os.ReadFile("cluster.json")
+	require.NoError(t, err)
+	require.Equal(t, string(content), string(left))
+	left, err = os.ReadFile("tiny.yaml")
+	require.NoError(t, err)
+	require.Equal(t, tiny, string(left))
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, entries, 4, "no other file is left")
+
+	code, _, diagnostics := call(t, "", "--from", "cluster.json", "--save", "tiny.yaml")
+	require.Zero(t, code, diagnostics, "another file may be written over")
 }
 
 func TestHashedNamesAreInNothingThatIsPrinted(t *testing.T) {
-	for _, args := range [][]string{{"--from", printed, "--hash-names"}, {"blast", "--from", printed, "--hash-names"}} {
-		code, out, diagnostics := call(t, "", args...)
+	content, err := os.ReadFile(printed)
+	require.NoError(t, err)
+	custom := strings.Replace(string(content), `"items": [`,
+		`"items": [{"apiVersion": "acme.io/v1", "kind": "AcmeGame", "metadata": {"name": "x"}},`, 1)
+	custom = strings.ReplaceAll(custom, "\"kind\": \"Job\",\n      \"name\": \"train\"",
+		"\"kind\": \"AcmeGame\",\n      \"name\": \"train\"")
+	require.Equal(t, 3, strings.Count(custom, "AcmeGame"))
+	for _, args := range [][]string{{}, {"--json"}, {"blast"}, {"blast", "--json"}} {
+		code, out, diagnostics := call(t, custom, append(args, "--from", "-", "--hash-names")...)
 		require.Zero(t, code, diagnostics)
-		for _, name := range []string{"eu-1", "main", "shop", "web", "train", "nvidia"} {
+		require.Contains(t, out+diagnostics, "kind-")
+		for _, name := range []string{"eu-1", "main", "shop", "web", "train", "nvidia", "acme", "Acme"} {
 			require.NotContains(t, out+diagnostics, name)
 		}
 	}

@@ -16,6 +16,9 @@ import (
 
 // load returns the scenario that the command line names, with its settings.
 func (s *settings) load(ctx context.Context, in io.Reader) (*scenario.Scenario, error) {
+	if err := s.checkWritten(); err != nil {
+		return nil, usageError{err}
+	}
 	loaded, err := s.read(ctx, in)
 	if err != nil {
 		return nil, usageError{err}

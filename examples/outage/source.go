@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kubelife/lifecycle/examples/htmlpage"
 	"github.com/kubelife/lifecycle/examples/outage/cluster"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
@@ -113,13 +114,38 @@ func list(ctx context.Context, kubeconfig string) (*cluster.Objects, error) {
 
 // saveScenario writes a scenario for editing.
 func saveScenario(name string, s *scenario.Scenario, diagnostics io.Writer) error {
+	file, err := htmlpage.NewFile("--save", name)
+	if err != nil {
+		return err
+	}
+	defer file.Discard()
 	text, err := scenario.Write(s)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(name, text, 0o644); err != nil {
-		return fmt.Errorf("--save: %w", err)
+	if err := file.Write(func(out io.Writer) error { _, err := out.Write(text); return err }); err != nil {
+		return err
 	}
 	fmt.Fprintf(diagnostics, "outage: saved %s\n", name)
+	return nil
+}
+
+// checkWritten reports a file to be written that is also read. Its content
+// would be lost. Standard output has other things than files to hold.
+func (s *settings) checkWritten() error {
+	for _, to := range []struct{ flag, name string }{{"--html", s.html}, {"--save", s.save}} {
+		if to.name == "-" {
+			return fmt.Errorf("%s - is not standard output; name a file, or ./- for one of that name", to.flag)
+		}
+		written, err := os.Stat(to.name)
+		if err != nil {
+			continue // there is none, or it cannot be written either
+		}
+		for _, from := range []string{s.scenario, s.source.from, s.source.kubeconfig} {
+			if read, err := os.Stat(from); err == nil && os.SameFile(read, written) {
+				return fmt.Errorf("%s %s is the file that is read; name another one", to.flag, to.name)
+			}
+		}
+	}
 	return nil
 }

@@ -54,7 +54,11 @@ func Import(o *Objects, config Config) (*scenario.Scenario, []string, error) {
 	m.takeLeases(s)
 	m.takeFlags(s)
 	if len(o.Unused) > 0 {
-		m.note("not used: %s", strings.Join(counted(o.Unused), ", "))
+		unused := map[string]int{}
+		for kind, count := range o.Unused {
+			unused[m.names.kind(kind)] += count
+		}
+		m.note("not used: %s", strings.Join(counted(unused), ", "))
 	}
 	if len(s.Cluster.Zones) == 0 {
 		return nil, nil, errors.New("there is no node that a scenario could have")
@@ -63,8 +67,9 @@ func Import(o *Objects, config Config) (*scenario.Scenario, []string, error) {
 	s.Script = []scenario.Step{{
 		At: scenario.Duration(5 * time.Minute), Silence: &scenario.Nodes{Zone: largest.Name},
 	}}
-	s.Description = fmt.Sprintf("A cluster as it was found: %d nodes and %d workloads. The script, the loss of zone %s, "+
-		"is one to begin with.", len(o.Nodes), len(s.Cluster.Workloads), largest.Name)
+	s.Description = fmt.Sprintf("A cluster as it was found: %s and %s. The script, the loss of zone %s, is one to begin "+
+		"with. What acts is nodelifecycle, also where the flags are those of kube-controller-manager.",
+		plural(len(o.Nodes), "node"), plural(len(s.Cluster.Workloads), "workload"), largest.Name)
 	if err := s.Validate(); err != nil {
 		return nil, nil, fmt.Errorf("the cluster cannot be a scenario:\n%w", err)
 	}

@@ -178,14 +178,15 @@ func written(t *testing.T, s *scenario.Scenario) string {
 const (
 	noRacks = "no node has a label for its rack (topology.kubernetes.io/rack, rack): there are no racks; --rack-label " +
 		"names another label"
-	noFlags = "no pod of kube-controller-manager is there: its flags are taken to be the defaults of v1.37"
+	noBudgets = "no PodDisruptionBudget is in the list: with action=evict none keeps a pod"
+	noFlags   = "no pod of kube-controller-manager is there: its flags are taken to be the defaults of v1.37"
 )
 
 func TestAClusterBecomesAScenario(t *testing.T) {
 	s, notes := imported(t, shop(), cluster.Config{})
-	require.Equal(t, []string{noRacks, noFlags}, notes)
+	require.Equal(t, []string{noRacks, noBudgets, noFlags}, notes)
 	require.Equal(t, "A cluster as it was found: 5 nodes and 4 workloads. The script, the loss of zone a, is one to "+
-		"begin with.", s.Description)
+		"begin with. What acts is nodelifecycle, also where the flags are those of kube-controller-manager.", s.Description)
 	text := written(t, s)
 	back, err := scenario.Read("saved.yaml", []byte(text))
 	require.NoError(t, err)
@@ -210,11 +211,20 @@ func TestTheOrderOfObjectsDoesNotMatter(t *testing.T) {
 
 // The scenario with hashed names is the same except for names, and shows none.
 func TestNamesAreHidden(t *testing.T) {
-	s, notes := imported(t, shop(), cluster.Config{HashNames: true})
+	o := shop()
+	o.Unused = map[string]int{"v1 Service": 1, "events.k8s.io/v1 Event": 1, "acme.io/v1 AcmeGame": 2, "acme/v1 AcmeThing": 3}
+	for i, kind := range []string{"AcmeGame", "Job"} {
+		o.Pods = append(o.Pods, pod("default", fmt.Sprint("x", i), "n1", ownedBy(kind, "x")))
+	}
+	s, notes := imported(t, o, cluster.Config{HashNames: true})
 	text := written(t, s) + strings.Join(notes, "\n")
-	for _, name := range []string{"web", "train", "gpu", "example.com", "agent", "b-main", "default-", "db"} {
+	for _, name := range []string{"web", "train", "gpu", "example.com", "agent", "b-main", "default-", "db", "acme", "Acme"} {
 		require.NotContains(t, text, name)
 	}
+	require.Regexp(t, `\nnot used: 1 of kind events.k8s.io/v1 Event, 1 of kind v1 Service, 2 of kind kind-[0-9a-f]{8}, `+
+		`3 of kind kind-[0-9a-f]{8}$`, text, "those of Kubernetes say nothing of a cluster")
+	require.Regexp(t, `\npods of kind Job, kind-[0-9a-f]{8}: `, text)
+	s, _ = imported(t, shop(), cluster.Config{HashNames: true})
 	again, _ := imported(t, shop(), cluster.Config{HashNames: true})
 	require.Equal(t, s, again)
 	plain, _ := imported(t, shop(), cluster.Config{})
@@ -286,7 +296,7 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 		"no zone": {
 			change:  func(o *cluster.Objects) { delete(o.Nodes[3].Labels, corev1.LabelTopologyZone) },
 			has:     "- name: no-zone",
-			isNoted: "1 node without the label topology.kubernetes.io/zone: they are in one zone, no-zone",
+			isNoted: "1 node without the label topology.kubernetes.io/zone, in zone no-zone",
 		},
 		"zones of one name in two regions": {
 			change: func(o *cluster.Objects) {
@@ -330,13 +340,51 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			}),
 			hasNot: "minAvailable", isNoted: "which protects pods of 2 workloads together",
 		},
-		"a second budget": {
+		"a second budget": { // the Eviction API refuses all, whatever the first one allows
 			change: func(o *cluster.Objects) {
 				one := withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = new(intstr.FromInt32(1)) })
 				one(o)
 				one(o)
 			},
-			has: "minAvailable: 1", isNoted: "PodDisruptionBudget default/web, a second one",
+			has: "minAvailable: 3",
+			isNoted: "the pods of default-web have several PodDisruptionBudgets (default/web, default/web): the Eviction API " +
+				"evicts none of them",
+			isAbsent: noBudgets,
+		},
+		"a second budget that lets sick pods go": {
+			change: func(o *cluster.Objects) {
+				withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = new(intstr.FromInt32(1)) })(o)
+				withBudget(func(b *policyv1.PodDisruptionBudget) {
+					b.Name, b.Spec.UnhealthyPodEvictionPolicy = "b", new(policyv1.AlwaysAllow)
+				})(o)
+			},
+			has: "minAvailable: 3", isNoted: "several PodDisruptionBudgets (default/b, default/web)",
+			isAbsent: "left out: PodDisruptionBudget default/b, which lets pods that are not ready go at any time, as all pods " +
+				"of a lost node are",
+		},
+		"a second budget of some pods": {
+			change: func(o *cluster.Objects) {
+				withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = new(intstr.FromInt32(1)) })(o)
+				withBudget(func(b *policyv1.PodDisruptionBudget) { b.Name = "b" })(o)
+				o.Pods[0].Labels["one"] = "yes"
+				o.Budgets[1].Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"one": "yes"}}
+			},
+			has:     "minAvailable: 1",
+			isNoted: "1 of 3 pods of default-web have several PodDisruptionBudgets (default/b, default/web)",
+		},
+		"a workload without a pod": {
+			change: func(o *cluster.Objects) {
+				d := o.Deployments[0].DeepCopy()
+				d.Name, d.Spec.Replicas = "new", new(int32(5))
+				o.Deployments = append(o.Deployments, *d)
+				old := o.ReplicaSets[0].DeepCopy() // is not one more
+				old.Name = "new-1"
+				o.ReplicaSets = append(o.ReplicaSets, *old)
+				stopped := d.DeepCopy()
+				stopped.Name, stopped.Spec.Replicas = "stopped", new(int32(0))
+				o.Deployments = append(o.Deployments, *stopped)
+			},
+			isNoted: "left out: 1 workload without a pod on a node (default-new 0 of 5)",
 		},
 		"heartbeats": {
 			change: func(o *cluster.Objects) {
@@ -345,6 +393,10 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 				}
 			},
 			has: "beatInterval: 20s", isNoted: "leases last differently long: the scenario has a heartbeat every 20s",
+		},
+		"one node without a lease": {
+			change:  func(o *cluster.Objects) { o.Leases = o.Leases[1:] },
+			isNoted: "1 node without a lease in kube-node-lease: heartbeats are taken",
 		},
 		"no leases": {
 			change: func(o *cluster.Objects) { o.Leases = nil },
@@ -368,6 +420,48 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 		"an invalid flag": {
 			change: manager("kube-controller-manager", "--unhealthy-zone-threshold=1.5"),
 			hasNot: "threshold", isNoted: "left out: --unhealthy-zone-threshold=1.5, which is invalid",
+		},
+		"flags in a script": {
+			change: manager("/bin/sh", "-ec", "ulimit -n 1000; exec kube-controller-manager \\\n  --node-eviction-rate='0.5' "+
+				"--node-monitor-grace-period \\\n  \"40s\" --leader-elect; echo done"),
+			has: "    leader-elect: true\n    node-eviction-rate: 0.5\n    node-monitor-grace-period: 40s\nscript",
+		},
+		"flags with underscores": {
+			change: manager("kube-controller-manager", "--node_monitor_grace_period=40s"),
+			has:    "flags: {node-monitor-grace-period: 40s}", isAbsent: noFlags,
+		},
+		"no flag that is taken over": {
+			change:  manager("kube-controller-manager", "--config=/etc/manager.yaml"),
+			isNoted: "a pod of kube-controller-manager is there, but its command line has none of the flags", isAbsent: noFlags,
+			hasNot: "controller:",
+		},
+		"flags in another namespace": {
+			change: func(o *cluster.Objects) {
+				manager("kube-controller-manager", "--node-eviction-rate=0.5")(o)
+				o.Pods[len(o.Pods)-1].Namespace = "openshift-kube-controller-manager"
+			},
+			has: "flags: {node-eviction-rate: 0.5}", isAbsent: noFlags,
+			isNoted: "the flags of kube-controller-manager are those of its pods in namespace openshift-kube-controller-manager",
+		},
+		"flags of clusters that are hosted": {
+			change: func(o *cluster.Objects) {
+				for _, rate := range []string{"0.5", "0.6", "0.7"} {
+					manager("kube-controller-manager", "--node-eviction-rate="+rate)(o)
+					o.Pods[len(o.Pods)-1].Namespace = "tenant-" + rate
+				}
+				o.Pods[len(o.Pods)-1].Namespace = "kube-system"
+			},
+			has: "flags: {node-eviction-rate: 0.7}", hasNot: "replicas: 2",
+		},
+		"flags of hosted clusters alone": {
+			change: func(o *cluster.Objects) {
+				for _, tenant := range []string{"b", "a"} {
+					manager("kube-controller-manager", "--node-eviction-rate=0.5")(o)
+					o.Pods[len(o.Pods)-1].Namespace = tenant
+				}
+			},
+			hasNot: "rate", isAbsent: noFlags,
+			isNoted: "pods of kube-controller-manager are in several namespaces (a, b), none of which is kube-system",
 		},
 		"a ReplicaSet that is not in the list": {
 			change: func(o *cluster.Objects) {
@@ -462,6 +556,17 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 	}
 }
 
+// One thing is not called several.
+func TestACountOfOneIsNoPlural(t *testing.T) {
+	s, notes := imported(t, &cluster.Objects{
+		Nodes: []corev1.Node{node("n1", "", "main")}, Pods: []corev1.Pod{pod("default", "x", "n1", nil)},
+	}, cluster.Config{})
+	require.Contains(t, s.Description, "1 node and 1 workload. ")
+	for _, note := range notes {
+		require.NotRegexp(t, "^1 .*(they|their) ", note)
+	}
+}
+
 // Labels may be named; then no other counts.
 func TestLabelsOfPoolsAndRacks(t *testing.T) {
 	o := shop()
@@ -469,7 +574,7 @@ func TestLabelsOfPoolsAndRacks(t *testing.T) {
 	s, notes := imported(t, o, cluster.Config{Name: "mine", PoolLabel: "team", RackLabel: "pool"})
 	require.Equal(t, "mine", s.Name)
 	require.Contains(t, written(t, s), "- {name: a-blue-main, nodes: 1, pool: blue, rack: main}")
-	require.Contains(t, notes, "4 nodes without a label for the pool: they are in no pool")
+	require.Contains(t, notes, "4 nodes without a label for the pool, in no pool")
 }
 
 // Names that are alike once they are DNS labels stay apart.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -74,4 +75,29 @@ func (n *names) key(key string) string {
 		return key
 	}
 	return hashed("taint", key)
+}
+
+// kind returns a kind of objects, with its API version or without. Those of
+// Kubernetes itself are never hidden.
+func (n *names) kind(kind string) string {
+	apiVersion, alone, both := strings.Cut(kind, " ")
+	if !both {
+		apiVersion, alone = "", kind
+	}
+	group, _, grouped := strings.Cut(apiVersion, "/")
+	if !grouped {
+		group = "" // the version of the core group
+	}
+	own := group == "apps" || group == "batch" || group == "autoscaling" || group == "policy" || group == "extensions" ||
+		strings.HasSuffix(group, ".k8s.io") || group == "" && (both || slices.Contains(ownerKinds(), alone))
+	if !n.hash || own {
+		return kind
+	}
+	return hashed("kind", kind)
+}
+
+// ownerKinds are the kinds of Kubernetes itself that own pods.
+func ownerKinds() []string {
+	return []string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Pod", "Job", "CronJob", "Node",
+		"ReplicationController"}
 }

@@ -74,14 +74,14 @@ func (m *importer) takeNodes(s *scenario.Scenario) {
 
 func (m *importer) noteNodes(sick, unzoned, excluded int) {
 	if unzoned > 0 {
-		m.note("%s without the label %s: they are in one zone, %s", plural(unzoned, "node"), corev1.LabelTopologyZone,
+		m.note("%s without the label %s, in zone %s", plural(unzoned, "node"), corev1.LabelTopologyZone,
 			m.names.label("zone", noZone, noZone))
 	}
 	if sick > 0 {
 		m.note("%s not ready: in the scenario all nodes are ready when it begins", plural(sick, "node"))
 	}
 	if excluded > 0 {
-		m.note("%s with the label %s: in the scenario they count in their zones like others", plural(excluded, "node"),
+		m.note("%s with the label %s: in the scenario zones count all nodes", plural(excluded, "node"),
 			zone.LabelExcludeDisruption)
 	}
 	m.noteUnlabeled("pool", m.config.PoolLabel, PoolLabels())
@@ -105,7 +105,7 @@ func (m *importer) noteUnlabeled(what, label string, known []string) {
 		m.note("no node has a label for its %s (%s): there are no %ss; --%s-label names another label", what,
 			strings.Join(known, ", "), what, what)
 	default:
-		m.note("%s without a label for the %s: they are in no %s", plural(without, "node"), what, what)
+		m.note("%s without a label for the %s, in no %s", plural(without, "node"), what, what)
 	}
 }
 

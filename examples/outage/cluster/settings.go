@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -9,94 +8,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
-
-// takeBudgets gives workloads their PodDisruptionBudgets.
-func (m *importer) takeBudgets(s *scenario.Scenario) {
-	budgets := slices.Clone(m.objects.Budgets)
-	slices.SortFunc(budgets, func(a, b policyv1.PodDisruptionBudget) int {
-		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
-	})
-	wanted, protected := m.wanted(), map[int]bool{}
-	for i := range budgets {
-		b := &budgets[i]
-		name := m.names.value("budget", b.Namespace+"/"+b.Name)
-		number, reason := m.protected(b)
-		switch {
-		case reason != "":
-			m.note("left out: PodDisruptionBudget %s, which %s", name, reason)
-		case protected[number]:
-			m.note("left out: PodDisruptionBudget %s, a second one of the workload. The Eviction API refuses to evict pods "+
-				"that have two", name)
-		default:
-			protected[number] = true
-			w := m.owned[number]
-			s.Cluster.Workloads[number].MinAvailable = leastAvailable(&b.Spec, max(wanted[w.identity], len(w.pods)))
-		}
-	}
-}
-
-// protected returns the one workload whose pods a budget protects, by its
-// number, or why there is none.
-func (m *importer) protected(b *policyv1.PodDisruptionBudget) (number int, reason string) {
-	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-	if err != nil {
-		return 0, fmt.Sprintf("has a selector that cannot be read: %v", err)
-	}
-	if b.Spec.UnhealthyPodEvictionPolicy != nil && *b.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow {
-		return 0, "lets pods that are not ready go at any time, as all pods of a lost node are"
-	}
-	var found []int
-	for i, w := range m.owned {
-		selected := 0
-		for _, pod := range w.pods {
-			if pod.Namespace == b.Namespace && selector.Matches(labels.Set(pod.Labels)) {
-				selected++
-			}
-		}
-		switch selected {
-		case 0:
-		case len(w.pods):
-			found = append(found, i)
-		default:
-			return 0, fmt.Sprintf("protects only some pods of %s", m.name(w))
-		}
-	}
-	switch len(found) {
-	case 0:
-		return 0, "protects no pod that is taken over"
-	case 1:
-		return found[0], ""
-	}
-	return 0, fmt.Sprintf("protects pods of %d workloads together", len(found))
-}
-
-// leastAvailable returns how many of so many pods have to be left. Shares are
-// rounded up, as the disruption controller does. Source: getExpectedPodCount of
-// Kubernetes v1.37, pkg/controller/disruption.
-func leastAvailable(spec *policyv1.PodDisruptionBudgetSpec, pods int) int {
-	switch {
-	case spec.MinAvailable != nil:
-		return max(scaled(spec.MinAvailable, pods), 0)
-	case spec.MaxUnavailable != nil:
-		return max(pods-scaled(spec.MaxUnavailable, pods), 0)
-	}
-	return 0
-}
-
-func scaled(value *intstr.IntOrString, pods int) int {
-	n, err := intstr.GetScaledValueFromIntOrPercent(value, pods, true)
-	if err != nil {
-		return 0 // the API server has validated it
-	}
-	return n
-}
 
 // takeLeases takes over how often kubelets renew their leases.
 func (m *importer) takeLeases(s *scenario.Scenario) {
@@ -110,8 +25,8 @@ func (m *importer) takeLeases(s *scenario.Scenario) {
 		}
 	}
 	if leases < len(m.objects.Nodes) {
-		m.note("%s without a lease in %s: their heartbeats are taken to be as far apart as those of others, or as is the "+
-			"default", plural(len(m.objects.Nodes)-leases, "node"), corev1.NamespaceNodeLease)
+		m.note("%s without a lease in %s: heartbeats are taken to be as far apart as those of others, or as is the default",
+			plural(len(m.objects.Nodes)-leases, "node"), corev1.NamespaceNodeLease)
 	}
 	if leases == 0 {
 		return
@@ -148,25 +63,21 @@ func takenFlags() []string {
 // takeFlags takes over the flags of kube-controller-manager.
 func (m *importer) takeFlags(s *scenario.Scenario) {
 	replicas, seen := 0, map[string]map[string]bool{}
-	for i := range m.objects.Pods {
-		pod := &m.objects.Pods[i]
-		for c := range pod.Spec.Containers {
-			container := &pod.Spec.Containers[c]
-			if pod.Namespace != metav1.NamespaceSystem || container.Name != controllerManager {
-				continue
+	for _, container := range m.managers() {
+		replicas++
+		for name, value := range flagsOf(slices.Concat(container.Command, container.Args)) {
+			if seen[name] == nil {
+				seen[name] = map[string]bool{}
 			}
-			replicas++
-			for name, value := range flagsOf(slices.Concat(container.Command, container.Args)) {
-				if seen[name] == nil {
-					seen[name] = map[string]bool{}
-				}
-				seen[name][value] = true
-			}
+			seen[name][value] = true
 		}
 	}
 	if replicas == 0 {
-		m.note("no pod of %s is there: its flags are taken to be the defaults of v1.37", controllerManager)
 		return
+	}
+	if len(seen) == 0 {
+		m.note("a pod of %s is there, but its command line has none of the flags that are taken over: they are taken to be "+
+			"the defaults of v1.37", controllerManager)
 	}
 	if replicas > 1 {
 		s.Controller.Replicas = replicas
@@ -180,6 +91,41 @@ func (m *importer) takeFlags(s *scenario.Scenario) {
 			m.flag(s, name, value)
 		}
 	}
+}
+
+// managers returns the containers of kube-controller-manager. Those of
+// kube-system are first choice: other namespaces may have the control planes of
+// other clusters.
+func (m *importer) managers() []*corev1.Container {
+	in := map[string][]*corev1.Container{}
+	for i := range m.objects.Pods {
+		pod := &m.objects.Pods[i]
+		for c := range pod.Spec.Containers {
+			if container := &pod.Spec.Containers[c]; container.Name == controllerManager {
+				in[pod.Namespace] = append(in[pod.Namespace], container)
+			}
+		}
+	}
+	if own := in[metav1.NamespaceSystem]; own != nil {
+		return own
+	}
+	namespaces := slices.Sorted(maps.Keys(in))
+	for i, namespace := range namespaces {
+		namespaces[i] = m.names.value("namespace", namespace)
+	}
+	switch len(namespaces) {
+	case 0:
+		m.note("no pod of %s is there: its flags are taken to be the defaults of v1.37", controllerManager)
+	case 1:
+		m.note("the flags of %s are those of its pods in namespace %s", controllerManager, namespaces[0])
+		for _, containers := range in {
+			return containers
+		}
+	default:
+		m.note("pods of %s are in several namespaces (%s), none of which is %s: its flags are taken to be the defaults of "+
+			"v1.37", controllerManager, some(namespaces), metav1.NamespaceSystem)
+	}
+	return nil
 }
 
 // flag sets a flag of the scenario's controller, if it has a value that the
@@ -199,12 +145,15 @@ func (m *importer) flag(s *scenario.Scenario, name, value string) {
 }
 
 // flagsOf returns the flags of a command line that are taken over. A flag
-// stands with its value in one argument or in two; a bool stands alone.
+// stands with its value in one argument or in two; a bool stands alone. As for
+// kube-controller-manager, an underscore in a name is a dash.
 func flagsOf(command []string) map[string]string {
+	command = words(command)
 	flags := map[string]string{}
 	for i, argument := range command {
 		trimmed := strings.TrimLeft(argument, "-")
 		name, value, inOne := strings.Cut(trimmed, "=")
+		name = strings.ReplaceAll(name, "_", "-")
 		if trimmed == argument || !slices.Contains(takenFlags(), name) {
 			continue
 		}
@@ -218,4 +167,27 @@ func flagsOf(command []string) map[string]string {
 		flags[name] = value
 	}
 	return flags
+}
+
+// words splits the scripts in a command line: what follows the option -c of a
+// shell, alone or with others as in -ec. Quotes around words and around values
+// of flags are taken away.
+func words(command []string) []string {
+	var all []string
+	for i, argument := range command {
+		option := ""
+		if i > 0 {
+			option = command[i-1]
+		}
+		if !strings.HasPrefix(option, "-") || strings.HasPrefix(option, "--") || !strings.HasSuffix(option, "c") {
+			all = append(all, argument)
+			continue
+		}
+		for word := range strings.FieldsSeq(argument) {
+			if word = strings.Trim(strings.NewReplacer(`"`, "", "'", "").Replace(word), ";\\"); word != "" {
+				all = append(all, word)
+			}
+		}
+	}
+	return all
 }

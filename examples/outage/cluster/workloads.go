@@ -42,7 +42,7 @@ func (m *importer) takePods(s *scenario.Scenario) {
 			guessed++
 		}
 		if !slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Pod"}, id.kind) {
-			foreign[id.kind] = true
+			foreign[m.names.kind(id.kind)] = true
 		}
 		if all[id] == nil {
 			all[id] = &workload{identity: id}
@@ -59,7 +59,7 @@ func (m *importer) takePods(s *scenario.Scenario) {
 	})
 	m.noteLeft(without)
 	if guessed > 0 {
-		m.note("%s of ReplicaSets that are not in the list: their Deployments are told by name", plural(guessed, "pod"))
+		m.note("%s of ReplicaSets that are not in the list: Deployments are told by their names", plural(guessed, "pod"))
 	}
 	if len(foreign) > 0 {
 		kinds := make([]string, 0, len(foreign))
@@ -200,7 +200,7 @@ func (m *importer) spread(w *workload, d *scenario.Workload) {
 
 // noteWorkloads says what of the workloads the language has no words for.
 func (m *importer) noteWorkloads() {
-	var mixed, apart, fewer []string
+	var mixed, apart, fewer, none []string
 	wanted := m.wanted()
 	for _, w := range m.owned {
 		name := m.name(w)
@@ -212,6 +212,12 @@ func (m *importer) noteWorkloads() {
 		}
 		if want, ok := wanted[w.identity]; ok && want > len(w.pods) {
 			fewer = append(fewer, fmt.Sprintf("%s %d of %d", name, len(w.pods), want))
+		}
+		delete(wanted, w.identity)
+	}
+	for id, want := range wanted {
+		if want > 0 {
+			none = append(none, fmt.Sprintf("%s 0 of %d", m.name(&workload{identity: id}), want))
 		}
 	}
 	if len(mixed) > 0 {
@@ -230,9 +236,13 @@ func (m *importer) noteWorkloads() {
 		m.note("%s with fewer pods on nodes than they want (%s): the scenario has those on nodes",
 			plural(len(fewer), "workload"), some(fewer))
 	}
+	if len(none) > 0 {
+		m.note("left out: %s without a pod on a node (%s)", plural(len(none), "workload"), some(none))
+	}
 }
 
-// wanted returns how many pods the owners want.
+// wanted returns how many pods the owners want. A ReplicaSet that has an owner
+// itself is none.
 func (m *importer) wanted() map[identity]int {
 	wanted := map[identity]int{}
 	replicas := func(n *int32) int {
@@ -251,7 +261,9 @@ func (m *importer) wanted() map[identity]int {
 	}
 	for i := range m.objects.ReplicaSets {
 		s := &m.objects.ReplicaSets[i]
-		wanted[identity{"ReplicaSet", s.Namespace, s.Name}] = replicas(s.Spec.Replicas)
+		if metav1.GetControllerOf(s) == nil {
+			wanted[identity{"ReplicaSet", s.Namespace, s.Name}] = replicas(s.Spec.Replicas)
+		}
 	}
 	for i := range m.objects.DaemonSets {
 		s := &m.objects.DaemonSets[i]
