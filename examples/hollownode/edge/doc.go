@@ -28,4 +28,5 @@
 //	handlers
 //	edge
 //	crash  trim
+//	shared
 package edge

@@ -20,7 +20,8 @@ import (
 var ErrInvalidConfig = errors.New("invalid edge config")
 
 // PodClient is what an [Edge] needs of a pod client of one namespace. The typed
-// client of client-go is one.
+// client of client-go is one. The pods that Create and Patch return are not
+// read.
 type PodClient interface {
 	List(ctx context.Context, opts metav1.ListOptions) (*corev1.PodList, error)
 	Create(ctx context.Context, pod *corev1.Pod, opts metav1.CreateOptions) (*corev1.Pod, error)

@@ -277,7 +277,7 @@ func TestAMirrorIsAboutItsStaticPod(t *testing.T) {
 	w.fleet.Finish(w.now, task, result)
 	mirror, err := w.cluster.CoreV1().Pods("ns").Get(t.Context(), "p-node", metav1.GetOptions{})
 	require.NoError(t, err)
-	trimmed, err := Trim(mirror.DeepCopy())
+	trimmed, err := new(Trimmer).Trim(mirror.DeepCopy())
 	require.NoError(t, err)
 	w.Pods.OnAdd(trimmed, false)
 	w.run(time.Second)

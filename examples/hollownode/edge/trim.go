@@ -2,25 +2,43 @@ package edge
 
 import (
 	"slices"
+	"sync"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Trim drops what no kubelet here reads from an object that a cache is about to
-// keep. These are for example volumes, most labels of pods, and images of
-// nodes. Managed fields go from all objects. It is the transform for the
-// informers of an [Edge]. The error is always nil.
+// A Trimmer drops what no kubelet here reads from objects that caches are about
+// to keep, and keeps once what many of them have in common. Its zero value is
+// ready, and its method safe for concurrent use.
+type Trimmer struct {
+	mu sync.Mutex
+	// specs are without the name of a node.
+	specs      shared[corev1.PodSpec]
+	conditions shared[[]corev1.PodCondition]
+	resources  shared[corev1.ResourceList]
+	// spec, status and list are room for what is encoded of one object.
+	spec   corev1.PodSpec
+	status corev1.PodStatus
+	list   corev1.NodeStatus
+}
+
+// Trim drops for example volumes, most labels of pods, and images of nodes.
+// Managed fields go from all objects. It is the transform for the informers of
+// an [Edge]. The error is always nil.
 //
-// The object must not be in a cache yet. The result refers to its memory, and
-// an object that is not a pod is changed in place. In one that is, texts are
-// replaced by equal ones.
-func Trim(object any) (any, error) {
+// The object must not be in a cache yet. The result refers to its memory and to
+// that of former results, so none may be changed. An object that is not a pod
+// is changed in place. In one that is, texts are replaced by equal ones.
+func (t *Trimmer) Trim(object any) (any, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	switch object := object.(type) {
 	case *corev1.Pod:
-		return trimPod(object), nil
+		return t.trimPod(object), nil
 	case *corev1.Node:
-		object.Status.Images = nil
+		t.trimNode(object)
 	}
 	if object, ok := object.(metav1.Object); ok {
 		object.SetManagedFields(nil)
@@ -30,27 +48,18 @@ func Trim(object any) (any, error) {
 
 // trimPod keeps the identity of a pod, its status, and what admission, syncs
 // and the runtime read.
-func trimPod(pod *corev1.Pod) *corev1.Pod {
-	meta, spec := &pod.ObjectMeta, &pod.Spec
+func (t *Trimmer) trimPod(pod *corev1.Pod) *corev1.Pod {
+	meta := &pod.ObjectMeta
 	trimmed := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID,
+			Namespace: common(meta.Namespace), Name: meta.Name, UID: meta.UID,
 			ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
 			CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp,
 			DeletionGracePeriodSeconds: meta.DeletionGracePeriodSeconds, Annotations: meta.Annotations,
 		},
-		Spec: corev1.PodSpec{
-			NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Tolerations: spec.Tolerations,
-			HostNetwork: spec.HostNetwork, Priority: spec.Priority, ReadinessGates: spec.ReadinessGates,
-			OS: spec.OS, RestartPolicy: spec.RestartPolicy, ActiveDeadlineSeconds: spec.ActiveDeadlineSeconds,
-			TerminationGracePeriodSeconds: spec.TerminationGracePeriodSeconds,
-			Resources:                     spec.Resources, Overhead: spec.Overhead,
-			InitContainers: trimContainers(spec.InitContainers), Containers: trimContainers(spec.Containers),
-		},
-		Status: pod.Status,
+		Spec: t.trimSpec(&pod.Spec), Status: pod.Status,
 	}
-	// The decoder has left room for more.
-	trimmed.Status.Conditions = slices.Clone(pod.Status.Conditions)
+	trimmed.Status.Conditions = t.trimConditions(pod.Status.Conditions)
 	unifyTexts(trimmed)
 	if pod.Annotations[corev1.MirrorPodAnnotationKey] != "" {
 		trimmed.OwnerReferences = meta.OwnerReferences // the node whose static pod it shows
@@ -58,27 +67,99 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 	if system, found := meta.Labels[corev1.LabelOSStable]; found {
 		trimmed.Labels = map[string]string{corev1.LabelOSStable: system}
 	}
-	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
-		trimmed.Spec.Affinity = &corev1.Affinity{NodeAffinity: spec.Affinity.NodeAffinity}
-	}
 	return trimmed
 }
 
-// unifyTexts replaces strings that most pods have in common by constants, and
-// those that a pod has twice by one of them. The decoder has made a copy of
-// each, 30 for a pod, which garbage collection would visit.
-func unifyTexts(pod *corev1.Pod) {
-	spec, status := &pod.Spec, &pod.Status
-	spec.RestartPolicy, status.Phase = constant(spec.RestartPolicy), constant(status.Phase)
-	status.QOSClass = constant(status.QOSClass)
+// trimSpec returns what is kept of a spec. The pods of one template have all of
+// it in common, except the node.
+func (t *Trimmer) trimSpec(spec *corev1.PodSpec) corev1.PodSpec {
+	t.spec = corev1.PodSpec{
+		NodeSelector: spec.NodeSelector, Tolerations: spec.Tolerations,
+		HostNetwork: spec.HostNetwork, Priority: spec.Priority, ReadinessGates: spec.ReadinessGates,
+		OS: spec.OS, RestartPolicy: spec.RestartPolicy, ActiveDeadlineSeconds: spec.ActiveDeadlineSeconds,
+		TerminationGracePeriodSeconds: spec.TerminationGracePeriodSeconds,
+		Resources:                     spec.Resources, Overhead: spec.Overhead,
+		InitContainers: trimContainers(t.spec.InitContainers[:0], spec.InitContainers),
+		Containers:     trimContainers(t.spec.Containers[:0], spec.Containers),
+	}
+	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
+		t.spec.Affinity = &corev1.Affinity{NodeAffinity: spec.Affinity.NodeAffinity}
+	}
+	trimmed := *t.specs.of(&t.spec, func() corev1.PodSpec {
+		kept := t.spec
+		kept.InitContainers, kept.Containers = withoutRoom(kept.InitContainers), withoutRoom(kept.Containers)
+		unifySpec(&kept)
+		return kept
+	})
+	trimmed.NodeName = common(spec.NodeName)
+	return trimmed
+}
+
+// trimConditions returns conditions without the room for more that the decoder
+// has left. Pods that start in the same second have equal ones.
+func (t *Trimmer) trimConditions(list []corev1.PodCondition) []corev1.PodCondition {
+	t.status.Conditions = list
+	return *t.conditions.of(&t.status, func() []corev1.PodCondition {
+		kept := withoutRoom(list)
+		for i := range kept {
+			c := &kept[i]
+			c.Type, c.Status = constant(c.Type), constant(c.Status)
+		}
+		return kept
+	})
+}
+
+// withoutRoom returns a copy of a list, and nil of an empty one.
+func withoutRoom[T any](list []T) []T { return slices.Clip(append([]T(nil), list...)) }
+
+// trimNode changes a node to what is kept of it.
+func (t *Trimmer) trimNode(node *corev1.Node) {
+	status := &node.Status
+	status.Images = nil
+	status.Capacity = t.trimResources(status.Capacity)
+	status.Allocatable = t.trimResources(status.Allocatable)
+	node.Name = common(node.Name)
+	if len(node.Labels) > 0 {
+		labels := make(map[string]string, len(node.Labels))
+		for key, value := range node.Labels {
+			labels[common(key)] = common(value)
+		}
+		node.Labels = labels
+	}
+	for i := range status.Addresses {
+		a := &status.Addresses[i]
+		a.Type, a.Address = common(a.Type), common(a.Address)
+	}
 	for i := range status.Conditions {
 		c := &status.Conditions[i]
-		c.Type, c.Status = constant(c.Type), constant(c.Status)
+		c.Type, c.Status = common(c.Type), common(c.Status)
+		c.Reason, c.Message = common(c.Reason), common(c.Message)
 	}
-	for i := range spec.Tolerations {
-		t := &spec.Tolerations[i]
-		t.Key, t.Operator, t.Effect = constant(t.Key), constant(t.Operator), constant(t.Effect)
+	info := &status.NodeInfo
+	for _, text := range []*string{
+		&info.KernelVersion, &info.OSImage, &info.OperatingSystem, &info.Architecture,
+		&info.ContainerRuntimeVersion, &info.KubeletVersion, &info.KubeProxyVersion,
+	} {
+		*text = common(*text)
 	}
+}
+
+// trimResources returns the one list for all that are equal.
+func (t *Trimmer) trimResources(list corev1.ResourceList) corev1.ResourceList {
+	t.list.Capacity = list
+	return *t.resources.of(&t.list, func() corev1.ResourceList { return list })
+}
+
+// common returns the one text of its kind for all that are equal.
+func common[T ~string](text T) T { return T(unique.Make(string(text)).Value()) }
+
+// unifyTexts replaces strings that most pods have in common by constants, and
+// those that a pod has twice by one of them. The decoder has made a copy of
+// each, which garbage collection would visit.
+func unifyTexts(pod *corev1.Pod) {
+	spec, status := &pod.Spec, &pod.Status
+	status.Phase, status.QOSClass = constant(status.Phase), constant(status.QOSClass)
+	status.HostIP = common(status.HostIP)
 	for i := range status.HostIPs {
 		unify(&status.HostIPs[i].IP, status.HostIP)
 	}
@@ -87,11 +168,25 @@ func unifyTexts(pod *corev1.Pod) {
 	}
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
-		c.ImagePullPolicy = constant(c.ImagePullPolicy)
 		for j := range status.ContainerStatuses {
-			unify(&status.ContainerStatuses[j].Name, c.Name)
-			unify(&status.ContainerStatuses[j].Image, c.Image)
+			s := &status.ContainerStatuses[j]
+			unify(&s.Name, c.Name)
+			unify(&s.Image, c.Image)
+			unify(&s.ImageID, c.Image)
 		}
+	}
+}
+
+// unifySpec does the same for a spec.
+func unifySpec(spec *corev1.PodSpec) {
+	spec.RestartPolicy = constant(spec.RestartPolicy)
+	for i := range spec.Tolerations {
+		t := &spec.Tolerations[i]
+		t.Key, t.Operator, t.Effect = constant(t.Key), constant(t.Operator), constant(t.Effect)
+	}
+	for i := range spec.Containers {
+		c := &spec.Containers[i]
+		c.ImagePullPolicy = constant(c.ImagePullPolicy)
 	}
 }
 
@@ -119,18 +214,17 @@ func constant[T ~string](text T) T {
 	return text
 }
 
-// trimContainers keeps the fields of containers that the loop and the runtime
-// read.
-func trimContainers(containers []corev1.Container) []corev1.Container {
-	var trimmed []corev1.Container
+// trimContainers appends containers with the fields that the loop and the
+// runtime read.
+func trimContainers(to, containers []corev1.Container) []corev1.Container {
 	for i := range containers {
 		c := &containers[i]
-		trimmed = append(trimmed, corev1.Container{
+		to = append(to, corev1.Container{
 			Name: c.Name, Image: c.Image, ImagePullPolicy: c.ImagePullPolicy,
 			Resources: c.Resources, Ports: c.Ports, Lifecycle: c.Lifecycle,
 			RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules,
 			StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, LivenessProbe: c.LivenessProbe,
 		})
 	}
-	return trimmed
+	return to
 }

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"fmt"
 	"testing"
 	"time"
 	"unsafe"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -172,7 +174,10 @@ func TestATrimmedPodLivesAsTheWholeOne(t *testing.T) {
 			plain := pod.DeepCopy()
 			change(pod)
 			plain.Annotations = pod.Annotations
-			trimmed, err := Trim(pod.DeepCopy())
+			trimmer := new(Trimmer)
+			_, err := trimmer.Trim(plain.DeepCopy()) // the two must not count as equal
+			require.NoError(t, err)
+			trimmed, err := trimmer.Trim(pod.DeepCopy())
 			require.NoError(t, err)
 			whole := life(t, pod)
 			require.NotEqual(t, life(t, plain), whole, "the field matters")
@@ -186,7 +191,8 @@ func TestTrimDropsWhatIsLarge(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: *meta.DeepCopy(), Spec: corev1.PodSpec{
 		Volumes: []corev1.Volume{{Name: "v"}}, Containers: []corev1.Container{{Name: "c", Args: []string{"x"}}},
 	}}
-	trimmed, err := Trim(pod)
+	trimmer := new(Trimmer)
+	trimmed, err := trimmer.Trim(pod)
 	require.NoError(t, err)
 	assert.Equal(t, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}},
@@ -194,12 +200,12 @@ func TestTrimDropsWhatIsLarge(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: *meta.DeepCopy(), Status: corev1.NodeStatus{
 		Images: []corev1.ContainerImage{{SizeBytes: 1}}, Phase: corev1.NodeRunning,
 	}}
-	trimmed, err = Trim(node)
+	trimmed, err = trimmer.Trim(node)
 	require.NoError(t, err)
 	assert.Equal(t, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: corev1.NodeStatus{Phase: corev1.NodeRunning},
 	}, trimmed)
-	trimmed, err = Trim("a tombstone's key")
+	trimmed, err = trimmer.Trim("a tombstone's key")
 	require.NoError(t, err)
 	assert.Equal(t, "a tombstone's key", trimmed)
 }
@@ -211,7 +217,7 @@ func TestTrimLeavesNoRoomForMoreConditions(t *testing.T) {
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady})
 	}
 	before := cap(pod.Status.Conditions)
-	trimmed, err := Trim(pod)
+	trimmed, err := new(Trimmer).Trim(pod)
 	require.NoError(t, err)
 	got := trimmed.(*corev1.Pod).Status.Conditions
 	assert.Equal(t, pod.Status.Conditions, got)
@@ -244,8 +250,9 @@ func TestTrimKeepsUsualTextsOnce(t *testing.T) {
 			},
 		}
 	}
+	trimmer := new(Trimmer)
 	of := func() (*corev1.Pod, map[string]*byte) {
-		object, err := Trim(decoded())
+		object, err := trimmer.Trim(decoded())
 		require.NoError(t, err)
 		pod := object.(*corev1.Pod)
 		spec, status, c := &pod.Spec, &pod.Status, &pod.Spec.Containers[0]
@@ -272,5 +279,96 @@ func TestTrimKeepsUsualTextsOnce(t *testing.T) {
 	assert.Equal(t, decoded(), one, "all texts are equal")
 	for name := range first {
 		assert.Same(t, first[name], second[name], name)
+	}
+}
+
+// of trims a copy of an object that shares no memory with it.
+func of[T interface {
+	Marshal() ([]byte, error)
+	Unmarshal(data []byte) error
+}](t *testing.T, trimmer *Trimmer, object, into T) T {
+	t.Helper()
+	data, err := object.Marshal()
+	require.NoError(t, err)
+	require.NoError(t, into.Unmarshal(data))
+	trimmed, err := trimmer.Trim(into)
+	require.NoError(t, err)
+	return trimmed.(T)
+}
+
+func TestTrimKeepsTheSpecOfATemplateOnce(t *testing.T) {
+	trimmer := new(Trimmer)
+	pod := newPod("a")
+	pod.Spec.InitContainers = []corev1.Container{{Name: "init"}}
+	pod.Spec.Tolerations = []corev1.Toleration{{Key: "t"}}
+	first := of(t, trimmer, pod, new(corev1.Pod))
+	before := first.DeepCopy()
+
+	other := pod.DeepCopy()
+	other.Name, other.Spec.NodeName = "b", "elsewhere"
+	second := of(t, trimmer, other, new(corev1.Pod))
+	assert.Equal(t, "elsewhere", second.Spec.NodeName)
+	assert.Same(t, &first.Spec.Containers[0], &second.Spec.Containers[0])
+	assert.Same(t, &first.Spec.InitContainers[0], &second.Spec.InitContainers[0])
+	assert.Same(t, &first.Spec.Tolerations[0], &second.Spec.Tolerations[0])
+
+	other.Spec.Containers[0].Image = "other"
+	other.Spec.InitContainers[0].Image = "other"
+	third := of(t, trimmer, other, new(corev1.Pod))
+	assert.Equal(t, "other", third.Spec.Containers[0].Image)
+	assert.Equal(t, before, first, "later pods change nothing of it")
+	assert.Equal(t, before.Spec.Containers, second.Spec.Containers)
+}
+
+func TestTrimKeepsEqualConditionsOnce(t *testing.T) {
+	trimmer := new(Trimmer)
+	at := func(now time.Time) *corev1.Pod {
+		pod := newPod("a")
+		pod.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now),
+		}}
+		return pod
+	}
+	first := of(t, trimmer, at(start), new(corev1.Pod)).Status.Conditions
+	assert.Same(t, &first[0], &of(t, trimmer, at(start), new(corev1.Pod)).Status.Conditions[0])
+	later := of(t, trimmer, at(start.Add(time.Second)), new(corev1.Pod)).Status.Conditions
+	assert.True(t, later[0].LastTransitionTime.Equal(&metav1.Time{Time: start.Add(time.Second)}))
+	assert.True(t, first[0].LastTransitionTime.Equal(&metav1.Time{Time: start}))
+}
+
+func TestTrimKeepsOnceWhatNodesHaveInCommon(t *testing.T) {
+	trimmer := new(Trimmer)
+	node := newNode()
+	node.Labels = map[string]string{"zone": "a"}
+	node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+	node.Status.Allocatable = node.Status.Capacity
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: node.Name}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Message: "kubelet is posting"}}
+	node.Status.NodeInfo.OSImage = "an image"
+	first := of(t, trimmer, node, new(corev1.Node))
+	second := of(t, trimmer, node, new(corev1.Node))
+	require.True(t, apiequality.Semantic.DeepEqual(node, first), "%v", first)
+	assert.Equal(t, first, second)
+	for name, two := range map[string][2]string{
+		"name": {first.Name, second.Name}, "address": {first.Name, second.Status.Addresses[0].Address},
+		"message": {first.Status.Conditions[0].Message, second.Status.Conditions[0].Message},
+		"label":   {first.Labels["zone"], second.Labels["zone"]},
+		"image":   {first.Status.NodeInfo.OSImage, second.Status.NodeInfo.OSImage},
+	} {
+		assert.Same(t, unsafe.StringData(two[0]), unsafe.StringData(two[1]), name)
+	}
+	first.Status.Capacity["pods"] = resource.MustParse("1") // no caller may do that
+	assert.Equal(t, first.Status.Capacity, second.Status.Allocatable, "it is one list")
+}
+
+// The memory of a process with ever new templates does not grow.
+func TestTrimForgetsFormerTemplates(t *testing.T) {
+	trimmer := new(Trimmer)
+	for i := range 3 * mostShared {
+		pod := newPod("a")
+		pod.Spec.Containers[0].Image = fmt.Sprint(i)
+		trimmed := of(t, trimmer, pod, new(corev1.Pod))
+		require.Equal(t, fmt.Sprint(i), trimmed.Spec.Containers[0].Image)
+		require.LessOrEqual(t, len(trimmer.specs.known), mostShared)
 	}
 }

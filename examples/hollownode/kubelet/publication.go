@@ -1,6 +1,8 @@
 package kubelet
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -17,8 +19,9 @@ type publication struct {
 	// status is nil before the first version. It may be that of an object in a
 	// cache, and is only read.
 	status *corev1.PodStatus
-	// before is shown while a final phase is held back.
-	before shownPhase
+	// before is shown while a final phase is held back. It is nil until there is
+	// one, which most pods never have.
+	before *shownPhase
 	// held tells that the last write has held it back.
 	held bool
 	// version counts changes. Zero is none yet.
@@ -41,8 +44,8 @@ func (p *publication) set(pod *corev1.Pod, s corev1.PodStatus) bool {
 		return false
 	}
 	known := p.version == 0 && sameStatus(old, &s)
-	if !isTerminal(old.Phase) {
-		p.before = shownPhase{phase: old.Phase, reason: old.Reason, message: old.Message}
+	if isTerminal(s.Phase) && !isTerminal(old.Phase) {
+		p.before = &shownPhase{phase: old.Phase, reason: old.Reason, message: old.Message}
 	}
 	p.status = &s
 	p.version++
@@ -91,7 +94,8 @@ func (p *publication) shown(pod *corev1.Pod, running bool) corev1.PodStatus {
 	s, api := *p.current(pod), &pod.Status
 	switch {
 	case p.holds(pod, running):
-		s.Phase, s.Reason, s.Message = p.before.phase, p.before.reason, p.before.message
+		before := *cmp.Or(p.before, &shownPhase{})
+		s.Phase, s.Reason, s.Message = before.phase, before.reason, before.message
 	case isTerminal(api.Phase) && s.Phase != api.Phase && !isMirror(pod):
 		s.Phase, s.Reason, s.Message = api.Phase, api.Reason, api.Message
 	}

@@ -50,9 +50,10 @@ func NewRunner(config Config) (*Runner, error) {
 	if config.Timeout == 0 {
 		config.Timeout = defaultTimeout
 	}
+	trimmer := new(edge.Trimmer)
 	selecting := func(tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
 		return informers.NewSharedInformerFactoryWithOptions(config.Watching, 0,
-			informers.WithTweakListOptions(tweak), informers.WithTransform(edge.Trim))
+			informers.WithTweakListOptions(tweak), informers.WithTransform(trimmer.Trim))
 	}
 	r := &Runner{
 		config: config, silent: map[string]bool{}, static: config.StaticPods,

@@ -62,7 +62,9 @@ func (r *Runner) newSession() (*session, error) {
 	}
 	s.edge, err = edge.NewEdge(edge.Config{
 		Fleet: s.fleet, Runtime: s.runtime, Observe: s.observe, View: s.view,
-		Pods:       func(namespace string) edge.PodClient { return r.config.Acting.CoreV1().Pods(namespace) },
+		Pods: func(namespace string) edge.PodClient {
+			return podsOfNamespace(r.config.Acting.CoreV1(), namespace)
+		},
 		Nodes:      r.config.Acting.CoreV1().Nodes(),
 		PodsOf:     r.podsOf,
 		Heartbeats: s.senders,
