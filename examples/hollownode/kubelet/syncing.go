@@ -412,6 +412,9 @@ func (f *Fleet) endPlan(now time.Time, r *podRecord, report *cri.Report) {
 			delete(r.waiting, result.Step.Container)
 			continue
 		}
+		if report.Canceled && r.state == workerSyncing {
+			continue // by the start of this kubelet, which knows of no failure
+		}
 		r.wait(Wait{Container: result.Step.Container, Reason: result.Reason, Message: result.Message})
 		if result.Reason == cri.ReasonImagePull {
 			r.backOffs.count(now, backOffKey{image: containerSpec(r.pod, result.Step.Container).Image}, now)
