@@ -29,6 +29,9 @@ type world struct {
 	// they lose their owners.
 	created      int
 	blind, strip bool
+	// merges makes the API server apply the patches as a real one does. Without
+	// it a status replaces all that was there.
+	merges bool
 	// log has a line for each task of a pod, nodeLog for each of a node.
 	log, nodeLog []string
 	// refuse makes the API server fail.
@@ -194,8 +197,12 @@ func (w *world) perform(task Task) {
 	default:
 		w.log = append(w.log, line+" "+describeStatus(&task.Status))
 		w.checkStatus(&pod.Status, &task.Status)
+		status := task.Status
+		if w.merges {
+			status = patched(w.t, pod.Status, status)
+		}
 		pod = pod.DeepCopy()
-		pod.Status = task.Status
+		pod.Status = status
 		w.fleet.Finish(w.now, task, ResultDone)
 		w.observe(pod)
 	}
