@@ -290,7 +290,7 @@ func (f *Fleet) adoptOrphans(now time.Time, n *nodeRecord) {
 			r.doing = activityRunning
 		}
 		f.pods[uid] = r
-		n.pods = append(n.pods, r)
+		n.insert(r)
 		f.move(now, r, workerTerminating)
 	}
 }

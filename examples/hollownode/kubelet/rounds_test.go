@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -59,6 +60,33 @@ func TestOrphansEndOnlyWhenAllPodsAreKnown(t *testing.T) {
 	w.run(time.Minute)
 	_, found := w.runtime.Pod(w.now, "a")
 	assert.False(t, found)
+}
+
+// Pods that come later are sorted in by their age.
+func TestOrphansKeepThePodsOfTheirNodeInOrder(t *testing.T) {
+	w := newWorld(t, "node")
+	aged := func(name string, minutes int) {
+		w.pod(name, func(p *corev1.Pod) {
+			p.CreationTimestamp = metav1.NewTime(start.Add(time.Duration(minutes) * time.Minute))
+		}, "stop-time", "forever")
+	}
+	for i := range 3 {
+		aged(fmt.Sprint("orphan-", i), 0)
+	}
+	aged("a", 2)
+	w.run(time.Second)
+	orphans := w.pods
+	w.pods = map[types.UID]*corev1.Pod{"a": orphans["a"]}
+	w.restart("node")
+	w.observe(w.pods["a"])
+	w.run(100 * time.Millisecond)
+	aged("c", 3)
+	aged("b", 1)
+	pods := w.fleet.nodes["node"].pods
+	require.Len(t, pods, 6)
+	assert.True(t, slices.IsSortedFunc(pods, func(a, b *podRecord) int {
+		return a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time)
+	}))
 }
 
 func TestAnOrphanWithAPlanUnderWayEndsToo(t *testing.T) {
