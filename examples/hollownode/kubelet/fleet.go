@@ -297,8 +297,11 @@ func (f *Fleet) perform(now time.Time, r *podRecord, key dueKey) {
 	case dueSync, dueDeadline:
 		f.sync(now, r)
 	case dueVolumes:
-		r.doing = activityIdle
-		f.sync(now, r)
+		if f.endWait(now, r) {
+			f.sync(now, r)
+		} else {
+			f.endSync(now, r, f.after(now, errorPeriod))
+		}
 	case dueReconcile:
 		if isOverwritten(r) {
 			r.publication.overwritten()
