@@ -323,6 +323,8 @@ func (f *Fleet) performNode(now time.Time, key dueKey) {
 		f.proceedRound(now, n)
 	case key.kind == dueCheck:
 		f.check(now, n)
+	case key.kind == dueRelist:
+		f.relistAll(now, n)
 	}
 }
 

@@ -50,7 +50,7 @@ func TestAPodComesAndGoes(t *testing.T) {
 		"17s DeletePod a",
 	}, w.log)
 	assert.Empty(t, w.fleet.pods)
-	assert.Zero(t, w.fleet.queue.Len(), "nothing of the pod is left")
+	assert.Zero(t, w.due(), "nothing of the pod is left")
 }
 
 // A pod whose containers take no time costs one write to start, and one and its
@@ -97,7 +97,7 @@ func TestAPodThatIsGoneIsStoppedAndNotWritten(t *testing.T) {
 	assert.Len(t, w.log, before)
 	_, found = w.runtime.Pod(w.now, "a")
 	assert.False(t, found)
-	assert.Zero(t, w.fleet.queue.Len())
+	assert.Zero(t, w.due())
 }
 
 func TestNothingIsRemovedBeforeAllPodsAreKnown(t *testing.T) {
@@ -658,7 +658,7 @@ func TestTwoRunsOfTheSameWorldAreEqual(t *testing.T) {
 		}
 		w.run(5 * time.Minute)
 		assert.Empty(t, w.pods)
-		assert.Zero(t, w.fleet.queue.Len())
+		assert.Zero(t, w.due())
 		return w.log
 	}
 	first := play()

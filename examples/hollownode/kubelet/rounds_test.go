@@ -98,7 +98,7 @@ func TestAnOrphanWithAPlanUnderWayEndsToo(t *testing.T) {
 	w.run(time.Minute)
 	assert.Empty(t, w.runtime.Pods(w.now, "node"))
 	assert.Empty(t, w.fleet.pods)
-	assert.Zero(t, w.fleet.queue.Len())
+	assert.Zero(t, w.due())
 }
 
 func TestAKubeletThatRestartsRestartsNoContainer(t *testing.T) {
@@ -264,7 +264,7 @@ func TestAPodThatEndsStaysReadyWhenItsKubeletRestarts(t *testing.T) {
 	assert.True(t, w.status("a").ContainerStatuses[0].Ready, "%v", w.log)
 	w.run(time.Minute)
 	assert.Empty(t, w.pods)
-	assert.Zero(t, w.fleet.queue.Len())
+	assert.Zero(t, w.due())
 }
 
 func TestARebootRestartsByPolicyAndCounts(t *testing.T) {
@@ -313,7 +313,7 @@ func TestANodeThatIsForgottenLeavesNothing(t *testing.T) {
 	w.run(time.Minute)
 	assert.Empty(t, w.fleet.pods)
 	assert.Empty(t, w.fleet.nodes)
-	assert.Zero(t, w.fleet.queue.Len())
+	assert.Zero(t, w.due())
 	w.fleet.ForgetNode(w.now, "node")
 	assert.Empty(t, w.fleet.nodes)
 }

@@ -246,6 +246,7 @@ func (f *Fleet) dropWork(r *podRecord) {
 // dropNode forgets a node that is not observed, when it has no pods.
 func (f *Fleet) dropNode(n *nodeRecord) {
 	if len(n.pods)+len(n.mirrors) == 0 {
+		f.queue.Remove(dueKey{node: n.name, kind: dueRelist})
 		delete(f.nodes, n.name)
 	}
 }

@@ -117,6 +117,8 @@ const (
 	dueRound
 	// dueCheck checks the runtime of a node.
 	dueCheck
+	// dueRelist compares all pods of a node with what its runtime has.
+	dueRelist
 	// dueRegister creates the object of a node, dueReport reports its status and
 	// dueList lists its pods. They are calls of the API server.
 	dueRegister
@@ -129,7 +131,7 @@ const (
 // String returns the name of the kind.
 func (k dueKind) String() string {
 	return [...]string{"sync", "write", "reconcile", "volumes", "deadline", "purge", "probe", "round", "check",
-		"register", "report", "list", "mirror"}[k]
+		"relist", "register", "report", "list", "mirror"}[k]
 }
 
 // dueKey identifies what waits for a time. The probe is that of dueProbe. The
