@@ -62,8 +62,8 @@ of a Pod (NAME.hollownode.kubelife.dev/... is for one container)
   pull-time, pull-failures, start-time, start-failures, stop-time, stop-code
   startup-time, ready-time, live-time
                       when its probes succeed, and fail
-  post-start-time, post-start-failures, pre-stop-time, mount-time, unmount-time,
-  sandbox-time, sandbox-failures
+  post-start-time, post-start-failures, pre-stop-time, sandbox-time,
+  sandbox-failures, mount-time, mount-failures, unmount-time, unmount-failures
   crash=main:1        exits when the value changes
 
 With --pod-manifest-path each node also runs static pods. A mirror pod shows each,

@@ -39,7 +39,7 @@ func (f *Fake) Begin(now time.Time, plan Plan) {
 	f.proceed(now, p)
 }
 
-// Cancel ends a plan early; see [Runtime].
+// Cancel ends a plan; see [Runtime].
 func (f *Fake) Cancel(now time.Time, pod types.UID) {
 	f.advance(now)
 	p := f.pods[pod]
@@ -47,13 +47,7 @@ func (f *Fake) Cancel(now time.Time, pod types.UID) {
 		return
 	}
 	p.plan.canceled = true
-	step := p.plan.step()
-	_, ends := f.queue.Get(timer{pod: p.uid})
-	switch {
-	case step.Kind == StepStop:
-	case ends && p.plan.stage != stageHook:
-		return
-	default:
+	if step := p.plan.step(); step.Kind != StepStop {
 		p.plan.results = append(p.plan.results, *failed(step, p.plan.stage.failure(), "context canceled"))
 	}
 	f.end(p)
@@ -222,7 +216,7 @@ func (f *Fake) stopped(at time.Time, p *podRecord) {
 func (f *Fake) proceed(at time.Time, p *podRecord) {
 	for p.plan != nil {
 		e := p.plan
-		if e.index == len(e.plan.Steps) || e.canceled && e.stage == stageIdle {
+		if e.index == len(e.plan.Steps) {
 			f.end(p)
 			return
 		}

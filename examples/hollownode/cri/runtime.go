@@ -12,10 +12,9 @@ type Runtime interface {
 	// Begin starts a plan. The event of its end comes out of Poll. A pod has one
 	// plan at a time: while one is under way, Begin panics.
 	Begin(now time.Time, plan Plan)
-	// Cancel ends the plan of a pod early, if it has one. A stop step ends at
-	// once, and its containers go on to stop. A step fails at once in a postStart
-	// hook, whose container goes on to run, and where it would never end. Any
-	// other step ends first.
+	// Cancel ends the plan of a pod at once, if it has one. The step under way
+	// fails, and starts nothing any more. The container of a postStart hook goes on
+	// to run. A stop step has no result, and its containers go on to stop.
 	Cancel(now time.Time, pod types.UID)
 	// Probe returns the answer of a probe of a running container.
 	Probe(now time.Time, pod types.UID, containerID string, kind ProbeKind) bool

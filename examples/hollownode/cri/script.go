@@ -51,6 +51,11 @@ const (
 	// AnnotationUnmountTime to be gone.
 	AnnotationMountTime   = "mount-time"
 	AnnotationUnmountTime = "unmount-time"
+	// AnnotationMountFailures is how many waits for the volumes to be there fail,
+	// or "all", and AnnotationUnmountFailures how many for them to be gone. Each
+	// takes the time that a kubelet waits. The next wait begins the times above.
+	AnnotationMountFailures   = "mount-failures"
+	AnnotationUnmountFailures = "unmount-failures"
 	// AnnotationSandboxTime is how long the sandbox of the pod takes.
 	AnnotationSandboxTime = "sandbox-time"
 	// AnnotationSandboxFailures is how many sandboxes fail, or "all".
@@ -77,6 +82,7 @@ type Script struct {
 	SandboxTime                      time.Duration
 	MountTime, UnmountTime           time.Duration
 	SandboxFailures                  int
+	MountFailures, UnmountFailures   int
 }
 
 // ParseScript reads the script of a container from the annotations of its pod.
@@ -104,6 +110,8 @@ func ParseScript(pod *corev1.Pod, container string) (Script, error) {
 		UnmountTime:       p.duration(AnnotationUnmountTime, 0),
 		SandboxTime:       p.duration(AnnotationSandboxTime, 0),
 		SandboxFailures:   p.count(AnnotationSandboxFailures),
+		MountFailures:     p.count(AnnotationMountFailures),
+		UnmountFailures:   p.count(AnnotationUnmountFailures),
 		RunTimes:          each(&p, AnnotationRunTime, parseDuration),
 		ExitCodes:         each(&p, AnnotationExitCode, parseCode),
 	}
@@ -114,7 +122,7 @@ func ParseScript(pod *corev1.Pod, container string) (Script, error) {
 }
 
 // isScripted reports whether a pod may have annotations of a script. Most have
-// none, and there are 18 to search for, by two names each.
+// none, and there are 20 to search for, by two names each.
 func isScripted(pod *corev1.Pod) bool {
 	for name := range pod.Annotations {
 		if strings.Contains(name, AnnotationDomain) {

@@ -38,7 +38,23 @@ func Generate(seed uint64) *simulation.Scenario {
 	}
 	g.perturb()
 	g.addStatic(seed)
+	g.addLosses(seed)
 	return s
+}
+
+// addLosses makes the runtimes lose events in every sixth scenario. That
+// disturbs all nodes for minutes, so other faults would show less.
+func (g *generator) addLosses(seed uint64) {
+	g.Rand = rand.New(rand.NewPCG(seed, 7))
+	if g.IntN(6) > 0 {
+		return
+	}
+	for range 1 + g.IntN(3) {
+		step := g.step(simulation.ActionLoseEvents)
+		step.At = time.Duration(g.Int64N(int64(script / 2)))
+		step.For = min(step.For, time.Minute)
+		g.scenario.Steps = append(g.scenario.Steps, step)
+	}
 }
 
 // addStatic adds what happens to static pods to every second scenario. A few

@@ -34,6 +34,7 @@ func Check(h *History) []Violation {
 			continue
 		}
 		c.ended(l)
+		c.deleted(l)
 		c.phaseTrue(l)
 		c.order(l, l.changes[0].At)
 		c.grace(l)

@@ -38,7 +38,27 @@ func TestGoodHistoriesBreakNothing(t *testing.T) {
 			pod := s.running("a", always)
 			s.other(100, pod, leaving(pod, 100, 30))
 			s.Runs[0].Stopped, s.Runs[0].Ended, s.Runs[0].Lost, s.Runs[0].Code = at(100), at(130), false, killedCode
-			s.own(131, leaving(pod, 100, 30), nil)
+			pod = leaving(pod, 100, 30)
+			over := leaving(shown(pod, corev1.PodFailed, 0, hasExited("uid-a/main/0")), 100, 30)
+			s.own(130, pod, over)
+			s.own(131, over, nil)
+		},
+		"a pod whose kubelet knows nothing yet is deleted": func(s *story) {
+			pod := newPod("a", always)
+			s.other(0, nil, pod)
+			s.other(10, pod, leaving(pod, 10, 30))
+			s.run(pod, "main", 0, 15, 20)
+			s.Faults = []Fault{{What: "late watch", From: at(5), To: at(16)}}
+			over := leaving(shown(pod, corev1.PodFailed, 0, hasExited("uid-a/main/0")), 10, 30)
+			s.own(21, leaving(pod, 10, 30), over)
+			s.own(22, over, nil)
+		},
+		"volumes that fail once are waited for": func(s *story) {
+			pod := newPod("a", always)
+			pod.Annotations[domain+mountFailures] = "1"
+			s.other(0, nil, pod)
+			s.run(pod, "main", 0, 133, 0)
+			s.own(134, pod, shown(pod, corev1.PodRunning, 0, isRunning()))
 		},
 		"a container crashes twice": func(s *story) {
 			pod := newPod("a", always)
@@ -95,6 +115,43 @@ func TestEachInvariantIsBroken(t *testing.T) {
 			s.run(pod, "main", 0, 1, 9)
 			s.own(10, pod, shown(pod, corev1.PodSucceeded, 0, hasExited("uid-a/main/0")))
 			s.run(pod, "main", 1, 20, 30)
+		}},
+		{StaysDeleted, "a container starts after the deletion of its pod", func(s *story) {
+			pod := newPod("a", always)
+			s.other(0, nil, pod)
+			s.other(10, pod, leaving(pod, 10, 30))
+			s.run(pod, "main", 0, 15, 20)
+		}},
+		{StaysDeleted, "a container starts after its pod was removed", func(s *story) {
+			pod := newPod("a", always)
+			s.other(0, nil, pod)
+			s.other(10, pod, nil)
+			s.run(pod, "main", 0, 15, 20)
+		}},
+		{EndShown, "a pod is removed before its phase is final", func(s *story) {
+			pod := s.running("a", always)
+			s.other(100, pod, leaving(pod, 100, 30))
+			s.Runs[0].Stopped, s.Runs[0].Ended, s.Runs[0].Lost = at(100), at(110), false
+			s.own(111, leaving(pod, 100, 30), nil)
+		}},
+		{EndShown, "a pod is removed whose container is shown as running", func(s *story) {
+			pod := s.running("a", always)
+			over := leaving(shown(pod, corev1.PodFailed, 0, isRunning()), 100, 30)
+			s.other(100, pod, over)
+			s.Runs[0].Stopped, s.Runs[0].Ended, s.Runs[0].Lost = at(100), at(110), false
+			s.own(111, over, nil)
+		}},
+		{InOrder, "a container runs before its volumes are there", func(s *story) {
+			pod := newPod("a", always)
+			pod.Annotations[domain+mountFailures] = "2"
+			s.other(0, nil, pod)
+			s.run(pod, "main", 0, 140, 0)
+		}},
+		{InOrder, "a container runs whose volumes are never there", func(s *story) {
+			pod := newPod("a", always)
+			pod.Annotations[domain+mountFailures] = "all"
+			s.other(0, nil, pod)
+			s.run(pod, "main", 0, 140, 0)
 		}},
 		{WithinPolicy, "a pod restarts that restarts nothing", restarted(nothing, 1)},
 		{WithinPolicy, "a container restarts that has succeeded", restarted(onFailure, 0)},
@@ -238,8 +295,8 @@ func TestEachInvariantIsBroken(t *testing.T) {
 		tested[test.want] = true
 	}
 	for _, what := range []Invariant{
-		OneSync, OneRun, EndedFirst, StaysEnded, WithinPolicy, BackedOff, InOrder, GraceKept, OneStatic, StaysUp,
-		WithinCapacity, Forward, OwnPods, PhaseTrue, ReadyTrue, ReadyInTime, Finished, Started, StatusConverged,
+		OneSync, OneRun, EndedFirst, StaysEnded, StaysDeleted, WithinPolicy, BackedOff, InOrder, GraceKept, OneStatic,
+		StaysUp, WithinCapacity, Forward, OwnPods, EndShown, PhaseTrue, ReadyTrue, ReadyInTime, Finished, Started, StatusConverged,
 		MirrorShown, Quiet,
 	} {
 		assert.True(t, tested[what], "no history breaks %s", what)

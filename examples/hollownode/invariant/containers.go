@@ -34,6 +34,44 @@ func (c *checker) ended(l *life) {
 	}
 }
 
+// deleted checks that nothing starts of a pod that is deleted, and that its end
+// is shown before it is removed. A kubelet of a node that works knows of the
+// deletion soon.
+func (c *checker) deleted(l *life) {
+	for _, change := range l.changes {
+		before, after := change.pods()
+		switch {
+		case before == nil:
+			continue
+		case change.By != nil && after == nil:
+			c.endShown(l, change, before)
+			continue
+		case change.By != nil, after != nil && after.DeletionTimestamp == nil:
+			continue
+		}
+		known := change.At.Add(callsWithin)
+		for _, run := range l.runs {
+			knew := func(s span) bool { return !s.from.After(change.At) && s.to.After(run.Started) }
+			if !run.Restored && run.Started.After(known) && slices.ContainsFunc(c.undisturbed(l.spec.Spec.NodeName), knew) {
+				c.violate(StaysDeleted, run.Started, "%s starts, and %s was deleted at %s", run.ID, l, clock(change.At))
+			}
+		}
+	}
+}
+
+// endShown checks that a pod that its kubelet removes is shown as one that has
+// ended. Otherwise nothing tells how it has ended.
+func (c *checker) endShown(l *life, change *Change, before *corev1.Pod) {
+	if !final(before.Status.Phase) {
+		c.violate(EndShown, change.At, "%s is removed, and is shown as %s", l, before.Status.Phase)
+	}
+	for _, s := range slices.Concat(before.Status.InitContainerStatuses, before.Status.ContainerStatuses) {
+		if s.State.Running != nil {
+			c.violate(EndShown, change.At, "%s is removed, and %s is shown as running", l, s.ContainerID)
+		}
+	}
+}
+
 // phaseTrue checks the phase of a pod that has ended by itself: nothing has
 // rejected it, deleted it, or ended its time.
 func (c *checker) phaseTrue(l *life) {

@@ -126,7 +126,8 @@ func (c *checker) progressOf(l *life, spec *corev1.Container, init bool) progres
 
 // waits reports whether a container never begins, or not again.
 func (c *checker) waits(l *life, spec *corev1.Container) bool {
-	return behaviour(l.spec, spec.Name, pullFailures) == countOfAll || c.hasNoSecondSandbox(l)
+	return behaviour(l.spec, spec.Name, pullFailures) == countOfAll ||
+		behaviour(l.spec, "", mountFailures) == countOfAll || c.hasNoSecondSandbox(l)
 }
 
 // hasNoSecondSandbox reports whether a pod that restarts nothing has lost its

@@ -20,6 +20,9 @@ const (
 	// StaysEnded: no container starts of a pod whose phase is final or that its
 	// kubelet has removed.
 	StaysEnded Invariant = "StaysEnded"
+	// StaysDeleted: no container of a pod starts once its kubelet knows that it is
+	// deleted.
+	StaysDeleted Invariant = "StaysDeleted"
 	// WithinPolicy: no container is restarted that its restart policy leaves.
 	WithinPolicy Invariant = "WithinPolicy"
 	// BackedOff: a container that crashes again waits ever longer.
@@ -46,6 +49,8 @@ const (
 	// OwnPods: a kubelet writes pods of its node only, and removes none that is to
 	// stay.
 	OwnPods Invariant = "OwnPods"
+	// EndShown: a kubelet removes a pod when the API shows its end, and not before.
+	EndShown Invariant = "EndShown"
 	// PhaseTrue: a pod that has ended by itself is shown as succeeded exactly if
 	// its containers have.
 	PhaseTrue Invariant = "PhaseTrue"

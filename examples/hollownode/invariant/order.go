@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,7 +10,7 @@ import (
 
 // order checks what must have happened before each run of a pod.
 func (c *checker) order(l *life, created time.Time) {
-	mounted := created.Add(takes(l.spec, "", mountTime))
+	mounted := created.Add(l.mountsFor())
 	for _, run := range l.runs {
 		if run.Restored {
 			continue
@@ -28,6 +29,22 @@ func (c *checker) order(l *life, created time.Time) {
 			}
 		}
 	}
+}
+
+// mountWait is how long a wait for volumes takes that fails. A change of the pod
+// makes the next one begin at once. Source: the volume manager of the kubelet,
+// v1.37.1.
+const mountWait = 2*time.Minute + 3*time.Second
+
+// mountsFor returns how long the volumes of a pod take to be there, at the
+// least.
+func (l *life) mountsFor() time.Duration {
+	text := behaviour(l.spec, "", mountFailures)
+	if text == countOfAll {
+		return never
+	}
+	failures, _ := strconv.Atoi(text) // none without the annotation
+	return takes(l.spec, "", mountTime) + time.Duration(failures)*mountWait
 }
 
 func (r *Run) sameSandbox(other *Run) bool {

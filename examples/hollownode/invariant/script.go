@@ -13,6 +13,7 @@ const domain = "hollownode.kubelife.dev/"
 const (
 	pullFailures   = "pull-failures"
 	mountTime      = "mount-time"
+	mountFailures  = "mount-failures"
 	readyTime      = "ready-time"
 	startupTime    = "startup-time"
 	postStartTime  = "post-start-time"

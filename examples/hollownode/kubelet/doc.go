@@ -161,7 +161,7 @@
 //	rounds
 //	configuring
 //	syncing  registration  counts  mirroring
-//	probing
+//	probing  volumes
 //	schedule
 //	task
 //	nodestatus  checks

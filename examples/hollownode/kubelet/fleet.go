@@ -297,8 +297,11 @@ func (f *Fleet) perform(now time.Time, r *podRecord, key dueKey) {
 	case dueSync, dueDeadline:
 		f.sync(now, r)
 	case dueVolumes:
-		r.doing = activityIdle
-		f.sync(now, r)
+		if f.endWait(now, r) {
+			f.sync(now, r)
+		} else {
+			f.endSync(now, r, f.after(now, errorPeriod))
+		}
 	case dueReconcile:
 		if isOverwritten(r) {
 			r.publication.overwritten()
@@ -320,6 +323,8 @@ func (f *Fleet) performNode(now time.Time, key dueKey) {
 		f.proceedRound(now, n)
 	case key.kind == dueCheck:
 		f.check(now, n)
+	case key.kind == dueRelist:
+		f.relistAll(now, n)
 	}
 }
 

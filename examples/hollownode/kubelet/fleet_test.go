@@ -50,7 +50,7 @@ func TestAPodComesAndGoes(t *testing.T) {
 		"17s DeletePod a",
 	}, w.log)
 	assert.Empty(t, w.fleet.pods)
-	assert.Zero(t, w.fleet.queue.Len(), "nothing of the pod is left")
+	assert.Zero(t, w.due(), "nothing of the pod is left")
 }
 
 // A pod whose containers take no time costs one write to start, and one and its
@@ -97,7 +97,7 @@ func TestAPodThatIsGoneIsStoppedAndNotWritten(t *testing.T) {
 	assert.Len(t, w.log, before)
 	_, found = w.runtime.Pod(w.now, "a")
 	assert.False(t, found)
-	assert.Zero(t, w.fleet.queue.Len())
+	assert.Zero(t, w.due())
 }
 
 func TestNothingIsRemovedBeforeAllPodsAreKnown(t *testing.T) {
@@ -121,8 +121,36 @@ func TestAPodThatIsDeletedDuringItsPullNeverRuns(t *testing.T) {
 	w.run(5 * time.Second)
 	w.delete("a", 30)
 	w.run(time.Minute)
-	assert.NotContains(t, strings.Join(w.log, "\n"), "d:running", "the plan ends after its step")
+	assert.NotContains(t, strings.Join(w.log, "\n"), "d:running", "the plan ends with its step")
 	assert.Empty(t, w.pods)
+}
+
+// The kubelet cancels the sync of a pod that must end, and so the call of the
+// runtime that is under way.
+func TestADeletionWaitsForNothingThatStartsThePod(t *testing.T) {
+	for _, annotation := range []string{"sandbox-time", "pull-time", "start-time", "mount-time"} {
+		w := newWorld(t, "node")
+		w.pod("a", nil, annotation, "10m")
+		w.run(10 * time.Second)
+		w.delete("a", 30)
+		w.run(time.Second)
+		assert.Empty(t, w.pods, annotation)
+		w.run(time.Hour)
+		assert.Zero(t, w.runtime.Counts().Started, annotation)
+		assert.Empty(t, w.runtime.Pods(w.now, "node"), annotation)
+	}
+}
+
+// A kubelet that restarts loses the calls of its runtime that are under way.
+func TestAPullOfAFormerKubeletBeginsAgain(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil, "pull-time", "10m")
+	w.run(5 * time.Minute)
+	w.fleet.RestartNode(w.now, "node")
+	w.run(10*time.Minute - time.Second)
+	assert.Zero(t, w.runtime.Counts().Started)
+	w.run(time.Minute)
+	assert.Equal(t, 1, w.runtime.Counts().Started)
 }
 
 func TestAShorterGracePeriodEndsAPodSooner(t *testing.T) {
@@ -169,7 +197,10 @@ func TestAPlanOfAFormerProcessEndsFirst(t *testing.T) {
 	w.restart("node")
 	w.observe(w.pods["a"])
 	w.run(time.Minute)
-	assert.Contains(t, w.log, "10s PatchStatus a Running ready c:running")
+	assert.Equal(t, []string{
+		"0s PatchStatus a Pending c:ContainerCreating", "1s PatchStatus a Pending c:ContainerCreating",
+		"11s PatchStatus a Running ready c:running",
+	}, w.log, "it begins again, and has not failed")
 }
 
 func TestARunningPodThatIsRejectedAfterARestartStops(t *testing.T) {
@@ -627,7 +658,7 @@ func TestTwoRunsOfTheSameWorldAreEqual(t *testing.T) {
 		}
 		w.run(5 * time.Minute)
 		assert.Empty(t, w.pods)
-		assert.Zero(t, w.fleet.queue.Len())
+		assert.Zero(t, w.due())
 		return w.log
 	}
 	first := play()

@@ -117,7 +117,7 @@ func playRandom(t *testing.T, seed uint64) {
 		require.Empty(t, used.requests)
 		require.Empty(t, used.ports)
 	}
-	require.Zero(t, w.fleet.queue.Len())
+	require.Zero(t, w.due())
 }
 
 // names returns the pods that there are, in order.

@@ -86,6 +86,9 @@ func (f *Fleet) finishNode(now time.Time, task Task, result Result) {
 func (f *Fleet) started(now time.Time, n *nodeRecord) {
 	n.started, n.searching = now, !showsReady(n.node)
 	n.compares = f.spread(now, reconcilePeriod)
+	if n.node != nil {
+		f.scheduleNode(n, dueRelist, f.spread(now, fullRelistPeriod).Add(fullRelistPeriod/2))
+	}
 	if f.config.ListPods && n.node != nil {
 		f.scheduleNode(n, dueList, now)
 	}

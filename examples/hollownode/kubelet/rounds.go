@@ -278,6 +278,29 @@ func (f *Fleet) insert(now time.Time, r *podRecord) {
 	}
 }
 
+// fullRelistPeriod is the least time between two full relists of a node. It is
+// lengthened by up to a half.
+const fullRelistPeriod = 5 * time.Minute
+
+// relistAll looks for what the runtime of a node should have told and did not:
+// that a plan has ended, that a container has changed, that there is a pod.
+// Nothing that it has told waits to be taken now.
+func (f *Fleet) relistAll(now time.Time, n *nodeRecord) {
+	if n.node == nil {
+		return // the next one of its name is relisted from its start on
+	}
+	f.scheduleNode(n, dueRelist, f.after(now, fullRelistPeriod))
+	if n.loop != loopRunning || !f.synced {
+		return // the round that comes then relists
+	}
+	for _, r := range n.pods {
+		if r.doing == activityRunning && !r.former() && r.report == nil && !f.busy(now, r) {
+			f.endPlan(now, r, &cri.Report{Node: n.name, Pod: r.pod.UID, Canceled: true})
+		}
+	}
+	f.beginRound(now, n)
+}
+
 // adoptOrphans ends the pods of a node that only its runtime has.
 func (f *Fleet) adoptOrphans(now time.Time, n *nodeRecord) {
 	for _, uid := range f.config.Runtime.Pods(now, n.name) {
@@ -290,7 +313,7 @@ func (f *Fleet) adoptOrphans(now time.Time, n *nodeRecord) {
 			r.doing = activityRunning
 		}
 		f.pods[uid] = r
-		n.pods = append(n.pods, r)
+		n.insert(r)
 		f.move(now, r, workerTerminating)
 	}
 }

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -61,6 +62,33 @@ func TestOrphansEndOnlyWhenAllPodsAreKnown(t *testing.T) {
 	assert.False(t, found)
 }
 
+// Pods that come later are sorted in by their age.
+func TestOrphansKeepThePodsOfTheirNodeInOrder(t *testing.T) {
+	w := newWorld(t, "node")
+	aged := func(name string, minutes int) {
+		w.pod(name, func(p *corev1.Pod) {
+			p.CreationTimestamp = metav1.NewTime(start.Add(time.Duration(minutes) * time.Minute))
+		}, "stop-time", "forever")
+	}
+	for i := range 3 {
+		aged(fmt.Sprint("orphan-", i), 0)
+	}
+	aged("a", 2)
+	w.run(time.Second)
+	orphans := w.pods
+	w.pods = map[types.UID]*corev1.Pod{"a": orphans["a"]}
+	w.restart("node")
+	w.observe(w.pods["a"])
+	w.run(100 * time.Millisecond)
+	aged("c", 3)
+	aged("b", 1)
+	pods := w.fleet.nodes["node"].pods
+	require.Len(t, pods, 6)
+	assert.True(t, slices.IsSortedFunc(pods, func(a, b *podRecord) int {
+		return a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time)
+	}))
+}
+
 func TestAnOrphanWithAPlanUnderWayEndsToo(t *testing.T) {
 	w := newWorld(t, "node")
 	w.pod("a", nil, "pull-time", "10s")
@@ -70,7 +98,7 @@ func TestAnOrphanWithAPlanUnderWayEndsToo(t *testing.T) {
 	w.run(time.Minute)
 	assert.Empty(t, w.runtime.Pods(w.now, "node"))
 	assert.Empty(t, w.fleet.pods)
-	assert.Zero(t, w.fleet.queue.Len())
+	assert.Zero(t, w.due())
 }
 
 func TestAKubeletThatRestartsRestartsNoContainer(t *testing.T) {
@@ -236,7 +264,7 @@ func TestAPodThatEndsStaysReadyWhenItsKubeletRestarts(t *testing.T) {
 	assert.True(t, w.status("a").ContainerStatuses[0].Ready, "%v", w.log)
 	w.run(time.Minute)
 	assert.Empty(t, w.pods)
-	assert.Zero(t, w.fleet.queue.Len())
+	assert.Zero(t, w.due())
 }
 
 func TestARebootRestartsByPolicyAndCounts(t *testing.T) {
@@ -285,7 +313,7 @@ func TestANodeThatIsForgottenLeavesNothing(t *testing.T) {
 	w.run(time.Minute)
 	assert.Empty(t, w.fleet.pods)
 	assert.Empty(t, w.fleet.nodes)
-	assert.Zero(t, w.fleet.queue.Len())
+	assert.Zero(t, w.due())
 	w.fleet.ForgetNode(w.now, "node")
 	assert.Empty(t, w.fleet.nodes)
 }

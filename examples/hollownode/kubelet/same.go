@@ -7,7 +7,8 @@ import (
 )
 
 // sameStatus reports whether two statuses differ in nothing that the kubelet
-// writes. Conditions of other clients do not count.
+// writes. Conditions of other clients do not count, and neither do claims of
+// resources. Source: isPodStatusByKubeletEqual in pkg/kubelet/status, v1.37.1.
 //
 // Each sync and each event of a pod asks for it. Reflection takes a hundred
 // times as long, so it is only for fields that are seldom set.
@@ -19,15 +20,18 @@ func sameStatus(a, b *corev1.PodStatus) bool {
 		return sameUsual(a, b)
 	}
 	first, second := *a, *b
-	first.Conditions, second.Conditions = nil, nil
+	for _, s := range []*corev1.PodStatus{&first, &second} {
+		s.Conditions, s.ResourceClaimStatuses, s.ExtendedResourceClaimStatus = nil, nil, nil
+		s.NodeAllocatableResourceClaimStatuses = nil
+	}
 	return equality.Semantic.DeepEqual(&first, &second)
 }
 
-// isUsual reports whether a status has no other fields than sameUsual compares.
+// isUsual reports whether a status has no other fields that count than those
+// that sameUsual compares.
 func isUsual(s *corev1.PodStatus) bool {
 	return s.NominatedNodeName == "" && len(s.EphemeralContainerStatuses) == 0 && s.Resize == "" &&
-		len(s.ResourceClaimStatuses) == 0 && s.ExtendedResourceClaimStatus == nil && len(s.AllocatedResources) == 0 &&
-		s.Resources == nil && len(s.NodeAllocatableResourceClaimStatuses) == 0 && len(s.VolumeHealth) == 0 &&
+		len(s.AllocatedResources) == 0 && s.Resources == nil && len(s.VolumeHealth) == 0 &&
 		areUsual(s.InitContainerStatuses) && areUsual(s.ContainerStatuses)
 }
 

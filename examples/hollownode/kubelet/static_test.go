@@ -139,9 +139,9 @@ func isReadyStatus(s *corev1.PodStatus) bool {
 
 func TestTheSameStaticPodsAgainAreNoChange(t *testing.T) {
 	w := newStaticWorld(t, staticPod("proxy"))
-	before := w.fleet.queue.Len()
+	before := w.due()
 	w.set(staticPod("proxy"))
-	assert.Equal(t, before, w.fleet.queue.Len(), "no node has a round")
+	assert.Equal(t, before, w.due(), "no node has a round")
 }
 
 func TestTheMirrorGoesAfterTheContainersOfItsStaticPod(t *testing.T) {

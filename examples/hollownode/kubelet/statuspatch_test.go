@@ -2,12 +2,16 @@ package kubelet
 
 import (
 	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
@@ -66,4 +70,71 @@ func TestAPatchNeedsNoStatusBefore(t *testing.T) {
 	got := patched(t, overwritten, full)
 	assert.Equal(t, "newer than ours", findCondition(&got, gate.Type).Message)
 	assert.Equal(t, other.QOSClass, patched(t, other, corev1.PodStatus{}).QOSClass)
+}
+
+// What the patch leaves and what sameStatus ignores is the same. Otherwise a
+// status would differ for ever, and be written again at each event.
+func TestAPatchLeavesNothingThatCountsAsAChange(t *testing.T) {
+	fields := reflect.TypeFor[corev1.PodStatus]()
+	for i := range fields.NumField() {
+		name := fields.Field(i).Name
+		stored := corev1.PodStatus{Phase: corev1.PodRunning}
+		field := reflect.ValueOf(&stored).Elem().Field(i)
+		if name == "Phase" || name == "QOSClass" {
+			continue // one is there, the other is immutable
+		}
+		field.SetZero()
+		fill(field)
+		got := patched(t, stored, corev1.PodStatus{Phase: corev1.PodRunning})
+		assert.True(t, sameStatus(&corev1.PodStatus{Phase: corev1.PodRunning}, &got), name)
+		kept := reflect.ValueOf(&got).Elem().Field(i)
+		isKept := !kept.IsZero() && (kept.Kind() != reflect.Slice || kept.Len() > 0)
+		assert.Equal(t, slices.Contains(ofOthers, name) || name == "Conditions", isKept, name)
+	}
+}
+
+// The scheduler and the claim controller write fields of a status that no
+// kubelet sets. A write for them at each event would never end.
+func TestWhatOthersWriteIntoAStatusCausesOneWriteAtMost(t *testing.T) {
+	for name, test := range map[string]struct {
+		set    func(s *corev1.PodStatus)
+		writes int
+	}{
+		"claims": {func(s *corev1.PodStatus) {
+			s.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new("gpu-1")}}
+		}, 0},
+		"extended claims": {func(s *corev1.PodStatus) {
+			s.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "gpu-1"}
+		}, 0},
+		"allocatable claims": {func(s *corev1.PodStatus) {
+			s.NodeAllocatableResourceClaimStatuses = []corev1.NodeAllocatableResourceClaimStatus{
+				{ResourceClaimName: "gpu-1", Containers: []string{"c"}},
+			}
+		}, 0},
+		"nominated node": {func(s *corev1.PodStatus) { s.NominatedNodeName = "other" }, 1},
+		"resize":         {func(s *corev1.PodStatus) { s.Resize = "Deferred" }, 1},
+	} {
+		w := newWorld(t, "node")
+		w.merges = true
+		w.pod("a", func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyNever }, "run-time", "10m")
+		w.run(5 * time.Second)
+		written := len(w.log)
+		pod := w.pods["a"].DeepCopy()
+		test.set(&pod.Status)
+		wanted := pod.Status
+		w.observe(pod)
+		for i := range 5 {
+			w.run(15 * time.Second)
+			pod = w.pods["a"].DeepCopy()
+			pod.Labels = map[string]string{"change": strconv.Itoa(i)}
+			w.observe(pod)
+		}
+		w.endProcess("node")
+		w.run(time.Minute)
+		assert.Len(t, w.log[written:], test.writes, "%s: %v", name, w.log[written:])
+		assert.Equal(t, test.writes == 0, equality.Semantic.DeepEqual(wanted, *w.status("a")), name)
+		w.run(10 * time.Minute)
+		assert.Equal(t, corev1.PodSucceeded, w.status("a").Phase, name)
+		assert.Empty(t, w.runtime.Pods(w.now, "node"), "%s: the runtime keeps the pod", name)
+	}
 }

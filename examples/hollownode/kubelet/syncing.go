@@ -36,7 +36,7 @@ func (f *Fleet) inherit(now time.Time, r *podRecord) {
 	f.observe(now, r)
 	if len(r.observed.Sandboxes) > 0 && r.observed.Sandboxes[0].Ready {
 		// A former process has mounted its volumes.
-		r.mountedAt = now
+		r.volumes = volumesMounted
 	}
 	if r.observed.Busy {
 		// A former process began a plan. Its end comes as an event.
@@ -246,6 +246,7 @@ func (f *Fleet) dropWork(r *podRecord) {
 // dropNode forgets a node that is not observed, when it has no pods.
 func (f *Fleet) dropNode(n *nodeRecord) {
 	if len(n.pods)+len(n.mirrors) == 0 {
+		f.queue.Remove(dueKey{node: n.name, kind: dueRelist})
 		delete(f.nodes, n.name)
 	}
 }
@@ -307,22 +308,6 @@ func (f *Fleet) syncPod(now time.Time, r *podRecord) {
 	f.begin(now, r, steps)
 }
 
-// mounted reports whether the volumes of a pod are there. If not, the sync
-// waits for them.
-func (f *Fleet) mounted(now time.Time, r *podRecord) bool {
-	if r.mountedAt.IsZero() {
-		script, _ := cri.ParseScript(r.pod, "")
-		r.mountedAt = now.Add(min(script.MountTime, 1000*time.Hour))
-	}
-	left := r.mountedAt.Sub(now)
-	if left <= 0 {
-		return true
-	}
-	r.doing = activityMounting
-	f.schedule(r, dueVolumes, r.mountedAt)
-	return false
-}
-
 // syncTerminating stops the containers of a pod.
 func (f *Fleet) syncTerminating(now time.Time, r *podRecord) {
 	f.watchProbes(now, r)
@@ -344,11 +329,7 @@ func (f *Fleet) syncTerminating(now time.Time, r *podRecord) {
 
 // syncTerminated waits until the volumes of a pod are gone, and ends it.
 func (f *Fleet) syncTerminated(now time.Time, r *podRecord) {
-	script, _ := cri.ParseScript(r.pod, "")
-	if !r.mountedAt.IsZero() && script.UnmountTime > 0 {
-		r.mountedAt = time.Time{}
-		r.doing = activityUnmounting
-		f.schedule(r, dueVolumes, now.Add(min(script.UnmountTime, 1000*time.Hour)))
+	if !f.unmounted(now, r) {
 		return
 	}
 	f.publish(now, r, finalStatus(now, r.pod, r.publication.current(r.pod)))
@@ -411,6 +392,9 @@ func (f *Fleet) endPlan(now time.Time, r *podRecord, report *cri.Report) {
 		if result.Done {
 			delete(r.waiting, result.Step.Container)
 			continue
+		}
+		if report.Canceled && r.state == workerSyncing {
+			continue // by the start of this kubelet, which knows of no failure
 		}
 		r.wait(Wait{Container: result.Step.Container, Reason: result.Reason, Message: result.Message})
 		if result.Reason == cri.ReasonImagePull {

@@ -54,6 +54,26 @@ func (a activity) String() string {
 	return [...]string{"idle", "mounting", "unmounting", "running"}[a]
 }
 
+// volumeState is how far the volumes of a pod are:
+//
+//	absent ─► mounting ─► mounted ─► unmounting ─► absent
+//	             └───────────────────────▲
+//
+// A kubelet that starts again takes those of a pod with a sandbox as mounted.
+type volumeState uint8
+
+const (
+	volumesAbsent volumeState = iota
+	volumesMounting
+	volumesMounted
+	volumesUnmounting
+)
+
+// String returns the name of the state.
+func (s volumeState) String() string {
+	return [...]string{"absent", "mounting", "mounted", "unmounting"}[s]
+}
+
 // apiState is what the source of a pod has of it, which is the API server:
 //
 //	present ──final deletion accepted──► deleted ──► gone
@@ -97,6 +117,8 @@ const (
 	dueRound
 	// dueCheck checks the runtime of a node.
 	dueCheck
+	// dueRelist compares all pods of a node with what its runtime has.
+	dueRelist
 	// dueRegister creates the object of a node, dueReport reports its status and
 	// dueList lists its pods. They are calls of the API server.
 	dueRegister
@@ -109,7 +131,7 @@ const (
 // String returns the name of the kind.
 func (k dueKind) String() string {
 	return [...]string{"sync", "write", "reconcile", "volumes", "deadline", "purge", "probe", "round", "check",
-		"register", "report", "list", "mirror"}[k]
+		"relist", "register", "report", "list", "mirror"}[k]
 }
 
 // dueKey identifies what waits for a time. The probe is that of dueProbe. The
@@ -136,8 +158,14 @@ type podRecord struct {
 	state workerState
 	doing activity
 	// again asks for one more sync when the present one has ended.
-	again bool
-	api   apiState
+	again   bool
+	api     apiState
+	volumes volumeState
+	// volumeFailures counts the waits for its volumes that have failed.
+	volumeFailures int32
+	// volumesAt is when the volumes are there, or gone. It is zero before any wait
+	// that does not fail.
+	volumesAt time.Time
 	// life is that of its node in which it became known.
 	life uint64
 	// grace is the seconds in which it ends, zero before it is terminating.
@@ -149,7 +177,6 @@ type podRecord struct {
 	probes    map[ProbeKey]*probe
 	backOffs  backOffs
 	waiting   map[string]Wait
-	mountedAt time.Time // when its volumes are there; zero before they are asked for
 
 	// counted is the object by which it takes room on its node; nil is none.
 	counted *corev1.Pod

@@ -29,6 +29,9 @@ type world struct {
 	// they lose their owners.
 	created      int
 	blind, strip bool
+	// merges makes the API server apply the patches as a real one does. Without
+	// it a status replaces all that was there.
+	merges bool
 	// log has a line for each task of a pod, nodeLog for each of a node.
 	log, nodeLog []string
 	// refuse makes the API server fail.
@@ -41,14 +44,29 @@ type countingRuntime struct {
 	cancels int
 	// stopFailures is how many stops fail.
 	stopFailures int
-	// deaf makes all probes fail.
-	deaf bool
+	// deaf makes all probes fail, and mute loses all events.
+	deaf, mute bool
+	// lists is how often the pods of a node were listed.
+	lists int
 	// names are those of the static pods that were ever started.
 	names map[types.UID]string
 }
 
 func (r *countingRuntime) Probe(now time.Time, pod types.UID, containerID string, kind cri.ProbeKind) bool {
 	return r.Fake.Probe(now, pod, containerID, kind) && !r.deaf
+}
+
+func (r *countingRuntime) Poll(now time.Time) (cri.Event, bool) {
+	event, ok := r.Fake.Poll(now)
+	for ok && r.mute {
+		event, ok = r.Fake.Poll(now)
+	}
+	return event, ok
+}
+
+func (r *countingRuntime) Pods(now time.Time, node string) []types.UID {
+	r.lists++
+	return r.Fake.Pods(now, node)
 }
 
 func (r *countingRuntime) Begin(now time.Time, plan cri.Plan) {
@@ -163,6 +181,20 @@ func (w *world) run(period time.Duration) {
 	w.t.Fatal("the fleet does not come to rest")
 }
 
+// due returns how much is due at any time, except the full relist of each node.
+func (w *world) due() int {
+	due := w.fleet.queue.Len()
+	for name, n := range w.fleet.nodes {
+		if n.node == nil {
+			continue
+		}
+		_, found := w.fleet.queue.Get(dueKey{node: name, kind: dueRelist})
+		require.True(w.t, found, "%s is never relisted", name)
+		due--
+	}
+	return due
+}
+
 func (w *world) perform(task Task) {
 	if task.Pod == nil {
 		w.performNode(task)
@@ -194,8 +226,12 @@ func (w *world) perform(task Task) {
 	default:
 		w.log = append(w.log, line+" "+describeStatus(&task.Status))
 		w.checkStatus(&pod.Status, &task.Status)
+		status := task.Status
+		if w.merges {
+			status = patched(w.t, pod.Status, status)
+		}
 		pod = pod.DeepCopy()
-		pod.Status = task.Status
+		pod.Status = status
 		w.fleet.Finish(w.now, task, ResultDone)
 		w.observe(pod)
 	}

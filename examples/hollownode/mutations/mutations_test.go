@@ -16,8 +16,13 @@ type mutation struct {
 
 // fault returns a mutation of a file of package kubelet.
 func fault(by invariant.Invariant, name, file, old, with string) mutation {
+	return faultIn(by, name, "kubelet/"+file, old, with)
+}
+
+// faultIn returns a mutation of a file of another package of the hollow nodes.
+func faultIn(by invariant.Invariant, name, file, old, with string) mutation {
 	return mutation{
-		Mutation: mutant.Mutation{Name: name, File: "examples/hollownode/kubelet/" + file, Old: old, With: with},
+		Mutation: mutant.Mutation{Name: name, File: "examples/hollownode/" + file, Old: old, With: with},
 		caughtBy: by,
 	}
 }
@@ -37,8 +42,10 @@ var mutations = []mutation{
 	fault(invariant.BackedOff, "each crash is the first", "backoff.go", "entry.before++", "entry.before = 0"),
 	fault(invariant.InOrder, "a sidecar lets the next container start before its probe does", "initializing.go",
 		"	if spec.StartupProbe == nil {", "	if spec != nil {"),
-	fault(invariant.InOrder, "volumes are not waited for", "syncing.go",
-		"	if left <= 0 {", "	if left <= time.Hour {"),
+	fault(invariant.InOrder, "volumes are not waited for", "volumes.go",
+		"	return !now.Before(r.volumesAt)", "	return !now.Before(r.volumesAt.Add(-time.Hour))"),
+	fault(invariant.InOrder, "a second wait for volumes mounts them", "volumes.go",
+		"int(r.volumeFailures) < failures", "int(r.volumeFailures) < min(failures, 1)"),
 	fault(invariant.GraceKept, "no grace period is longer than 2 s", "grace.go",
 		"	return max(grace, shortestGrace)", "	return min(max(grace, shortestGrace), 2)"),
 	fault(invariant.WithinCapacity, "each pod is admitted as if it were alone", "admit.go",
@@ -71,4 +78,13 @@ var mutations = []mutation{
 		"s.Phase != api.Phase && !isMirror(pod):", "s.Phase != api.Phase:"),
 	fault(invariant.Quiet, "a status that has not changed is written", "publication.go",
 		"!isLegal(pod, old, &s) || p.version > 0 && sameStatus(old, &s)", "!isLegal(pod, old, &s)"),
+	fault(invariant.EndShown, "the result of an older write counts for the newer", "publication.go",
+		"p.written = max(p.written, version)", "p.written = p.version"),
+	fault(invariant.Finished, "what the runtime has not told is not looked for", "rounds.go",
+		"	if n.loop != loopRunning || !f.synced {", "	if n.loop != loopRunning || f.synced {"),
+	faultIn(invariant.OwnPods, "a deletion is not guarded by the UID", "edge/perform.go",
+		"metav1.NewUIDPreconditions(string(task.Pod.UID))", "nil"),
+	faultIn(invariant.StaysDeleted, "a canceled pull goes on and starts its container", "cri/fake.go",
+		"	if step := p.plan.step(); step.Kind != StepStop {",
+		"	if p.plan.stage == stagePull {\n		return\n	}\n	if step := p.plan.step(); step.Kind != StepStop {"),
 }

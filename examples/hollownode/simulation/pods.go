@@ -50,6 +50,8 @@ func podOf(number int, name, node string) *corev1.Pod {
 	d.set("", cri.AnnotationSandboxFailures, "0", "0", "0", "0", "1", "3")
 	d.set("", cri.AnnotationMountTime, "0s", "0s", "2s", "40s", "3m")
 	d.set("", cri.AnnotationUnmountTime, "0s", "0s", "2s", "20s")
+	d.set("", cri.AnnotationMountFailures, "0", "0", "0", "0", "0", "0", "0", "0", "1", "2", "all")
+	d.set("", cri.AnnotationUnmountFailures, "0", "0", "0", "0", "0", "0", "0", "1")
 	return d.pod
 }
 

@@ -93,6 +93,8 @@ const (
 	ActionSlowNode Action = "SlowNode"
 	// ActionFailingNode makes half of its writes fail.
 	ActionFailingNode Action = "FailingNode"
+	// ActionLoseEvents makes the runtimes of all nodes lose every event.
+	ActionLoseEvents Action = "LoseEvents"
 	// ActionReboot reboots its machine.
 	ActionReboot Action = "Reboot"
 	// ActionRestartKubelet restarts its kubelet.

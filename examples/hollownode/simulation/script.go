@@ -59,6 +59,7 @@ func (s *simulation) actions() map[Action]func(Step) {
 			return fmt.Sprintf("%ds", 1+step.N)
 		}),
 		ActionFailingNode: s.nodeFault(kubelet.AnnotationAPIFailures, func(Step) string { return "0.5" }),
+		ActionLoseEvents:  s.loseEvents,
 		ActionReboot:      func(step Step) { s.annotate(nodeName(step.Node), kubelet.AnnotationBoot, s.number()) },
 		ActionRestartKubelet: func(step Step) {
 			s.annotate(nodeName(step.Node), kubelet.AnnotationStart, s.number())
@@ -197,6 +198,21 @@ func (s *simulation) replaceNode(step Step) {
 		}
 		s.addNode(name)
 	})
+}
+
+// longestRelist is how long a kubelet takes at most to find what its runtime has
+// not told.
+const longestRelist = 8 * time.Minute
+
+// loseEvents makes the present runtime lose what it would tell.
+func (s *simulation) loseEvents(step Step) {
+	runtime := s.runtime
+	if runtime == nil {
+		return
+	}
+	runtime.mute++
+	s.faulty("", "lost events", step.For+longestRelist)
+	s.After(step.For, func() { runtime.mute-- })
 }
 
 // strike makes a fault strike a quarter, a half or all of the calls. What has
