@@ -96,8 +96,8 @@ func TestAContainerBacksOffAsForTheKubelet(t *testing.T) {
 	}
 }
 
-// readyCase is one of a condition. A letter is a container or a gate: y is
-// ready or true, n is not, and a dash is one of which nothing is known.
+// readyCase is one of a condition. A letter is a container or a gate. With y it
+// is ready or true, with n it is not, and of a dash nothing is known.
 type readyCase struct {
 	sidecars, mains, gates string
 	phase                  corev1.PodPhase
