@@ -162,15 +162,21 @@ func each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 
 // launch starts a program as a user of its name, with a log of its own.
 func (c *cluster) launch(user, path string, args ...string) (*controlplane.Process, error) {
+	return c.launchAs(user, user, path, args...)
+}
+
+// launchAs starts a program as a user whose other processes have other names.
+func (c *cluster) launchAs(user, name, path string, args ...string) (*controlplane.Process, error) {
 	kubeconfig, err := c.plane.UserKubeconfig(user, "system:masters")
 	if err != nil {
 		return nil, err
 	}
 	return controlplane.StartProcess(controlplane.Command{
-		Name: user, Path: path, Args: append([]string{"--kubeconfig=" + kubeconfig}, args...),
-		// kwok would read more configuration from a folder in the user's home.
-		Env:     []string{"KWOK_WORKDIR=" + c.plane.Dir()},
-		LogFile: filepath.Join(c.plane.Dir(), user+".log"),
+		Name: name, Path: path, Args: append([]string{"--kubeconfig=" + kubeconfig}, args...),
+		// kwok would read more configuration from a folder in the user's home, and a
+		// kubelet leaves folders behind.
+		Env:     []string{"KWOK_WORKDIR=" + c.plane.Dir(), "TMPDIR=" + c.plane.Dir()},
+		LogFile: filepath.Join(c.plane.Dir(), name+".log"),
 	})
 }
 

@@ -17,7 +17,7 @@ func TestFlags(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1000, o.nodes)
 	require.Equal(t, 5000, o.pods)
-	require.Len(t, o.subjects, 2)
+	require.Len(t, o.subjects, 3)
 	o, err = parse([]string{"--nodes=7", "--subject=kwok"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, 35, o.pods)
@@ -27,7 +27,7 @@ func TestFlags(t *testing.T) {
 		`takes no arguments, got ["now"]`:                     {"now"},
 		"--nodes is -1 and --pods is -5, want at least 1":     {"--nodes=-1"},
 		"--pods is 56, want at most 55 for each node":         {"--nodes=1", "--pods=56"},
-		`--subject: there is no "kubemark", only ours, kwok`:  {"--subject=kubemark"},
+		`there is no "kubemark", only ours, kwok, kubelet`:    {"--subject=kubemark"},
 		"--rest is 0s and --churn is 1m0s, want at least 1s":  {"--rest=0s"},
 		"--rest is 1m0s and --churn is 1s, want at least 1s":  {"--churn=1s"},
 		"--rest is 1m0s and --churn is -1s, want at least 1s": {"--churn=-1s"},
@@ -46,9 +46,9 @@ func measured(s subject, value float64) column {
 	return c
 }
 
-func compared(t *testing.T, ours, kwok column) (*table, string) {
+func compared(t *testing.T, columns ...column) (*table, string) {
 	t.Helper()
-	both := &table{options: options{nodes: 1000, pods: 5000, churn: time.Minute}, columns: []column{ours, kwok}}
+	both := &table{options: options{nodes: 1000, pods: 5000, churn: time.Minute}, columns: columns}
 	var out strings.Builder
 	require.NoError(t, both.write(&out))
 	return both, out.String()
@@ -57,7 +57,7 @@ func compared(t *testing.T, ours, kwok column) (*table, string) {
 func TestTheTable(t *testing.T) {
 	both, text := compared(t, measured(subjects()[0], 2), measured(subjects()[1], 4))
 	require.NoError(t, both.problem())
-	require.Equal(t, `| | examples/hollownode | kwok v0.8.0 | ratio |
+	require.Equal(t, `| | examples/hollownode | kwok v0.8.0 | ours to kwok's |
 | --- | --- | --- | --- |
 | 1,000 nodes are ready after | 2.0 s | 4.0 s | 0.50 |
 | CPU time to make them ready | 2.00 s | 4.00 s | 0.50 |
@@ -115,6 +115,55 @@ func TestAPlayThatFailsLeavesWhatIsKnown(t *testing.T) {
 	require.Contains(t, text, "\n[1] no etcd\n")
 	require.ErrorIs(t, both.problem(), versus.ErrIncomplete)
 	require.ErrorContains(t, both.problem(), kwokName)
+}
+
+// The kubelet has only calls, on few nodes, and ours needs no more of them.
+func TestTheKubeletsCallsAreAColumn(t *testing.T) {
+	kubelet := column{
+		subject: subjects()[2], figures: figures{nodesCalls: 9, upCalls: 2, endCalls: 2}, load: "1.00",
+	}
+	all, text := compared(t, measured(subjects()[0], 2), measured(subjects()[1], 2), kubelet)
+	require.NoError(t, all.problem())
+	require.Contains(t, text, "| | examples/hollownode | kwok v0.8.0 | kubelet v1.37.1, by kubemark | ours to kwok's |\n"+
+		"| --- | --- | --- | --- | --- |\n")
+	require.Contains(t, text, "| CPU at rest, of a core | 2.0 % | 2.0 % | – | 1.00 |\n")
+	require.Contains(t, text, "| API calls to bring a pod up | 2.00 | 2.00 | 2.00 | 1.00 |\n")
+
+	kubelet.figures = figures{nodesCalls: 1, upCalls: 1.5, endCalls: 1.5}
+	all, _ = compared(t, measured(subjects()[0], 2), kubelet)
+	require.ErrorContains(t, all.problem(), "API calls to bring a pod up: 1.33 times the kubelet's")
+	require.ErrorContains(t, all.problem(), "API calls to end a pod: 1.33 times the kubelet's")
+	require.NotContains(t, all.problem().Error(), "for each node", "a node is registered once")
+
+	delete(kubelet.figures, endCalls)
+	_, text = compared(t, kubelet)
+	require.Contains(t, text, "| API calls to end a pod | not measured [1] |\n")
+
+	o := options{nodes: 1000, pods: 5000}
+	require.Equal(t, options{nodes: 10, pods: 50}, subjects()[2].sized(o))
+	require.Equal(t, o, subjects()[1].sized(o))
+	o = options{nodes: 4, pods: 2}
+	require.Equal(t, o, subjects()[2].sized(o))
+}
+
+func TestMemoryAndGoroutinesAreBounded(t *testing.T) {
+	for _, test := range []struct {
+		figure figure
+		most   float64
+		want   string
+	}{
+		{restMemory, 1024, "1025 MiB of memory, want at most 1024"},
+		{peakMemory, 1024, "1025 MiB of memory, want at most 1024"},
+		{goroutines, 256, "257 goroutines, want at most 256"},
+	} {
+		ours := measured(subjects()[0], 2)
+		ours.figures[test.figure] = test.most
+		alone, _ := compared(t, ours)
+		require.NoError(t, alone.problem())
+		ours.figures[test.figure]++
+		require.ErrorContains(t, alone.problem(), test.want)
+		require.ErrorIs(t, alone.problem(), errTooMuch)
+	}
 }
 
 // TestGrowthIsFromTheSecondTenthToTheLast: the start does not count.

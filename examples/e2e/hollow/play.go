@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,7 +25,7 @@ type play struct {
 	progress io.Writer
 
 	cluster *cluster
-	process *controlplane.Process
+	process *controlplane.Process // the first of the subject
 	figures figures
 	load    string
 }
@@ -47,18 +48,56 @@ func (p *play) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.cluster.stop()) }()
-	p.process, err = p.cluster.launch(p.subject.name, p.subject.path(p.programs), p.subject.args(p.programs)...)
+	processes, err := p.launch()
+	defer func() {
+		for _, process := range processes {
+			process.Stop(stopGrace)
+		}
+	}()
 	if err != nil {
 		return err
 	}
-	defer p.process.Stop(stopGrace)
-	for _, part := range []func(context.Context) error{
-		p.start, p.bringUp, p.atRest, p.end, p.comeAndGo, p.dump,
-	} {
+	p.process = processes[0]
+	parts := []func(context.Context) error{p.start, p.bringUp, p.atRest, p.end, p.comeAndGo, p.dump}
+	if p.subject.argsOf != nil {
+		parts = []func(context.Context) error{p.start, p.bringUp, p.end, p.keepCalls}
+	}
+	for _, part := range parts {
 		if err := part(ctx); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// launch starts the processes of the subject, one or one for each node. Those
+// that have started are returned with an error.
+func (p *play) launch() (processes []*controlplane.Process, err error) {
+	path := p.subject.path(p.programs)
+	if p.subject.argsOf == nil {
+		process, err := p.cluster.launch(p.subject.name, path, p.subject.args(p.programs)...)
+		if err != nil {
+			return nil, err
+		}
+		return []*controlplane.Process{process}, nil
+	}
+	for i := range p.nodes {
+		args, err := p.subject.argsOf(nodeName(i))
+		if err != nil {
+			return processes, err
+		}
+		process, err := p.cluster.launchAs(p.subject.name, nodeName(i), path, args...)
+		if err != nil {
+			return processes, err
+		}
+		processes = append(processes, process)
+	}
+	return processes, nil
+}
+
+// keepCalls leaves the figures that many processes have in common with one.
+func (p *play) keepCalls(context.Context) error {
+	maps.DeleteFunc(p.figures, func(f figure, _ float64) bool { return !f.isCalls() })
 	return nil
 }
 

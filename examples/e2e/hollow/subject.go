@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os/exec"
 	"path/filepath"
 
@@ -18,6 +20,22 @@ type subject struct {
 	name, title string
 	path        func(programs) string
 	args        func(programs) []string
+	// argsOf, unless it is nil, makes it a process for each node, with arguments
+	// of its own. Of such a subject only the calls count, on few nodes.
+	argsOf func(node string) ([]string, error)
+}
+
+// mostProcesses is how many nodes a subject has that is a process for each.
+const mostProcesses = 10
+
+// sized returns the options of the play of a subject.
+func (s subject) sized(o options) options {
+	if s.argsOf != nil {
+		share := max(1, o.pods/o.nodes)
+		o.nodes = min(o.nodes, mostProcesses)
+		o.pods = min(o.pods, o.nodes*share)
+	}
+	return o
 }
 
 // FlagName is what --subject calls it.
@@ -30,6 +48,8 @@ const (
 	kwokVersion = "v0.8.0"
 
 	kwokProgram controlplane.Binary = kwokModule + "/cmd/kwok"
+
+	kubeletName = "kubelet"
 )
 
 func subjects() []subject {
@@ -50,7 +70,24 @@ func subjects() []subject {
 				return args
 			},
 		},
+		{
+			name: kubeletName, title: "kubelet v1.37.1, by kubemark",
+			path: func(p programs) string { return p.kubemark }, argsOf: kubemarkArgs,
+		},
 	}
+}
+
+// kubemarkArgs are those of one kubelet whose runtime runs nothing.
+func kubemarkArgs(node string) ([]string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	return []string{
+		"--morph=kubelet", "--name=" + node, "--use-host-image-service=false",
+		"--kubelet-port=" + port, "--kubelet-read-only-port=0",
+	}, errors.Join(err, listener.Close())
 }
 
 // kwokStages say what kwok writes: files of its own repository. They are the
@@ -66,7 +103,7 @@ func kwokStages() []string {
 }
 
 // programs are the paths of what the plays run, and of the source of kwok.
-type programs struct{ ours, kwok, kwokSource string }
+type programs struct{ ours, kwok, kwokSource, kubemark string }
 
 // build builds the programs, ours into a folder. One of ours that is there
 // already is taken as it is.
@@ -81,7 +118,11 @@ func build(ctx context.Context, dir, program string, progress io.Writer) (p prog
 	if p.kwok, err = controlplane.Install(ctx, config, kwokProgram, kwokVersion); err != nil {
 		return p, err
 	}
-	p.kwokSource, err = moduleSource(ctx, dir, kwokModule+"@"+kwokVersion)
+	if p.kwokSource, err = moduleSource(ctx, dir, kwokModule+"@"+kwokVersion); err != nil {
+		return p, err
+	}
+	built, err := controlplane.Build(ctx, config, controlplane.Kubemark)
+	p.kubemark = built[controlplane.Kubemark]
 	return p, err
 }
 

@@ -33,6 +33,10 @@ const (
 	goroutines
 )
 
+// isCalls reports whether a figure is a number of API calls, which no machine
+// changes.
+func (f figure) isCalls() bool { return f == nodesCalls || f == upCalls || f == endCalls }
+
 type figures map[figure]float64
 
 // A row shows a figure. Of those that are judged ours must be at most kwok's.
@@ -97,17 +101,20 @@ func (t *table) write(out io.Writer) error {
 	for _, c := range t.columns {
 		fmt.Fprintf(&text, " %s |", c.subject.title)
 	}
-	both := len(t.columns) == 2
+	both := t.of(versus.Ours) != nil && t.of(kwokName) != nil
 	if both {
-		text.WriteString(" ratio |")
+		text.WriteString(" ours to kwok's |")
 	}
 	text.WriteString("\n|" + strings.Repeat(" --- |", strings.Count(text.String(), "|")-1) + "\n")
 	for _, r := range t.rows() {
 		fmt.Fprintf(&text, "| %s |", r.title)
 		for _, c := range t.columns {
-			if value, known := c.figures[r.figure]; known {
+			switch value, known := c.figures[r.figure]; {
+			case known:
 				fmt.Fprintf(&text, " "+r.format+" |", value)
-			} else {
+			case c.subject.argsOf != nil && !r.figure.isCalls():
+				text.WriteString(" – |")
+			default:
 				fmt.Fprintf(&text, " not measured %s |", notes.Add(c.reason()))
 			}
 		}
@@ -136,18 +143,25 @@ func (c column) reason() error {
 	return c.err
 }
 
-// ratio returns ours to kwok's, and false if there is none.
-func (t *table) ratio(of figure) (float64, bool) {
-	if len(t.columns) != 2 {
-		return 0, false
+// of returns the figures of a subject, or nil if it is not in the table.
+func (t *table) of(subject string) figures {
+	for _, c := range t.columns {
+		if c.subject.name == subject {
+			return c.figures
+		}
 	}
-	ours, known := t.columns[0].figures[of]
-	theirs, both := t.columns[1].figures[of]
+	return nil
+}
+
+// ratio returns ours to another subject's, and false if there is none.
+func (t *table) ratio(to string, of figure) (float64, bool) {
+	ours, known := t.of(versus.Ours)[of]
+	theirs, both := t.of(to)[of]
 	return ours / theirs, known && both && theirs > 0
 }
 
 func (t *table) ratioText(r row) string {
-	ratio, known := t.ratio(r.figure)
+	ratio, known := t.ratio(kwokName, r.figure)
 	if !known || r.figure == churnGrowth {
 		return "–"
 	}
@@ -159,22 +173,38 @@ const (
 	// pods as enoughPods.
 	mostGrowth = 5
 	enoughPods = 100_000
+	// mostMemory is what ours may need, in MiB, whatever it runs.
+	mostMemory = 1024
+	// mostGoroutines is how many ours may have, whatever it runs. They are the
+	// workers of --concurrent-calls, and those of a heartbeat.Sender for renewals,
+	// reports and gates. As many again are for connections, informers and the rest.
+	mostGoroutines = 2 * (32 + 3*32)
 )
 
 // problem returns what the exit code is to say.
 func (t *table) problem() error {
 	var problems []error
 	for _, r := range t.rows() {
-		if ratio, known := t.ratio(r.figure); known && r.judged && ratio > 1 {
+		if ratio, known := t.ratio(kwokName, r.figure); known && r.judged && ratio > 1 {
 			problems = append(problems, fmt.Errorf("%w: %s: %.2f times kwok's", errTooMuch, r.title, ratio))
 		}
+		if ratio, known := t.ratio(kubeletName, r.figure); known && r.figure != nodesCalls && ratio > 1 {
+			problems = append(problems, fmt.Errorf("%w: %s: %.2f times the kubelet's", errTooMuch, r.title, ratio))
+		}
+	}
+	f := t.of(versus.Ours)
+	if f[churnPods] >= enoughPods && f[churnGrowth] >= mostGrowth {
+		problems = append(problems, fmt.Errorf("%w: memory has grown by %.1f %%, want less than %d %%",
+			errTooMuch, f[churnGrowth], mostGrowth))
+	}
+	if most := max(f[restMemory], f[peakMemory]); most > mostMemory {
+		problems = append(problems, fmt.Errorf("%w: %.0f MiB of memory, want at most %d", errTooMuch, most, mostMemory))
+	}
+	if f[goroutines] > mostGoroutines {
+		problems = append(problems, fmt.Errorf("%w: %.0f goroutines, want at most %d",
+			errTooMuch, f[goroutines], mostGoroutines))
 	}
 	for _, c := range t.columns {
-		f := c.figures
-		if c.subject.name == versus.Ours && f[churnPods] >= enoughPods && f[churnGrowth] >= mostGrowth {
-			problems = append(problems, fmt.Errorf("%w: memory has grown by %.1f %%, want less than %d %%",
-				errTooMuch, f[churnGrowth], mostGrowth))
-		}
 		if c.err != nil {
 			problems = append(problems, fmt.Errorf("%w: %s: %w", versus.ErrIncomplete, c.subject.name, c.err))
 		}

@@ -112,8 +112,8 @@
 //
 // Names, constants and decisions are those of the kubelet v1.37.1 with its
 // default features. Its tables are tests here: 73 of the 85 cases
-// for computePodActions. The others are 3 about in-place resize and 9 about
-// ephemeral containers. Of the 94 cases for the phase 59 are tests.
+// for computePodActions, and all 94 for the phase. The others are 3 about
+// in-place resize and 9 about ephemeral containers.
 //
 // # Differences from the kubelet
 //

@@ -30,6 +30,8 @@ func letterStatus(name string, letter byte) (corev1.ContainerStatus, bool) {
 		s.State.Terminated = terminated(0)
 	case 'f': // failed
 		s.State.Terminated = terminated(1)
+	case 'e': // failed with the code of a rule
+		s.State.Terminated = terminated(ruleCode)
 	case 'w': // waiting
 		s.State.Waiting = waiting
 	case 'z': // waiting, and has succeeded before
@@ -45,9 +47,8 @@ func letterStatus(name string, letter byte) (corev1.ContainerStatus, bool) {
 	return s, true
 }
 
-// 59 of the 94 cases of the TestPodPhase tables of kubelet_pods_test.go,
-// v1.37.1. TestAContainersOwnPolicyDecidesThePhase has those about policies of
-// containers in short.
+// 70 of the 94 cases of the TestPodPhase tables of kubelet_pods_test.go,
+// v1.37.1. The others are those of TestAContainersOwnPolicyDecidesThePhase.
 func TestThePhaseIsThatOfTheKubelet(t *testing.T) {
 	const (
 		pending, run   = corev1.PodPending, corev1.PodRunning
@@ -86,17 +87,21 @@ func TestThePhaseIsThatOfTheKubelet(t *testing.T) {
 			{"", "rw", false, false, pending},
 		}},
 		{policy: never, inits: "i", cases: []phaseCase{
-			{"f", "--", false, false, bad}, {"z", "--", false, false, pending}, {"n", "--", false, false, bad},
-			{"w", "--", false, false, pending}, {"s", "rr", false, false, run},
+			{"-", "--", false, false, pending}, {"r", "--", false, false, pending}, {"f", "--", false, false, bad},
+			{"z", "--", false, false, pending}, {"n", "--", false, false, bad}, {"w", "--", false, false, pending},
+			{"s", "rr", false, false, run},
 		}},
 		{policy: never, inits: "s", cases: []phaseCase{
-			{"n", "--", false, false, pending}, {"R", "ss", false, true, run}, {"r", "ss", false, true, run},
+			{"-", "--", false, false, pending}, {"r", "--", false, false, pending}, {"s", "--", false, false, pending},
+			{"z", "--", false, false, pending}, {"n", "--", false, false, pending}, {"w", "--", false, false, pending},
+			{"R", "r-", false, true, pending}, {"R", "ss", false, true, run}, {"r", "ss", false, true, run},
 			{"s", "ss", false, true, succeeded}, {"f", "ss", false, true, succeeded},
 			{"z", "ss", false, true, succeeded}, {"n", "ss", false, true, succeeded},
 		}},
 		{policy: onFailure, cases: []phaseCase{
-			{"", "ss", false, false, succeeded}, {"", "ff", false, false, run}, {"", "rs", false, false, run},
-			{"", "r-", false, false, pending}, {"", "rz", false, false, run},
+			{"", "--", false, false, pending}, {"", "rr", false, false, run}, {"", "ss", false, false, succeeded},
+			{"", "ff", false, false, run}, {"", "rs", false, false, run}, {"", "r-", false, false, pending},
+			{"", "rw", false, false, pending}, {"", "rz", false, false, run},
 		}},
 	} {
 		for _, c := range table.cases {
@@ -123,22 +128,94 @@ func TestThePhaseIsThatOfTheKubelet(t *testing.T) {
 			assert.Equal(t, c.want, phase(pod, status, c.terminal, c.started), "%s %q %+v", table.policy, table.inits, c)
 		}
 	}
-	assert.Equal(t, 59, cases)
+	assert.Equal(t, 70, cases)
 }
 
+// ruleCode is the exit code after which a rule restarts all containers.
+const ruleCode = 42
+
+// letterSpec returns a container with the policy that a letter means. A dash is
+// none of its own.
+func letterSpec(name string, letter rune) corev1.Container {
+	c := corev1.Container{Name: name}
+	policies := map[rune]corev1.ContainerRestartPolicy{
+		'N': corev1.ContainerRestartPolicyNever, 'O': corev1.ContainerRestartPolicyOnFailure,
+		'A': corev1.ContainerRestartPolicyAlways,
+		// With the rule, too.
+		'n': corev1.ContainerRestartPolicyNever, 'a': corev1.ContainerRestartPolicyAlways,
+	}
+	if policy, own := policies[letter]; own {
+		c.RestartPolicy = &policy
+	}
+	if letter == 'n' || letter == 'a' {
+		c.RestartPolicyRules = []corev1.ContainerRestartRule{{
+			Action: corev1.ContainerRestartRuleActionRestartAllContainers,
+			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
+				Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{ruleCode},
+			},
+		}}
+	}
+	return c
+}
+
+// The other 24 cases: policies of containers, and rules that restart all.
 func TestAContainersOwnPolicyDecidesThePhase(t *testing.T) {
-	for policy, want := range map[corev1.ContainerRestartPolicy]corev1.PodPhase{
-		corev1.ContainerRestartPolicyNever: corev1.PodFailed, corev1.ContainerRestartPolicyOnFailure: corev1.PodRunning,
-		corev1.ContainerRestartPolicyAlways: corev1.PodRunning,
+	const (
+		pending, run   = corev1.PodPending, corev1.PodRunning
+		succeeded, bad = corev1.PodSucceeded, corev1.PodFailed
+	)
+	type policyCase struct {
+		policy                 corev1.RestartPolicy
+		inits, mains           string // a letter for each container
+		initStates, mainStates string
+		want                   corev1.PodPhase
+	}
+	for _, c := range []policyCase{
+		{restart, "", "N", "", "f", bad},
+		{restart, "", "O", "", "f", run},
+		{restart, "", "A", "", "f", run},
+		{never, "", "A-", "", "sf", run},
+		{restart, "", "NO", "", "fs", bad},
+		{restart, "", "NO", "", "ss", succeeded},
+
+		{restart, "N", "-", "f", "-", bad},
+		{never, "O", "-", "f", "-", pending},
+		{never, "A", "-", "f", "-", pending},
+
+		// An exit causes it.
+		{never, "", "n", "", "e", run},
+		{never, "n", "", "e", "", pending},
+		{never, "a", "-", "e", "w", pending},
+		{never, "a-", "-", "ew", "w", pending},
+		// What was there is removed.
+		{never, "", "n", "", "a", run},
+		{never, "n", "", "a", "", pending},
+		{never, "a", "-", "a", "w", pending},
+		{never, "a-", "-", "a-", "w", pending},
+		// It all starts again.
+		{never, "-", "n", "s", "a", run},
+		{never, "-", "n", "f", "a", bad},
+		{never, "n", "-", "e", "w", pending},
+		{never, "n", "-", "s", "w", pending},
+		{never, "a", "-", "a", "a", run},
+		{never, "a", "-", "r", "a", run},
+		{never, "a-", "-", "r-", "w", pending},
 	} {
 		pod, status := &corev1.Pod{}, &corev1.PodStatus{}
-		pod.Spec.RestartPolicy = never
-		pod.Spec.Containers = []corev1.Container{{Name: "x", RestartPolicy: &policy}}
-		failed, _ := letterStatus("x", 'f')
-		status.ContainerStatuses = []corev1.ContainerStatus{failed}
-		assert.Equal(t, want, phase(pod, status, false, true), policy)
-		removed, _ := letterStatus("x", 'a')
-		status.ContainerStatuses = []corev1.ContainerStatus{removed}
-		assert.Equal(t, corev1.PodRunning, phase(pod, status, false, true), "all containers restart")
+		pod.Spec.RestartPolicy = c.policy
+		names := []string{"x", "y"}
+		for i, letter := range c.inits {
+			pod.Spec.InitContainers = append(pod.Spec.InitContainers, letterSpec(names[i], letter))
+			if s, ok := letterStatus(names[i], c.initStates[i]); ok {
+				status.InitContainerStatuses = append(status.InitContainerStatuses, s)
+			}
+		}
+		for i, letter := range c.mains {
+			pod.Spec.Containers = append(pod.Spec.Containers, letterSpec("c"+names[i], letter))
+			if s, ok := letterStatus("c"+names[i], c.mainStates[i]); ok {
+				status.ContainerStatuses = append(status.ContainerStatuses, s)
+			}
+		}
+		assert.Equal(t, c.want, phase(pod, status, false, true), "%+v", c)
 	}
 }

@@ -19,23 +19,32 @@ func longestOf(path, name string) (int, error) {
 // wholeOf returns how many cases all tests of a file have. A test without a
 // table is one.
 func wholeOf(path string) (int, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-	if err != nil {
-		return 0, fmt.Errorf("parse a table: %w", err)
-	}
+	tests, err := testsOf(path)
 	sum := 0
-	for _, decl := range file.Decls {
-		test, ok := decl.(*ast.FuncDecl)
-		if !ok || test.Recv != nil || !strings.HasPrefix(test.Name.Name, "Test") {
-			continue
-		}
-		cases, err := longestOf(path, test.Name.Name)
+	for _, test := range tests {
+		cases, err := longestOf(path, test)
 		if err != nil {
 			return 0, err
 		}
 		sum += max(cases, 1)
 	}
-	return sum, nil
+	return sum, err
+}
+
+// testsOf returns the names of the tests of a file.
+func testsOf(path string) ([]string, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, fmt.Errorf("parse a table: %w", err)
+	}
+	var tests []string
+	for _, decl := range file.Decls {
+		test, ok := decl.(*ast.FuncDecl)
+		if ok && test.Recv == nil && strings.HasPrefix(test.Name.Name, "Test") {
+			tests = append(tests, test.Name.Name)
+		}
+	}
+	return tests, nil
 }
 
 // sumOf returns how many cases the tables of one of our tests have. The name is

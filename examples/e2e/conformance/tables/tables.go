@@ -54,11 +54,11 @@ var tables = []table{
 	},
 	{
 		file: "kuberuntime/kuberuntime_manager_test.go", tests: []string{"TestDoBackOff"},
-		cases: 3, why: "TestACrashLoopHasTheTimesOfTheKubelet of package conformance compares all times of a loop",
+		cases: 3, taken: 3, ours: []string{"facts_test.go TestAContainerBacksOffAsForTheKubelet"},
 	},
 	{
 		file: "kuberuntime/kuberuntime_container_test.go", tests: []string{"TestKillContainerGracePeriod"},
-		cases: 11, why: "TestAProbesGracePeriodComesFirst has the facts, and no probe overrides that of a deletion",
+		cases: 11, taken: 11, ours: []string{"facts_test.go TestAContainerThatIsStoppedHasTheGraceOfTheKubelet"},
 	},
 	// The status of a pod.
 	{
@@ -71,18 +71,21 @@ var tables = []table{
 			"TestPodPhaseWithContainerRestartPolicy", "TestPodPhaseWithContainerRestartPolicyInitContainers",
 			"TestPodPhaseWithRestartAllContainers",
 		},
-		cases: 94, taken: 59, ours: []string{"phase_test.go TestThePhaseIsThatOfTheKubelet"},
-		why: "TestAContainersOwnPolicyDecidesThePhase has those about policies of containers in short",
+		cases: 94, taken: 94, ours: []string{
+			"phase_test.go TestThePhaseIsThatOfTheKubelet", "phase_test.go TestAContainersOwnPolicyDecidesThePhase",
+		},
 	},
 	{
 		file:  "status/generate_test.go",
 		tests: []string{"TestGenerateContainersReadyCondition", "TestGeneratePodReadyCondition"},
-		cases: 25, why: "TestConditionsOfAPodAreThoseOfTheKubelet of package conformance compares the functions " +
-			"themselves on random pods",
+		cases: 25, taken: 25, ours: []string{
+			"facts_test.go TestContainersAreReadyAsForTheKubelet", "facts_test.go TestAPodIsReadyAsForTheKubelet",
+		},
 	},
 	{
 		file: "active_deadline_test.go", tests: []string{"TestNewActiveDeadlineHandler", "TestActiveDeadlineHandler"},
-		cases: 13, why: "8 are about the constructor and the rest is one comparison, which TestAPodEndsAtItsDeadline has",
+		cases: 13, taken: 5, ours: []string{"facts_test.go TestAPodIsPastItsDeadlineAsForTheKubelet"},
+		why: "8 are about the constructor",
 	},
 	{
 		file: "status/status_manager_test.go", cases: 103,
@@ -113,8 +116,22 @@ var tables = []table{
 		why: "they sleep; TestSidecarsStopAfterTheMainContainersInReverse has the order that they want",
 	},
 	{
-		file: "prober/worker_test.go", cases: 47,
-		why: "they call private methods; TestProbesDecideAtTheirThresholds and ReadyTrue hold the rules",
+		file: "prober/worker_test.go", tests: []string{
+			"TestFailureThreshold", "TestSuccessThreshold", "TestStartupProbeSuccessThreshold",
+			"TestStartupProbeFailureThreshold",
+		},
+		cases: 4, taken: 4, ours: []string{"facts_test.go TestAProbeDecidesAsForTheKubelet"},
+	},
+	{
+		file: "prober/worker_test.go", tests: []string{
+			"TestDoProbe", "TestDoProbeWithContainerRestartRules", "TestDoProbeWithContainerRestartAllContainers",
+			"TestInitialDelay", "TestCleanUp", "TestOnHoldOnLivenessOrStartupCheckFailure",
+			"TestResultRunOnLivenessCheckFailure", "TestResultRunOnStartupCheckFailure",
+			"TestDoProbe_TerminatedRestartableInitContainerWithRestartPolicyNever",
+			"TestDoProbe_TerminatedContainerWithRestartPolicyNever", "TestLivenessProbeDisabledByStarted",
+			"TestStartupProbeDisabledByStarted", "TestChangeContainerStatusOnKubeletRestart",
+		},
+		cases: 43, why: "they call a worker that has a goroutine; ReadyTrue in the random worlds holds what it promises",
 	},
 	{
 		file: "pod_container_deletor_test.go", cases: 7,
@@ -141,5 +158,135 @@ var tables = []table{
 	{
 		file: "nodeshutdown/nodeshutdown_manager_linux_test.go", cases: 18,
 		why: "there is no graceful shutdown",
+	},
+}
+
+// A leftOut is what else is tested in a file of the tables.
+type leftOut struct {
+	file  string
+	tests []string
+	why   string
+}
+
+// leftOuts name the tests that are no tables of a part that is here.
+var leftOuts = []leftOut{
+	{
+		file: "kuberuntime/kuberuntime_manager_test.go", tests: []string{
+			"TestNewKubeRuntimeManager", "TestVersion", "TestContainerRuntimeType", "TestGetPodStatus",
+			"TestStopContainerWithNotFoundError", "TestGetPodStatusWithNotFoundError", "TestGetPods",
+			"TestGetPodsSorted", "TestSyncPodWithConvertedPodSysctls", "TestSysctlFiltering",
+		},
+		why: "they are about the protocol of a runtime, and ours is an interface",
+	},
+	{
+		file: "kuberuntime/kuberuntime_manager_test.go", tests: []string{
+			"TestKillPod", "TestSyncPod", "TestPruneInitContainers", "TestSyncPodWithInitContainers",
+			"TestSyncPodWithRestartAllContainers", "TestSyncPodNoEventsInSteadyState",
+			"TestSyncPodWithSandboxAndDeletedPod", "TestOnPodSandboxReadyInvocation", "TestOnPodSandboxReadyTiming",
+		},
+		why: "they run its syncs; TestPodsOnAHollowNodeAndOnKubemark runs these beside ours",
+	},
+	{
+		file: "kuberuntime/kuberuntime_manager_test.go", tests: []string{
+			"TestComputePodResizeActionForOOMKilledContainer", "TestComputePodResizeActionForOOMKilledInitContainer",
+			"TestComputePodResizeActionForOOMKilledSidecarContainer", "TestUpdatePodContainerResources",
+			"TestDoPodResizeAction", "TestComputeVolumeResizeAction", "TestDoPodResizeAction_Volumes",
+			"TestIsPodResizeInProgress_Volumes", "TestValidatePodResizeAction", "TestIsPodResizeInProgress",
+			"TestCmpActuatedAllocated",
+		},
+		why: "there is no in-place resize",
+	},
+	{
+		file: "kuberuntime/kuberuntime_manager_test.go", tests: []string{
+			"TestToKubeContainerImageVolumes", "TestGetImageVolumes", "TestIncrementImageVolumeMetrics",
+		},
+		why: "of volumes there is only the time that they take",
+	},
+	{
+		file: "kuberuntime/kuberuntime_container_test.go", tests: []string{
+			"TestRemoveContainer", "TestRemoveContainer_keepLogs", "TestKillContainer", "TestToKubeContainerStatus",
+			"TestToKubeContainerStatusWithResources", "TestToKubeContainerStatusWithUser", "TestLifeCycleHook",
+			"TestLifeCycleHookForRestartableInitContainer", "TestStartSpec", "TestRestartCountByLogDir",
+			"TestUpdateContainerResources", "TestMakeMountsBindMountOptions",
+		},
+		why: "they are about the protocol of a runtime, logs and mounts; package cri has tests of hooks",
+	},
+	{
+		file: "kubelet_pods_test.go", tests: []string{
+			"TestNodeHostsFileContent", "TestManagedHostsFileContent", "TestRunInContainerNoSuchPod",
+			"TestRunInContainer", "TestMakeEnvironmentVariables", "TestGetExec", "TestGetPortForward",
+			"TestTruncatePodHostname", "TestGetNonExistentImagePullSecret", "TestParseGetSubIdsOutput",
+			"TestResolveRecursiveReadOnly", "TestMakeEnvironmentVariablesWithFileKeyRef",
+			"TestGeneratePodHostNameAndDomain", "TestMakemountsSubpathCleanupAccumulation",
+			"TestRecordPodLevelResourcesAdmission", "TestMakeMountsBindMountOptions",
+		},
+		why: "they are about what a process in a container sees, and containers run nothing",
+	},
+	{
+		file: "kubelet_pods_test.go", tests: []string{
+			"TestConvertToAPIContainerStatuses", "TestConvertToAPIContainerStatusesWithImageVolumeDigest",
+			"Test_generateAPIPodStatus", "Test_generateAPIPodStatusForInPlaceVPAEnabled",
+			"TestConvertToAPIContainerStatusesDataRace", "TestConvertToAPIContainerStatusesForResources",
+			"TestConvertToAPIContainerStatusesForUser",
+		},
+		why: "they set private fields of a kubelet; TestPodsOnAHollowNodeAndOnKubemark compares whole statuses",
+	},
+	{
+		file: "kubelet_pods_test.go", tests: []string{
+			"TestGenerateAPIPodStatusHostNetworkPodIPs", "TestNodeAddressUpdatesGenerateAPIPodStatusHostNetworkPodIPs",
+			"TestGenerateAPIPodStatusPodIPs", "TestSortPodIPs",
+		},
+		why: "a pod has one IP, of one family",
+	},
+	{
+		file: "status/generate_test.go", tests: []string{
+			"TestGeneratePodInitializedCondition", "TestGeneratePodReadyToStartContainersCondition",
+			"TestGenerateAllContainersRestartingCondition",
+		},
+		why: "TestConditionsOfAPodAreThoseOfTheKubelet of package conformance calls the functions on random pods",
+	},
+	{
+		file: "pod_workers_test.go", tests: []string{
+			"TestUpdatePodParallel", "TestCompleteWork_PendingUpdate", "TestUpdatePodForRuntimePod",
+			"TestUpdatePodForTerminatedRuntimePod", "TestUpdatePodDoesNotForgetSyncPodKill",
+			"TestTerminalPhaseTransition", "TestStaticPodExclusion", "TestSyncKnownPods", "TestFakePodWorkers",
+			"TestKillPodNowFunc",
+		},
+		why: "they run its goroutines; OneSync, StaysEnded, OneStatic and Finished in the random worlds hold the rules",
+	},
+	{
+		file: "nodestatus/setters_test.go", tests: []string{
+			"TestMemoryPressureCondition", "TestPIDPressureCondition", "TestDiskPressureCondition",
+		},
+		why: "TestConditionsOfANodeAreThoseOfTheKubelet of package conformance calls the functions",
+	},
+	{
+		file: "nodestatus/setters_test.go", tests: []string{
+			"TestNodeAddress", "TestNodeAddress_NoCloudProvider", "TestMachineInfo", "TestVersionInfo", "TestImages",
+			"TestVolumesInUse", "TestDaemonEndpoints",
+		},
+		why: "there is no machine, no image and no endpoint to report",
+	},
+	{
+		file: "kubelet_node_status_test.go", tests: []string{
+			"TestUpdateNewNodeStatus", "TestUpdateExistingNodeStatus", "TestUpdateExistingNodeStatusTimeout",
+			"TestUpdateNodeStatusWithRuntimeStateError", "TestUpdateNodeStatusError", "TestUpdateNodeStatusWithLease",
+			"TestUpdateNodeStatusAndVolumesInUseWithNodeLease", "TestNodeStatusHasChanged",
+			"TestUpdateNodeAddresses", "TestIsUpdateStatusPeriodExpired", "TestCalculateDelay",
+		},
+		why: "heartbeat.Sender writes the status, and has tests of its own",
+	},
+	{
+		file: "kubelet_node_status_test.go", tests: []string{
+			"TestRegisterWithApiServer", "TestTryRegisterWithApiServer", "TestRegisterWithApiServerWithTaint",
+			"TestUpdateDefaultLabels", "TestUpdateDefaultResources", "TestReconcileHugePageResource",
+			"TestReconcileExtendedResource", "TestUpdateNewNodeStatusTooLargeReservation",
+		},
+		why: "a Node that is there is left as it is",
+	},
+	{
+		file:  "kubelet_node_status_test.go",
+		tests: []string{"TestValidateNodeIPParam", "TestSetNodeStatusDeclaredFeatures", "TestNodeRefWithUID"},
+		why:   "there is no such flag, feature or Event",
 	},
 }
