@@ -18,6 +18,9 @@
 //   - One watch of all bound pods serves all nodes. There each kubelet has its
 //     own. With --list-per-node a start of a kubelet also lists its pods, for
 //     the load.
+//   - A clock that is wrong by a fault shows in the lease and in the conditions
+//     of the Node only. The statuses of pods have the right time, because a
+//     start of the process reads them.
 //   - One identity acts for all nodes, so NodeRestriction does not apply to it.
 //   - Metrics with the kubelet's names are sums over the fleet.
 //   - A file among the manifests that is wrong keeps all static pods as they

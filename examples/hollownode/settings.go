@@ -55,8 +55,11 @@ of a Node (without a value it is on; append - to the name to take it away)
   boot=2              reboots when the value changes; kubelet-start=2 restarts
                       the kubelet, which restarts no container
   api-latency=2s, api-failures=0.3
-                      its writes of pods are slow, or fail
-  clock-skew=-5m      the clock that its lease shows
+                      all its calls are slow, or a part of them fails: those
+                      about pods, its registration, lease and status. From 10s
+                      on its heartbeats time out.
+  clock-skew=-5m      the clock of its lease and of the conditions of its Node
+  kubectl get nodes -o wide names them in the column OS-IMAGE, except silent
 of a Pod (NAME.hollownode.kubelife.dev/... is for one container)
   run-time=5s,1m      each run ends by itself; exit-code=1,0
   pull-time, pull-failures, start-time, start-failures, stop-time, stop-code

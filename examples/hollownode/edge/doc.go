@@ -6,7 +6,14 @@
 //	                  │                 ▲
 //	                  └► Heartbeats ────┘ the status of a node
 //
-// It has no clock and waits for nothing, so that a simulator can drive it.
+// It has no clock, and waits only as Config.Wait does, so that a simulator can
+// drive it.
+//
+// # Slow and failing calls
+//
+// The faults of a node hold for each of its calls. Of tasks the fleet decides
+// that before it hands one out. For heartbeats, give the sender the clients that
+// [Leases] and [Statuses] make of [Edge.BeginCall].
 //
 // # Which nodes and pods
 //
@@ -25,7 +32,7 @@
 // A file uses only declarations of its own line and of the lines below.
 //
 //	perform
-//	handlers
+//	handlers  beats
 //	edge
 //	crash  trim
 //	shared

@@ -51,8 +51,8 @@ type Heartbeats interface {
 	Changed(name string) bool
 }
 
-// Config is what an [Edge] needs. All except Silent, Problem and the stores is
-// required.
+// Config is what an [Edge] needs. All except SlowHeartbeats, Wait, Silent,
+// Problem and the stores is required.
 type Config struct {
 	// Fleet and Runtime are used only inside what Observe and View run.
 	Fleet   *kubelet.Fleet
@@ -68,6 +68,12 @@ type Config struct {
 	PodsOf func(node string) []*corev1.Pod
 	// Heartbeats is told inside Observe which nodes there are.
 	Heartbeats Heartbeats
+	// SlowHeartbeats is told of nodes whose API is slow, in place of Heartbeats. So
+	// calls that wait occupy none of its workers. Nil means Heartbeats.
+	SlowHeartbeats Heartbeats
+	// Wait waits for a time, or until ctx ends and then returns its error. Calls of
+	// [Edge.BeginCall] use it, for the latency of the API. Nil waits for nothing.
+	Wait func(ctx context.Context, period time.Duration) error
 	// IsOurs reports whether a node is of the fleet. A node that is to register is
 	// not done while another client's node has its name.
 	IsOurs func(node *corev1.Node) bool
@@ -127,6 +133,9 @@ func NewEdge(config Config) (*Edge, error) {
 	if config.Problem == nil {
 		config.Problem = func(metav1.Object, error) {}
 	}
+	if config.Wait == nil {
+		config.Wait = func(context.Context, time.Duration) error { return nil }
+	}
 	if config.Silent == nil {
 		config.Silent = func(string) bool { return false }
 	}
@@ -137,8 +146,14 @@ func NewEdge(config Config) (*Edge, error) {
 	return e, e.addHandlers()
 }
 
-// Skew returns by how much the clock of a node is ahead.
-func (e *Edge) Skew(node string) (skew time.Duration) {
-	e.config.View(func(time.Time) { skew = e.faults[node].ClockSkew })
-	return skew
+// sender returns the sender of the heartbeats of a node with these faults.
+func (e *Edge) sender(faults kubelet.Faults) Heartbeats {
+	if e.isSlow(faults) {
+		return e.config.SlowHeartbeats
+	}
+	return e.config.Heartbeats
+}
+
+func (e *Edge) isSlow(faults kubelet.Faults) bool {
+	return faults.APILatency > 0 && e.config.SlowHeartbeats != nil
 }

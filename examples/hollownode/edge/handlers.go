@@ -87,22 +87,23 @@ func (e *Edge) Recheck(nodes ...string) {
 func (e *Edge) setFaults(now time.Time, node *corev1.Node, was kubelet.Faults, known bool) {
 	faults := e.faults[node.Name]
 	e.config.Fleet.SetFaults(now, node.Name, faults)
-	switch beating := known && !was.Silent; {
+	sender := e.sender(faults)
+	beating := known && !was.Silent
+	if beating && e.isSlow(was) != e.isSlow(faults) {
+		e.sender(was).Remove(node.Name)
+		beating = false
+	}
+	switch {
 	case faults.Silent:
 		// A gate of the sender would cost a call of it for each heartbeat.
-		e.config.Heartbeats.Remove(node.Name)
+		sender.Remove(node.Name)
 	case !beating:
-		if err := e.config.Heartbeats.Add(e.beats(node)); err != nil {
+		if err := sender.Add(e.beats(node)); err != nil {
 			e.config.Problem(node, err)
 		}
-	case was.Boot != faults.Boot || pressure(was) != pressure(faults):
-		e.config.Heartbeats.Changed(node.Name)
+	case was.Boot != faults.Boot || was.String() != faults.String():
+		sender.Changed(node.Name) // its status shows that
 	}
-}
-
-// pressure returns the faults whose change a kubelet reports at once.
-func pressure(f kubelet.Faults) [3]bool {
-	return [...]bool{f.MemoryPressure, f.DiskPressure, f.PIDPressure}
 }
 
 // beats returns the heartbeats of a node.
@@ -126,12 +127,13 @@ func (e *Edge) beats(node *corev1.Node) heartbeat.Node {
 var errUnknown = errors.New("node has been forgotten")
 
 func (e *Edge) goneNode(now time.Time, node *corev1.Node) {
-	if _, known := e.faults[node.Name]; !known {
+	faults, known := e.faults[node.Name]
+	if !known {
 		return
 	}
 	delete(e.faults, node.Name)
 	delete(e.nodes, node.Name)
-	e.config.Heartbeats.Remove(node.Name)
+	e.sender(faults).Remove(node.Name)
 	e.config.Fleet.ForgetNode(now, node.Name)
 }
 

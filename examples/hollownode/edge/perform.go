@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,7 +39,7 @@ func (e *Edge) Perform(ctx context.Context, task kubelet.Task) (kubelet.Result, 
 	case kubelet.TaskRegisterNode:
 		err = e.register(ctx, task.Object)
 	case kubelet.TaskReportNode:
-		e.config.Heartbeats.Changed(task.Node)
+		e.report(task.Node)
 	case kubelet.TaskListPods:
 		_, err = e.config.Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 			FieldSelector:   fields.OneTermEqualSelector("spec.nodeName", task.Node).String(),
@@ -67,6 +68,13 @@ func (e *Edge) patchStatus(ctx context.Context, task kubelet.Task) error {
 	_, err = e.config.Pods(task.Pod.Namespace).
 		Patch(ctx, task.Pod.Name, kubelet.StatusPatchType, patch, metav1.PatchOptions{}, "status")
 	return err
+}
+
+// report has the status of a node reported at once.
+func (e *Edge) report(node string) {
+	var sender Heartbeats
+	e.config.View(func(time.Time) { sender = e.sender(e.faults[node]) })
+	sender.Changed(node)
 }
 
 // register creates a node. One of the fleet that is there is registered.

@@ -96,7 +96,11 @@
 // client has overwritten is restored within 10 s, at a time of the node's own.
 // Of a node that is back that is 2.5 s to 7.5 s later. Before its heartbeat has
 // arrived, the node lifecycle controller would overwrite it again.
-// [ParseFaults] reads the faults of a node from its annotations.
+//
+// Of a node whose API is slow or fails, each call is: those of tasks, and those
+// of heartbeats, about which [Fleet.Call] decides. What a latency delays
+// occupies no worker. A node names its faults in the OS image that it reports.
+// [ParseFaults] reads them from its annotations.
 //
 // # The caller's duties
 //
@@ -161,7 +165,7 @@
 //	rounds
 //	configuring
 //	syncing  registration  counts  mirroring
-//	probing  volumes
+//	probing  volumes  calls
 //	schedule
 //	task
 //	nodestatus  checks

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,13 +30,16 @@ const (
 	AnnotationBoot = "boot"
 	// AnnotationStart restarts the kubelet whenever its value changes.
 	AnnotationStart = "kubelet-start"
-	// AnnotationAPILatency is how long each of its writes of a pod takes longer.
+	// AnnotationAPILatency is how much longer each of its calls takes: those about
+	// pods, its registration, its lease and its status. From 10 s on heartbeats
+	// time out. Its watch is as before.
 	AnnotationAPILatency = "api-latency"
-	// AnnotationAPIFailures is the part of its writes of pods that fail, from 0 to
-	// 1.
+	// AnnotationAPIFailures is the part of its calls that fail, from 0 to 1.
 	AnnotationAPIFailures = "api-failures"
 	// AnnotationClockSkew is by how much its clock is ahead of the API server's.
-	// It shows in its lease. A negative time is behind.
+	// It shows in its lease and in the conditions of its Node. Statuses of pods
+	// have the time of the API server, because a start of the process reads them.
+	// A negative time is behind.
 	AnnotationClockSkew = "clock-skew"
 )
 
@@ -56,13 +60,35 @@ type Faults struct {
 	// Boot and Start name the boot of the machine and the start of its kubelet.
 	// Another name is another one.
 	Boot, Start string
-	// APILatency is how much longer each write of a pod takes.
+	// APILatency is how much longer each call takes.
 	APILatency time.Duration
-	// APIFailures is the part of the writes of pods that fail, from 0 to 1.
+	// APIFailures is the part of the calls that fail, from 0 to 1.
 	APIFailures float64
 	// ClockSkew is by how much the clock of the node is ahead of the API server's.
-	// The fleet does not use it, because its caller renews the leases.
+	// It shows in heartbeats, see [Fleet.Call].
 	ClockSkew time.Duration
+}
+
+// String returns the faults that last, as annotations, separated by commas. It
+// is empty for a node that works.
+func (f Faults) String() string {
+	var all []string
+	for _, fault := range []struct {
+		on   bool
+		text string
+	}{
+		{f.Silent, AnnotationSilent}, {f.RuntimeDown, AnnotationRuntimeDown}, {f.NetworkDown, AnnotationNetworkDown},
+		{f.MemoryPressure, AnnotationMemoryPressure}, {f.DiskPressure, AnnotationDiskPressure},
+		{f.PIDPressure, AnnotationPIDPressure},
+		{f.APILatency != 0, fmt.Sprint(AnnotationAPILatency, "=", f.APILatency)},
+		{f.APIFailures != 0, fmt.Sprint(AnnotationAPIFailures, "=", f.APIFailures)},
+		{f.ClockSkew != 0, fmt.Sprint(AnnotationClockSkew, "=", f.ClockSkew)},
+	} {
+		if fault.on {
+			all = append(all, fault.text)
+		}
+	}
+	return strings.Join(all, ",")
 }
 
 // ParseFaults reads the faults of a node from its annotations. The error joins

@@ -109,6 +109,9 @@ func (f *Fleet) RebootNode(now time.Time, name string) {
 func (f *Fleet) SetFaults(now time.Time, name string, faults Faults) {
 	now = f.queue.Advance(now)
 	if n, known := f.nodes[name]; known && n.node != nil {
+		if n.faults.APILatency != faults.APILatency {
+			f.queue.Reschedule(dueKey{node: name, kind: dueList}, now.Add(faults.APILatency))
+		}
 		f.setFaults(now, n, faults)
 	}
 }
@@ -232,16 +235,15 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 		f.finishNode(now, task, result)
 		return
 	}
-	outcome := timedqueue.Result{Outcome: timedqueue.OutcomeFailed}
+	outcome := f.retry(r.node, task.item)
 	switch result {
 	case ResultGone:
 		r.publication.end(task.version, true)
-		outcome.Outcome = timedqueue.OutcomeDone
-		f.queue.Finish(now, task.item, outcome)
+		f.queue.Finish(now, task.item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
 		f.lose(now, r, task.Pod)
 		return
 	case ResultDone:
-		outcome.Outcome = timedqueue.OutcomeDone
+		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeDone}
 	}
 	if task.Kind == TaskPatchStatus {
 		shown := r.shown()
@@ -342,14 +344,18 @@ func (f *Fleet) taskOf(now time.Time, item dueItem) (task Task, isTask bool) {
 		}
 		if task, needed = f.write(item); needed && f.fails(item.Value.node) {
 			task.item.Value.publication.end(task.version, false)
-			needed, refusal.Outcome = false, timedqueue.OutcomeFailed
+			needed, refusal = false, f.retry(item.Value.node, item)
 		}
 	case dueMirror:
 		if task, needed = f.mirrorTask(item); needed && f.fails(f.nodes[task.Node]) {
-			needed, refusal.Outcome = false, timedqueue.OutcomeFailed
+			needed, refusal = false, f.retry(f.nodes[task.Node], item)
 		}
-	case dueRegister, dueReport, dueList:
-		task, needed = f.nodeTask(now, item)
+	case dueRegister, dueList:
+		if task, needed = f.nodeTask(now, item); needed && f.fails(f.nodes[task.Node]) {
+			needed, refusal = false, f.retry(f.nodes[task.Node], item)
+		}
+	case dueReport:
+		task, needed = f.nodeTask(now, item) // its call is that of a heartbeat
 	default:
 		return Task{}, false
 	}
@@ -366,12 +372,6 @@ func (f *Fleet) taskOf(now time.Time, item dueItem) (task Task, isTask bool) {
 func (f *Fleet) syncsFirst(item dueItem) bool {
 	sync, found := f.queue.Get(dueKey{pod: item.Key.pod, kind: dueSync})
 	return found && !sync.Due.IsZero() && !sync.Due.After(item.Due)
-}
-
-// fails reports whether a write of a node fails by its faults.
-func (f *Fleet) fails(n *nodeRecord) bool {
-	part := n.faults.APIFailures
-	return part > 0 && (f.config.Rand == nil || f.config.Rand() < part)
 }
 
 // isOverwritten reports whether the API shows another status of a pod than it

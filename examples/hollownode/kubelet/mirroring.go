@@ -141,10 +141,11 @@ func (f *Fleet) mirrorTask(item dueItem) (Task, bool) {
 // finishMirror takes the result of a task of a mirror pod. What was created is
 // asked for again if the watch does not show it.
 func (f *Fleet) finishMirror(now time.Time, task Task, result Result) {
-	outcome := timedqueue.Result{Outcome: timedqueue.OutcomeFailed}
-	switch n := f.nodes[task.Node]; {
+	n := f.nodes[task.Node]
+	outcome := f.retry(n, task.item)
+	switch {
 	case task.Kind == TaskDeleteMirror && (result == ResultDone || result == ResultGone):
-		outcome.Outcome = timedqueue.OutcomeDone
+		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeDone}
 		f.loseMirror(task.Pod)
 		if n != nil && f.mirrorAction(n, mirrorName(task.item.Key)) != mirrorKept {
 			outcome = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: now.Add(n.faults.APILatency)}

@@ -57,7 +57,7 @@ func (n *nodeRecord) nodeStatus(now time.Time, capacity corev1.ResourceList) cor
 		},
 		NodeInfo: corev1.NodeSystemInfo{
 			MachineID: identity("machine", n.name), SystemUUID: identity("system", n.name), BootID: n.boot(),
-			KernelVersion: "none", OSImage: "hollownode", OperatingSystem: operatingSystem, Architecture: "amd64",
+			KernelVersion: "none", OSImage: osImage(n.faults), OperatingSystem: operatingSystem, Architecture: "amd64",
 			ContainerRuntimeVersion: runtimeVersion, KubeletVersion: kubeletVersion,
 		},
 	}
@@ -69,6 +69,14 @@ func (n *nodeRecord) nodeStatus(now time.Time, capacity corev1.ResourceList) cor
 	}
 	s.Conditions = append(pressureConditions(n.faults), readyCondition(n.problems(now), s.Capacity))
 	return s
+}
+
+// osImage names the faults of a node, which kubectl get nodes -o wide shows.
+func osImage(faults Faults) string {
+	if faults == (Faults{Boot: faults.Boot, Start: faults.Start}) {
+		return "hollownode"
+	}
+	return "hollownode with " + faults.String()
 }
 
 // problems returns what keeps a node from being ready, in the kubelet's order:

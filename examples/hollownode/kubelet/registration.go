@@ -27,8 +27,9 @@ func (f *Fleet) NodeStatus(now time.Time, name string) (corev1.NodeStatus, bool)
 }
 
 // Register makes a node create its object, with the labels, annotations and
-// taints of this one. Its status is the first report. A node that is observed
-// meanwhile is registered. A node without a name is an error.
+// taints of this one. Its status is the first report, and its faults hold from
+// now on. A node that is observed meanwhile is registered. A node without a name
+// is an error.
 func (f *Fleet) Register(now time.Time, node *corev1.Node) error {
 	if node.Name == "" {
 		return fmt.Errorf("%w: node to register has no name", ErrInvalidConfig)
@@ -37,7 +38,8 @@ func (f *Fleet) Register(now time.Time, node *corev1.Node) error {
 	n := f.node(now, node.Name)
 	if n.node == nil {
 		n.unregistered = node
-		f.scheduleNode(n, dueRegister, now)
+		n.faults, _ = ParseFaults(node) // what is wrong is told when it is observed
+		f.scheduleNode(n, dueRegister, now.Add(n.faults.APILatency))
 	}
 	return nil
 }
@@ -71,13 +73,9 @@ func (f *Fleet) nodeTask(now time.Time, item dueItem) (Task, bool) {
 
 // finishNode takes the result of a task of a node.
 func (f *Fleet) finishNode(now time.Time, task Task, result Result) {
-	outcome := timedqueue.Result{Outcome: timedqueue.OutcomeFailed}
-	switch {
-	case result == ResultDone:
-		outcome.Outcome = timedqueue.OutcomeDone
-	case task.Kind == TaskRegisterNode:
-		waits := timedqueue.Backoff{Initial: firstRegistration, Max: longestRegistration}
-		outcome.RetryAfter = waits.Delay(task.item.Attempts)
+	outcome := f.retry(f.nodes[task.Node], task.item)
+	if result == ResultDone {
+		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeDone}
 	}
 	f.queue.Finish(now, task.item, outcome)
 }
@@ -90,7 +88,7 @@ func (f *Fleet) started(now time.Time, n *nodeRecord) {
 		f.scheduleNode(n, dueRelist, f.spread(now, fullRelistPeriod).Add(fullRelistPeriod/2))
 	}
 	if f.config.ListPods && n.node != nil {
-		f.scheduleNode(n, dueList, now)
+		f.scheduleNode(n, dueList, now.Add(n.faults.APILatency))
 	}
 }
 

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -105,7 +106,7 @@ func (r *Runner) Act(ctx context.Context) error {
 	defer r.set(nil)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.dispatcher.Run(ctx) })
-	for _, sender := range s.senders {
+	for _, sender := range slices.Concat(s.senders, s.slow) {
 		group.Go(func() error { return sender.Run(ctx) })
 	}
 	return group.Wait()

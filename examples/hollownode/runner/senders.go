@@ -5,31 +5,45 @@ import (
 	"errors"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubelife/lifecycle/examples/hollownode/edge"
 	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
 )
 
-// senders send the heartbeats of all nodes. There is one, or one for leases and
-// one for statuses.
+// senders send the heartbeats of nodes. There is one, or one for leases and one
+// for statuses.
 type senders []*heartbeat.Sender
 
-// newSenders returns those of a session.
-func (s *session) newSenders() (senders, error) {
-	both := s.config.Heartbeat
-	leases := s.config.Beating.CoordinationV1().Leases(corev1.NamespaceNodeLease)
-	both.Leases = skewedLeases{leases, func(node string) time.Duration { return s.edge.Skew(node) }}
-	both.Nodes = s.config.Acting.CoreV1().Nodes()
-	both.Cache = s.ofNodes.Core().V1().Nodes().Lister()
-	both.Metrics = s.config.Beats
+// slowWorkers is how many heartbeats of each kind may wait at a time for an API
+// that is slow by a fault. With 5 s they are those of 2,000 nodes. Of more nodes
+// the heartbeats come later, and those of the other nodes do not.
+const slowWorkers = 1000
+
+// newSenders returns the senders of a session. Those of slow nodes have workers
+// of their own.
+func (s *session) newSenders() (quick, slow senders, err error) {
+	config := s.config.Heartbeat
+	begin := func(ctx context.Context, node string) (time.Duration, error) { return s.edge.BeginCall(ctx, node) }
+	config.Leases = edge.Leases(s.config.Beating.CoordinationV1().Leases(corev1.NamespaceNodeLease), begin)
+	config.Nodes = edge.Statuses(s.config.Acting.CoreV1().Nodes(), begin)
+	config.Cache = s.ofNodes.Core().V1().Nodes().Lister()
+	config.Metrics = s.config.Beats
+	if quick, err = s.sendersOf(config); err != nil {
+		return nil, nil, err
+	}
+	config.Workers = max(config.Workers, slowWorkers)
+	slow, err = s.sendersOf(config)
+	return quick, slow, err
+}
+
+// sendersOf returns senders with a config.
+func (s *session) sendersOf(both heartbeat.Config) (all senders, err error) {
 	configs := []heartbeat.Config{both}
 	if s.config.SeparateReports {
 		configs = []heartbeat.Config{both, both}
 		configs[0].Nodes, configs[1].Leases = nil, nil
 	}
-	var all senders
 	for _, config := range configs {
 		sender, err := heartbeat.NewSender(config)
 		if err != nil {
@@ -38,6 +52,18 @@ func (s *session) newSenders() (senders, error) {
 		all = append(all, sender)
 	}
 	return all, nil
+}
+
+// pause waits for a time, or until ctx ends.
+func pause(ctx context.Context, period time.Duration) error {
+	timer := time.NewTimer(period)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Add adds a node to each.
@@ -68,32 +94,4 @@ func (s senders) each(name string, do func(*heartbeat.Sender, string) bool) (kno
 		known = do(sender, name) || known
 	}
 	return known
-}
-
-// skewedLeases writes leases as nodes would whose clocks are wrong.
-type skewedLeases struct {
-	heartbeat.LeaseClient
-	skew func(node string) time.Duration
-}
-
-func (l skewedLeases) Create(
-	ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions,
-) (*coordinationv1.Lease, error) {
-	return l.LeaseClient.Create(ctx, l.skewed(lease), options)
-}
-
-func (l skewedLeases) Update(
-	ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions,
-) (*coordinationv1.Lease, error) {
-	return l.LeaseClient.Update(ctx, l.skewed(lease), options)
-}
-
-func (l skewedLeases) skewed(lease *coordinationv1.Lease) *coordinationv1.Lease {
-	skew := l.skew(lease.Name)
-	if skew == 0 || lease.Spec.RenewTime == nil {
-		return lease
-	}
-	lease = lease.DeepCopy()
-	lease.Spec.RenewTime.Time = lease.Spec.RenewTime.Add(skew)
-	return lease
 }

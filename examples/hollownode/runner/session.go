@@ -23,8 +23,10 @@ type session struct {
 	fleet      *kubelet.Fleet
 	runtime    *cri.Fake
 	dispatcher *timedqueue.Dispatcher[kubelet.Task, kubelet.Result]
-	senders    senders
-	edge       *edge.Edge
+	// slow are the senders of nodes whose API is slow, and senders those of the
+	// others.
+	senders, slow senders
+	edge          *edge.Edge
 	// handlers are those to remove in the end.
 	handlers []func() error
 	// staticVersion is that of the static pods of the fleet.
@@ -57,7 +59,7 @@ func (r *Runner) newSession() (*session, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if s.senders, err = s.newSenders(); err != nil {
+	if s.senders, s.slow, err = s.newSenders(); err != nil {
 		return nil, err
 	}
 	s.edge, err = edge.NewEdge(edge.Config{
@@ -67,11 +69,11 @@ func (r *Runner) newSession() (*session, error) {
 		},
 		Nodes:      r.config.Acting.CoreV1().Nodes(),
 		PodsOf:     r.podsOf,
-		Heartbeats: s.senders,
-		Silent:     r.isSilent,
-		IsOurs:     func(node *corev1.Node) bool { return node.Labels[Label] == r.config.Fleet },
-		Problem:    r.config.Problem,
-		NodeStore:  r.nodes.GetStore(), PodStore: r.pods.GetStore(),
+		Heartbeats: s.senders, SlowHeartbeats: s.slow, Wait: pause,
+		Silent:    r.isSilent,
+		IsOurs:    func(node *corev1.Node) bool { return node.Labels[Label] == r.config.Fleet },
+		Problem:   r.config.Problem,
+		NodeStore: r.nodes.GetStore(), PodStore: r.pods.GetStore(),
 	})
 	return s, err
 }

@@ -205,7 +205,7 @@ func (p *process) report(name string) {
 		return
 	}
 	status, err := node.Status(context.Background())
-	if err != nil || p.strikes(p.faults.errors) {
+	if err != nil || p.strikes(p.faults.errors) || p.fleet.Call(name).Fails {
 		return
 	}
 	p.changeNode(name, func(stored *corev1.Node) {

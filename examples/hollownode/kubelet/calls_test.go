@@ -1,0 +1,133 @@
+package kubelet
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+)
+
+// faulty returns a node with one annotation of a fault.
+func faulty(name, fault, value string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Annotations: map[string]string{cri.AnnotationDomain + "/" + fault: value},
+	}}
+}
+
+// handedOut returns when the fleet hands out its first task of a kind within a
+// time. Other tasks fail or succeed by the result.
+func handedOut(w *world, kind TaskKind, within time.Duration, result Result) (after time.Duration, found bool) {
+	for begin := w.now; w.now.Sub(begin) <= within; w.now = w.now.Add(10 * time.Millisecond) {
+		for task, ok := w.fleet.Start(w.now); ok; task, ok = w.fleet.Start(w.now) {
+			w.fleet.Finish(w.now, task, result)
+			if task.Kind == kind {
+				return w.now.Sub(begin), true
+			}
+		}
+	}
+	return 0, false
+}
+
+func TestARegistrationIsAsSlowAsTheAPI(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, w.fleet.Register(w.now, faulty("slow", AnnotationAPILatency, "3s")))
+	after, found := handedOut(w, TaskRegisterNode, time.Minute, ResultFailed)
+	require.True(t, found)
+	assert.Equal(t, 3*time.Second, after)
+	again, found := handedOut(w, TaskRegisterNode, time.Minute, ResultDone)
+	require.True(t, found)
+	assert.Equal(t, 3*time.Second+firstRegistration, again, "the next attempt is slow too")
+
+	require.NoError(t, w.fleet.Register(w.now, faulty("fails", AnnotationAPIFailures, "1")))
+	_, found = handedOut(w, TaskRegisterNode, time.Minute, ResultDone)
+	assert.False(t, found)
+	// It is another client that creates the Node, and takes the fault off.
+	mended := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "fails"}}
+	w.fleet.ObserveNode(w.now, mended)
+	w.fleet.SetFaults(w.now, "fails", Faults{})
+	assert.Equal(t, Call{}, w.fleet.Call("fails"))
+}
+
+func TestAListIsAsSlowAsTheAPI(t *testing.T) {
+	w := newWorld(t)
+	var err error
+	w.fleet, err = NewFleet(FleetConfig{Runtime: w.runtime, ListPods: true}, w.now)
+	require.NoError(t, err)
+	w.fleet.MarkSynced(w.now)
+	w.fleet.ObserveNode(w.now, faulty("node", AnnotationAPILatency, "3s"))
+	w.fleet.SetFaults(w.now, "node", Faults{APILatency: 3 * time.Second})
+	after, found := handedOut(w, TaskListPods, time.Minute, ResultDone)
+	require.True(t, found)
+	assert.Equal(t, 3*time.Second, after)
+
+	w.fleet.SetFaults(w.now, "node", Faults{APIFailures: 1})
+	w.fleet.RestartNode(w.now, "node")
+	_, found = handedOut(w, TaskListPods, time.Minute, ResultDone)
+	assert.False(t, found)
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	_, found = handedOut(w, TaskListPods, 2*time.Minute, ResultDone)
+	assert.True(t, found, "it is tried again")
+}
+
+// A write that has failed is tried again after a back-off, and is then as slow
+// as the first one.
+func TestARetryIsAsSlowAsTheAPI(t *testing.T) {
+	w := newWorld(t, "node")
+	w.fleet.SetFaults(w.now, "node", Faults{APILatency: 30 * time.Second})
+	w.pod("p", nil)
+	after, found := handedOut(w, TaskPatchStatus, time.Hour, ResultFailed)
+	require.True(t, found)
+	assert.Equal(t, 30*time.Second, after)
+	again, found := handedOut(w, TaskPatchStatus, time.Hour, ResultDone)
+	require.True(t, found)
+	assert.Equal(t, 30*time.Second+w.fleet.config.Backoff.Delay(0), again)
+}
+
+// Which calls fail follows from the source of randomness alone.
+func TestThePartOfCallsThatFailsIsDrawn(t *testing.T) {
+	draws := func(seed uint64) (failed []bool) {
+		w := newWorld(t, "node", "other")
+		w.fleet.config.Rand = rand.New(rand.NewPCG(seed, 1)).Float64
+		w.fleet.SetFaults(w.now, "node", Faults{APIFailures: 0.3, APILatency: time.Second, ClockSkew: time.Minute})
+		for range 1000 {
+			call := w.fleet.Call("node")
+			failed = append(failed, call.Fails)
+			call.Fails = false
+			require.Equal(t, Call{Latency: time.Second, ClockSkew: time.Minute}, call)
+			require.Equal(t, Call{}, w.fleet.Call("other"))
+			require.Equal(t, Call{}, w.fleet.Call("unknown"))
+		}
+		return failed
+	}
+	first := draws(1)
+	assert.Equal(t, first, draws(1))
+	assert.NotEqual(t, first, draws(2))
+	failures := 0
+	for _, fails := range first {
+		if fails {
+			failures++
+		}
+	}
+	assert.InDelta(t, 300, failures, 50)
+}
+
+func TestANodeNamesItsFaultsInItsStatus(t *testing.T) {
+	w := newWorld(t, "node")
+	image := func(faults Faults) string {
+		w.fleet.SetFaults(w.now, "node", faults)
+		status, _ := w.fleet.NodeStatus(w.now, "node")
+		return status.NodeInfo.OSImage
+	}
+	assert.Equal(t, "hollownode", image(Faults{Boot: "2", Start: "3"}))
+	assert.Equal(t, "hollownode with api-latency=2s,api-failures=0.3,clock-skew=-5m0s",
+		image(Faults{APILatency: 2 * time.Second, APIFailures: 0.3, ClockSkew: -5 * time.Minute}))
+	assert.Equal(t, "hollownode with runtime-down,network-down,memory-pressure,disk-pressure,pid-pressure",
+		image(Faults{RuntimeDown: true, NetworkDown: true, MemoryPressure: true, DiskPressure: true, PIDPressure: true}))
+	assert.Equal(t, "silent", Faults{Silent: true}.String())
+}
