@@ -162,8 +162,9 @@
 //	configuring
 //	syncing  registration  counts  mirroring
 //	probing
+//	telling
 //	schedule
-//	task
+//	task  event
 //	nodestatus  checks
 //	worker  manifest
 //	publication  admit  relist  mirror

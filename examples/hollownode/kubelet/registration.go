@@ -86,6 +86,7 @@ func (f *Fleet) finishNode(now time.Time, task Task, result Result) {
 func (f *Fleet) started(now time.Time, n *nodeRecord) {
 	n.started, n.searching = now, !showsReady(n.node)
 	n.compares = f.spread(now, reconcilePeriod)
+	n.starting = true
 	if f.config.ListPods && n.node != nil {
 		f.scheduleNode(n, dueList, now)
 	}
