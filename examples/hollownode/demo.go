@@ -81,13 +81,19 @@ func (p *play) beginProcess(ctx context.Context) error {
 	clients := process.Clients{
 		Acting: p.client, Watching: p.client, Recording: p.cluster.NewClient(), Electing: p.cluster.NewClient(),
 	}
-	f, err := newFleet(ctx, p.settings, clients, prometheus.NewRegistry())
+	told := newRecording(ctx, p.settings, clients.Recording)
+	f, err := newFleet(ctx, p.settings, clients, prometheus.NewRegistry(), told.record())
 	if err != nil {
+		told.stop()
 		return err
 	}
 	ctx, p.stop = context.WithCancel(ctx)
 	p.ended = make(chan error, 1)
-	go func() { p.ended <- f.Run(ctx) }()
+	go func() {
+		err := f.Run(ctx)
+		told.stop()
+		p.ended <- err
+	}()
 	return nil
 }
 

@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 func command(s *settings) *process.Command {
 	s.process.Name, s.process.Port = "hollownode", 10274
 	s.process.WithoutShadow = "what a kubelet does depends on the containers that it has started"
-	s.replica.APIQPS = -1 // kubelets have a limit each, which no node here comes near
+	s.replica.APIQPS = -1 // kubelets have a limit each, which no node here comes near, except for events
 	return &process.Command{
 		Process:  &s.process,
 		Settings: s,

@@ -26,10 +26,15 @@ func program(s *settings) *process.Program {
 		Wrap: eviction.WithoutRetryAfter,
 		Connect: func(ctx context.Context, clients process.Clients) (*process.Service, error) {
 			events := process.NewEventsOf(ctx, &s.process, clients.Recording)
-			registry := prometheus.NewRegistry()
-			f, err := newFleet(ctx, s, clients, registry)
-			if err != nil {
+			told := newRecording(ctx, s, clients.Recording)
+			stop := func() {
+				told.stop()
 				events.Stop()
+			}
+			registry := prometheus.NewRegistry()
+			f, err := newFleet(ctx, s, clients, registry, told.record())
+			if err != nil {
+				stop()
 				return nil, err
 			}
 			return &process.Service{
@@ -40,7 +45,7 @@ func program(s *settings) *process.Program {
 				Held:       "the removal of pods whose containers have ended",
 				Halt:       f.Halt,
 				Resume:     f.Resume,
-				Stop:       events.Stop,
+				Stop:       stop,
 			}, nil
 		},
 	}
@@ -61,6 +66,7 @@ var _ process.Controller = (*fleet)(nil)
 // newFleet connects a fleet to a cluster.
 func newFleet(
 	ctx context.Context, s *settings, clients process.Clients, registry prometheus.Registerer,
+	record func(kubelet.Event),
 ) (*fleet, error) {
 	f := &fleet{manifestPath: s.manifestPath, fileCheck: s.fileCheck}
 	var err error
@@ -77,9 +83,9 @@ func newFleet(
 		// the leadership.
 		Acting: clients.Acting, Watching: clients.Watching, Beating: clients.Acting,
 		Fleet: s.fleet, Register: s.registering(), Capacity: s.capacity, ListPods: s.listPerNode,
-		StaticPods: s.staticPods,
-		Backoff:    timedqueue.Backoff{Jitter: process.Jitter},
-		Workers:    s.concurrentCalls, Timeout: process.CallTimeout,
+		StaticPods: s.staticPods, Record: record,
+		Backoff: timedqueue.Backoff{Jitter: process.Jitter},
+		Workers: s.concurrentCalls, Timeout: process.CallTimeout,
 		Performed: f.performed,
 		Problem: func(object metav1.Object, err error) {
 			logger.Error(err, "Annotation is wrong, it is ignored", "object", klog.KObj(object))

@@ -95,6 +95,8 @@ func TestWrongCalls(t *testing.T) {
 		`--node-labels has "a b"="c"`:                              {"--node-labels=a b=c"},
 		`--register-with-taints: "k=v", want KEY=VALUE:NoSchedule`: {"--register-with-taints=k=v"},
 		`--capacity has cpu="many", want a quantity`:               {"--capacity=cpu=many"},
+		"--event-qps is -1, want at least 0":                       {"--event-qps=-1"},
+		"--event-burst is -1, want at least 0":                     {"--event-burst=-1"},
 		"--concurrent-calls is 0, want at least 1":                 {"--concurrent-calls=0"},
 		"--leader-elect-retry-period is 0s":                        {"--leader-elect-retry-period=0s"},
 		"--shadow is not supported: ":                              {"--shadow"},

@@ -29,6 +29,9 @@ type settings struct {
 	concurrentCalls int
 	manifestPath    string
 	fileCheck       time.Duration
+	events          bool
+	eventQPS        int32
+	eventBurst      int32
 
 	taints     []corev1.Taint
 	capacity   corev1.ResourceList
@@ -73,6 +76,9 @@ With --pod-manifest-path each node also runs static pods. A mirror pod shows eac
 and comes again when it is deleted. Of the annotations above it heeds crash, and
 the manifest has the others.
 
+What kubelets tell, kubectl describe and kubectl get events show. With thousands
+of nodes most of it is dropped, unless --event-qps is more.
+
 A process that ends, however it ends, and starts again restarts no container.
 
 While it runs, --secure-port answers callers that may get these paths
@@ -82,6 +88,12 @@ While it runs, --secure-port answers callers that may get these paths
 
 // mostNodes bounds the numbers of names.
 const mostNodes = 99_999
+
+// Source: pkg/kubelet/apis/config/v1beta1/defaults.go, v1.37.1. They hold for
+// the fleet, though a kubelet has them to itself. An Event stays for an hour,
+// so at 50 a second 180,000 are stored at most. Without a limit those of 50,000
+// pods that start would be more than all other writes.
+const defaultEventQPS, defaultEventBurst = 50, 100
 
 // AddFlags adds the program's own flags.
 func (s *settings) AddFlags(flags *pflag.FlagSet) {
@@ -101,6 +113,11 @@ func (s *settings) AddFlags(flags *pflag.FlagSet) {
 		"A file with static pods, or a folder of such files. Each node runs each of them, and a mirror pod shows it.")
 	flags.DurationVar(&s.fileCheck, "file-check-frequency", 20*time.Second,
 		"How often --pod-manifest-path is read again. What is wrong then is logged and changes nothing.")
+	flags.BoolVar(&s.events, "events", true, "Record as Events what kubelets tell about pods and nodes, for kubectl "+
+		"describe and kubectl get events.")
+	flags.Int32Var(&s.eventQPS, "event-qps", defaultEventQPS, "Events a second of all nodes together, as many as one "+
+		"kubelet may write. A thousand wait, and more are dropped. 0 is no limit.")
+	flags.Int32Var(&s.eventBurst, "event-burst", defaultEventBurst, "Events that may come at once. 0 is 100.")
 	flags.IntVar(&s.concurrentCalls, "concurrent-calls", 32, "How many calls run at a time, heartbeats apart.")
 	s.replica.LeaderElection.AddFlags(flags)
 }
@@ -139,8 +156,22 @@ func (s *settings) Check(c *commandline.Checks) {
 		s.staticPods = pods
 	}
 	c.That(s.fileCheck > 0, "--file-check-frequency is %v, want more than 0", s.fileCheck)
+	c.That(s.eventQPS >= 0, "--event-qps is %d, want at least 0", s.eventQPS)
+	c.That(s.eventBurst >= 0, "--event-burst is %d, want at least 0", s.eventBurst)
+	s.limitEvents()
 	c.That(s.concurrentCalls > 0, "--concurrent-calls is %d, want at least 1", s.concurrentCalls)
 	s.replica.LeaderElection.Check(c)
+}
+
+// limitEvents makes the flags limit the requests about events.
+func (s *settings) limitEvents() {
+	s.replica.EventQPS, s.replica.EventBurst = float32(s.eventQPS), int(s.eventBurst)
+	if s.eventQPS == 0 {
+		s.replica.EventQPS = -1 // no limit
+	}
+	if s.eventBurst == 0 {
+		s.replica.EventBurst = defaultEventBurst
+	}
 }
 
 // parseTaint reads KEY=VALUE:EFFECT. The value may be empty or left out.

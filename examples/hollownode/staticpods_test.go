@@ -76,7 +76,7 @@ func TestManifestsAreFollowed(t *testing.T) {
 		cluster := memory.NewCluster()
 		ctx, cancel := context.WithCancel(t.Context())
 		f, err := newFleet(ctx, &s, process.Clients{Acting: cluster.NewClient(), Watching: cluster.NewClient()},
-			prometheus.NewRegistry())
+			prometheus.NewRegistry(), nil)
 		require.NoError(t, err)
 		ready := make(chan struct{})
 		var running sync.WaitGroup

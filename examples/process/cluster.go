@@ -80,6 +80,9 @@ func newClients(
 	electing.Timeout = r.LeaderElection.RenewDeadline / 2
 	electing.Wrap(clock.transport)
 	watching, recording := rest.CopyConfig(config), rest.CopyConfig(config)
+	if r.EventQPS != 0 {
+		recording.QPS, recording.Burst = r.EventQPS, r.EventBurst
+	}
 	if shadow {
 		for _, reading := range []*rest.Config{acting, watching, recording} {
 			reading.Wrap(readOnly)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
@@ -53,6 +54,16 @@ func NewSilentEvents(ctx context.Context) *Events {
 func (e *Events) Recorder(component string) record.EventRecorder {
 	source := corev1.EventSource{Component: component}
 	return &recorder{events: e, inner: e.broadcaster.NewRecorder(scheme.Scheme, source)}
+}
+
+// RecorderOf returns what records Events as a component of one of many hosts.
+// It is cheap, and need not be kept. An Event for which the queue has no room
+// is dropped without a line in the log, because there can be thousands.
+func (e *Events) RecorderOf(component, host string) record.EventRecorder {
+	source := corev1.EventSource{Component: component, Host: host}
+	return &recorder{
+		events: e, inner: e.broadcaster.NewRecorder(scheme.Scheme, source).WithLogger(klog.Logger{}),
+	}
 }
 
 // Stop ends the recording. Events that are recorded later are dropped.

@@ -57,7 +57,7 @@ func subjects() []subject {
 		{
 			name: versus.Ours, title: "examples/hollownode",
 			path: func(p programs) string { return p.ours },
-			args: func(programs) []string { return []string{"--leader-elect=false", "--secure-port=0"} },
+			args: func(programs) []string { return []string{"--leader-elect=false", "--secure-port=0", "--events=false"} },
 		},
 		{
 			name: kwokName, title: "kwok " + kwokVersion,

@@ -11,7 +11,8 @@
 //
 // A pod has one plan at a time. Its steps run one after the other, and [Report]
 // tells the result of each. The containers of one stop step are stopped
-// together, each after those that it waits for.
+// together, each after those that it waits for. With [Plan].Notices a [Notice]
+// tells at once of pulls, starts and failures, for Events.
 //
 // # The fake runtime
 //
@@ -42,8 +43,9 @@
 //	machine  restore  counts
 //	fake
 //	stopping  starting
+//	noticing
 //	record
 //	script  runtime  stages
-//	plan
+//	plan  notice
 //	state
 package cri

@@ -103,7 +103,7 @@ func (f *Fake) Poll(now time.Time) (Event, bool) {
 	}
 	event := f.events[0]
 	f.events = f.events[1:]
-	if p := f.pods[event.Pod]; p != nil && event.Ended == nil {
+	if p := f.pods[event.Pod]; p != nil && event.Ended == nil && event.Notice == nil {
 		p.announced = false
 	}
 	return event, true
@@ -231,6 +231,7 @@ func (f *Fake) proceed(at time.Time, p *podRecord) {
 			return
 		}
 		e.results = append(e.results, *result)
+		f.noticeFailure(p, result)
 		step := e.step()
 		e.index, e.stage, e.started = e.index+1, stageIdle, nil
 		if !result.Done && (step.Required || step.Kind == StepCreateSandbox) {

@@ -13,6 +13,8 @@ type Plan struct {
 	// Pod is only read.
 	Pod   *corev1.Pod
 	Steps []Step
+	// Notices asks for a [Notice] of what happens between the steps' results.
+	Notices bool
 }
 
 // StepKind says what a step does.

@@ -39,11 +39,13 @@ type Runtime interface {
 }
 
 // Event is something that happened to a pod. It is the end of a plan if Ended
-// is set, else a change of the pod's containers or sandboxes.
+// is set, and what a plan is doing if Notice is set. Else it is a change of the
+// pod's containers or sandboxes.
 type Event struct {
-	Node  string
-	Pod   types.UID
-	Ended *Report
+	Node   string
+	Pod    types.UID
+	Ended  *Report
+	Notice *Notice
 }
 
 // ProbeKind says which probe of a container runs.

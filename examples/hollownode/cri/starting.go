@@ -59,6 +59,7 @@ func (f *Fake) startContainer(at time.Time, p *podRecord) (time.Duration, *StepR
 		}
 		f.machine(p.node).images[spec.Image] = struct{}{}
 		plan.stage = stageStart
+		f.notice(p, NoticePulled, script.PullTime)
 		return script.StartTime, nil
 	case stageStart:
 		return f.run(at, p, spec, &script)
@@ -85,11 +86,13 @@ func (f *Fake) pull(p *podRecord, spec *corev1.Container, script *Script) (time.
 			fmt.Sprintf("Container image %q is not present with pull policy of Never", spec.Image))
 	case present && spec.ImagePullPolicy != corev1.PullAlways:
 		plan.stage = stageStart
+		f.notice(p, NoticePresent, 0)
 		return script.StartTime, nil
 	case !step.MayPull:
 		return 0, failed(step, ReasonImagePullBackOff, fmt.Sprintf("Back-off pulling image %q", spec.Image))
 	default:
 		plan.stage = stagePull
+		f.notice(p, NoticePulling, 0)
 		return script.PullTime, nil
 	}
 }
@@ -116,6 +119,7 @@ func (f *Fake) run(
 	p.containers = append([]*containerRecord{c}, p.containers...)
 	plan.started = c
 	f.changed(p)
+	f.notice(p, NoticeCreated, 0)
 	if p.fails(spec.Name, AnnotationStartFailures, script.StartFailures) {
 		// As containerd has it, so that the kubelet's back-off applies.
 		c.State, c.FinishedAt, c.ExitCode, c.Reason = StateExited, at, startCode, "StartError"
@@ -123,6 +127,7 @@ func (f *Fake) run(
 	}
 	c.State, c.StartedAt = StateRunning, at
 	f.started++
+	f.notice(p, NoticeStarted, 0)
 	c.exitAt = later(at, script.runTime(c.Attempt))
 	f.arm(timer{p.uid, c.ID}, c.exitAt)
 	if spec.Lifecycle != nil && spec.Lifecycle.PostStart != nil {

@@ -166,8 +166,9 @@
 //	configuring
 //	syncing  registration  counts  mirroring
 //	probing  volumes  calls
+//	telling
 //	schedule
-//	task
+//	task  event
 //	nodestatus  checks
 //	worker  manifest
 //	publication  admit  relist  mirror

@@ -59,10 +59,12 @@ func (f *Fleet) SetStaticPods(now time.Time, pods []*corev1.Pod) error {
 func (f *Fleet) ObserveNode(now time.Time, node *corev1.Node) {
 	now = f.queue.Advance(now)
 	n := f.node(now, node.Name)
-	known := n.node != nil
+	known, before := n.node != nil, n.node
 	n.node = node
-	if !known {
-		n.unregistered = nil
+	if known {
+		f.tellChange(n, before)
+	} else {
+		n.registered, n.unregistered = n.unregistered != nil, nil
 		f.started(now, n)
 		f.beginRound(now, n)
 	}

@@ -113,6 +113,9 @@ func (f *Fleet) runProbe(now time.Time, r *podRecord, key ProbeKey) {
 	if answers := r.node.loop == loopRunning; answers && (started || key.Kind == cri.ProbeStartup) {
 		ok := f.config.Runtime.Probe(now, r.pod.UID, key.ContainerID, key.Kind)
 		changed = p.observe(key.Kind, spec, ok)
+		if !ok {
+			f.tellUnhealthy(r, c.Name, key.Kind)
+		}
 	}
 	if !p.held {
 		f.scheduleKey(r, dueKey{pod: r.pod.UID, kind: dueProbe, probe: key}, now.Add(probePeriod(spec)))

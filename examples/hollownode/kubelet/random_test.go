@@ -23,14 +23,29 @@ const randomSeeds = 60
 // Nothing is left in the end. The fake runtime panics when two syncs overlap.
 func TestRandomWorlds(t *testing.T) {
 	for seed := range uint64(randomSeeds) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { playRandom(t, seed) })
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { playRandom(t, seed, nil) })
 	}
 }
 
-func playRandom(t *testing.T, seed uint64) {
+// Whether events are recorded changes nothing else, and the same world has the
+// same events.
+func TestEventsChangeNothingInRandomWorlds(t *testing.T) {
+	for seed := range uint64(randomSeeds / 6) {
+		var first, second []Event
+		silent := playRandom(t, seed, nil)
+		telling := playRandom(t, seed, func(e Event) { first = append(first, e) })
+		playRandom(t, seed, func(e Event) { second = append(second, e) })
+		require.Equal(t, silent.log, telling.log)
+		require.NotEmpty(t, first)
+		require.Equal(t, first, second)
+	}
+}
+
+func playRandom(t *testing.T, seed uint64, record func(Event)) *world {
 	random := rand.New(rand.NewPCG(seed, 1))
 	nodes := []string{"node-0", "node-1"}
 	w := newWorld(t, nodes...)
+	w.record = record
 	w.static = randomStatic(random)
 	w.restart(nodes...)
 	down := false
@@ -118,6 +133,7 @@ func playRandom(t *testing.T, seed uint64) {
 		require.Empty(t, used.ports)
 	}
 	require.Zero(t, w.due())
+	return w
 }
 
 // names returns the pods that there are, in order.

@@ -87,6 +87,7 @@ func (f *Fleet) started(now time.Time, n *nodeRecord) {
 	if n.node != nil {
 		f.scheduleNode(n, dueRelist, f.spread(now, fullRelistPeriod).Add(fullRelistPeriod/2))
 	}
+	n.starting = true
 	if f.config.ListPods && n.node != nil {
 		f.scheduleNode(n, dueList, now.Add(n.faults.APILatency))
 	}

@@ -38,6 +38,7 @@ func (f *Fleet) reboot(now time.Time, n *nodeRecord, bootID string) {
 
 // proceedRound visits one pod of a node, or ends its round.
 func (f *Fleet) proceedRound(now time.Time, n *nodeRecord) {
+	f.tellStart(n)
 	if n.loop == loopStopped {
 		return // until it runs again
 	}

@@ -30,6 +30,9 @@ type FleetConfig struct {
 	// [ValidateStaticPods]. The name of the node is added to theirs. They are only
 	// read.
 	StaticPods []*corev1.Pod
+	// Record takes each event when it happens. It must not wait and must not call
+	// the fleet. Nil means that there are none, which costs nothing.
+	Record func(Event)
 }
 
 // ErrInvalidConfig is wrapped by the errors of [NewFleet].

@@ -68,6 +68,7 @@ func (f *Fleet) admit(now time.Time, r *podRecord) {
 		rejection = admit(r.node.node, r.pod, &r.node.used)
 	}
 	if rejection.Reason != "" {
+		f.tellRejection(r, rejection)
 		status := rejected(now, r.pod, rejection)
 		if len(r.observed.Containers) > 0 || r.observed.Busy {
 			// It was taken before a restart of this process.
@@ -283,10 +284,12 @@ func (f *Fleet) syncPod(now time.Time, r *podRecord) {
 	f.watchProbes(now, r)
 	f.publish(now, r, r.status(now, false))
 	if r.publication.isFinal() {
+		f.tellEnd(r)
 		f.move(now, r, workerTerminating)
 		return
 	}
 	if r.node.networkDown && !r.pod.Spec.HostNetwork {
+		f.tellNoNetwork(r)
 		f.endSync(now, r, f.after(now, resyncPeriod))
 		r.again = true // as soon as there is a network
 		return
@@ -300,6 +303,7 @@ func (f *Fleet) syncPod(now time.Time, r *podRecord) {
 	for _, w := range waits {
 		r.wait(w)
 	}
+	f.tellPlan(r, &actions, steps, waits)
 	if len(steps) == 0 {
 		f.publish(now, r, r.status(now, false))
 		f.endSync(now, r, f.nextAfter(now, waits))
@@ -314,6 +318,7 @@ func (f *Fleet) syncTerminating(now time.Time, r *podRecord) {
 	f.publish(now, r, r.status(now, false))
 	var steps []cri.Step
 	if stops := stopAll(r.pod, &r.observed, time.Duration(r.grace)*time.Second); len(stops) > 0 {
+		f.tellStops(r, stops, nil)
 		steps = append(steps, cri.Step{Kind: cri.StepStop, Stops: stops})
 	}
 	if len(r.observed.Sandboxes) > 0 && r.observed.Sandboxes[0].Ready {
@@ -339,7 +344,9 @@ func (f *Fleet) syncTerminated(now time.Time, r *podRecord) {
 // begin gives the runtime a plan.
 func (f *Fleet) begin(now time.Time, r *podRecord, steps []cri.Step) {
 	r.doing = activityRunning
-	f.config.Runtime.Begin(now, cri.Plan{Node: r.node.name, Pod: r.pod, Steps: steps})
+	f.config.Runtime.Begin(now, cri.Plan{
+		Node: r.node.name, Pod: r.pod, Steps: steps, Notices: f.config.Record != nil,
+	})
 }
 
 // runtimeEvent takes an event of the runtime. A change makes a relist of the
@@ -353,6 +360,9 @@ func (f *Fleet) runtimeEvent(now time.Time, event cri.Event) {
 		if event.Ended != nil {
 			r.report = event.Ended
 		}
+		return
+	case event.Notice != nil:
+		f.tellNotice(r, event.Notice)
 		return
 	}
 	if event.Ended != nil && r.doing == activityRunning && !f.busy(now, r) {

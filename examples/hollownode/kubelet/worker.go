@@ -221,6 +221,9 @@ type nodeRecord struct {
 	// searching tells that its node has not been Ready since its start, and was
 	// not before.
 	searching bool
+	// starting tells that its start is still to be told in an event, and
+	// registered that its object is new.
+	starting, registered bool
 	// visited is how many pods its round has visited, or noRound.
 	visited int
 	used    usage

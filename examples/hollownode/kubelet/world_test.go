@@ -36,6 +36,8 @@ type world struct {
 	log, nodeLog []string
 	// refuse makes the API server fail.
 	refuse func(Task) bool
+	// record is that of the next fleets.
+	record func(Event)
 }
 
 // countingRuntime counts what the fleet asks of the runtime.
@@ -99,7 +101,9 @@ func newWorld(t *testing.T, nodes ...string) *world {
 // restart replaces the fleet, as if its process had ended. The runtime stays.
 func (w *world) restart(nodes ...string) {
 	random := rand.New(rand.NewPCG(1, 2))
-	fleet, err := NewFleet(FleetConfig{Runtime: w.runtime, Rand: random.Float64, StaticPods: w.static}, w.now)
+	fleet, err := NewFleet(FleetConfig{
+		Runtime: w.runtime, Rand: random.Float64, StaticPods: w.static, Record: w.record,
+	}, w.now)
 	require.NoError(w.t, err)
 	w.fleet = fleet
 	for _, name := range nodes {

@@ -39,6 +39,8 @@ type Config struct {
 	ListPods bool
 	// StaticPods are those of kubelet.FleetConfig, until SetStaticPods.
 	StaticPods []*corev1.Pod
+	// Record is that of kubelet.FleetConfig, in each Act.
+	Record func(kubelet.Event)
 
 	// Heartbeat has the times of heartbeats. Its clients, cache and metrics are
 	// those of the runner.

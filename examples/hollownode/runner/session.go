@@ -51,6 +51,7 @@ func (r *Runner) newSession() (*session, error) {
 	if s.fleet, err = kubelet.NewFleet(kubelet.FleetConfig{
 		Runtime: s.runtime, Rand: rand.Float64, Backoff: r.config.Backoff,
 		Capacity: r.config.Capacity, ListPods: r.config.ListPods, StaticPods: static,
+		Record: r.config.Record,
 	}, now); err != nil {
 		return nil, err
 	}

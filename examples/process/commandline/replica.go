@@ -12,6 +12,10 @@ type Replica struct {
 	// APIQPS and APIBurst limit the requests to the API server.
 	APIQPS   float32
 	APIBurst int
+	// EventQPS and EventBurst limit those about Events. Zero means that APIQPS and
+	// APIBurst do.
+	EventQPS   float32
+	EventBurst int
 
 	LeaderElection LeaderElection
 }

@@ -1,0 +1,276 @@
+package kubelet
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+)
+
+// Texts of events that tools match on. Source: pkg/kubelet/kuberuntime,
+// pkg/kubelet/images and pkg/kubelet/prober, v1.37.1. What the fake runtime
+// does not know is left out or zero there.
+const (
+	messageSandboxChanged  = "Pod sandbox changed, it will be killed and re-created."
+	messageCreated         = "Container created"
+	messageStarted         = "Container started"
+	messagePostStartFailed = "PostStartHook failed"
+	messageProbeFailed     = "%s probe failed: failed by annotation"
+	messageStarting        = "Starting kubelet."
+	// messageReset is that of a container that all others restart with.
+	messageReset = "killing"
+)
+
+// tells reports whether events of a node are recorded. A silent node has no way
+// to send them.
+func (f *Fleet) tells(n *nodeRecord) bool { return f.config.Record != nil && n.hears() }
+
+// tell records an event about a pod, or about one of its containers if a name
+// is given. Its callers ask tells before, so that no text is made for nothing.
+func (f *Fleet) tell(r *podRecord, container, kind, reason, format string, args ...any) {
+	object, found := podReference(r.pod, container)
+	if !found {
+		return
+	}
+	f.config.Record(Event{
+		Node: r.node.name, Object: object, Type: kind, Reason: reason, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// tellRejection records why a pod is not admitted.
+func (f *Fleet) tellRejection(r *podRecord, rejection Rejection) {
+	if f.tells(r.node) {
+		f.tell(r, "", corev1.EventTypeWarning, rejection.Reason, "%s", rejection.Message)
+	}
+}
+
+// tellNoNetwork records that a pod is not synced because it needs a network.
+func (f *Fleet) tellNoNetwork(r *podRecord) {
+	if f.tells(r.node) {
+		f.tell(r, "", corev1.EventTypeWarning, toldNetworkNotReady, "network is not ready: %v", errNoNetwork)
+	}
+}
+
+// tellUnhealthy records that a probe has failed.
+func (f *Fleet) tellUnhealthy(r *podRecord, container string, kind cri.ProbeKind) {
+	if f.tells(r.node) {
+		f.tell(r, container, corev1.EventTypeWarning, toldUnhealthy, messageProbeFailed, kind)
+	}
+}
+
+// tellPlan records what a sync has decided. What its plan does is told by
+// notices.
+func (f *Fleet) tellPlan(r *podRecord, a *Actions, steps []cri.Step, waits []Wait) {
+	if !f.tells(r.node) {
+		return
+	}
+	if a.CreateSandbox && len(r.observed.Sandboxes) > 0 {
+		f.tell(r, "", corev1.EventTypeNormal, toldSandboxChanged, messageSandboxChanged)
+	}
+	for i := range steps {
+		f.tellStops(r, steps[i].Stops, a)
+	}
+	for _, w := range waits {
+		if w.Reason == reasonCrashLoop {
+			f.tell(r, w.Container, corev1.EventTypeWarning, toldBackOff,
+				"Back-off restarting failed container %s in pod %s", w.Container, podID(r.pod))
+		}
+	}
+}
+
+// tellStops records which containers are being stopped, and why if actions say
+// so. Nil is none.
+func (f *Fleet) tellStops(r *podRecord, stops []cri.Stop, a *Actions) {
+	if !f.tells(r.node) {
+		return
+	}
+	for _, stop := range stops {
+		for i := range r.observed.Containers {
+			c := &r.observed.Containers[i]
+			if c.ID == stop.ID {
+				f.tell(r, c.Name, corev1.EventTypeNormal, toldKilling, "%s", killMessage(r.pod, c, a))
+			}
+		}
+	}
+}
+
+// killMessage says why a container is stopped.
+func killMessage(pod *corev1.Pod, c *cri.Container, a *Actions) string {
+	reason := KillReason("")
+	if a != nil && !a.KillPod {
+		for _, k := range a.Kills {
+			if k.ID == c.ID {
+				reason = k.Reason
+			}
+		}
+	}
+	kind, restarts := "Container", ""
+	if isInit(pod, c.Name) {
+		kind = "Init container"
+	} else if a != nil && a.starts(c.Name) {
+		restarts = ", will be restarted"
+	}
+	switch reason {
+	case KillChanged:
+		return fmt.Sprintf("%s %s definition changed%s", kind, c.Name, restarts)
+	case KillLiveness:
+		return fmt.Sprintf("%s %s failed liveness probe%s", kind, c.Name, restarts)
+	case KillStartup:
+		return fmt.Sprintf("%s %s failed startup probe%s", kind, c.Name, restarts)
+	case KillUnknown:
+		return fmt.Sprintf(`%s is in "unknown" state, try killing it before restart`, kind)
+	case KillReset:
+		return messageReset
+	default:
+		return "Stopping container " + c.Name
+	}
+}
+
+// tellEnd records that a pod has been active for too long. Its status has just
+// become final.
+func (f *Fleet) tellEnd(r *podRecord) {
+	if s := r.publication.current(r.pod); s.Reason == reasonDeadlineExceeded && f.tells(r.node) {
+		f.tell(r, "", corev1.EventTypeNormal, s.Reason, "%s", s.Message)
+	}
+}
+
+// starts reports whether a container is started.
+func (a *Actions) starts(container string) bool {
+	for i := range a.Starts {
+		if a.Starts[i].Container == container {
+			return true
+		}
+	}
+	return false
+}
+
+// tellNotice records what a plan of a pod is doing.
+func (f *Fleet) tellNotice(r *podRecord, notice *cri.Notice) {
+	if !f.tells(r.node) {
+		return
+	}
+	normal := func(reason, format string, args ...any) {
+		f.tell(r, notice.Container, corev1.EventTypeNormal, reason, format, args...)
+	}
+	image := containerSpec(r.pod, notice.Container).Image
+	switch notice.Kind {
+	case cri.NoticePulling:
+		normal(toldPulling, "Pulling image %q", image)
+	case cri.NoticePulled:
+		normal(toldPulled, "Successfully pulled image %q in %v (%v including waiting). Image size: 0 bytes.",
+			image, notice.Took, notice.Took)
+	case cri.NoticePresent:
+		normal(toldPulled, "Container image %q already present on machine and can be accessed by the pod", image)
+	case cri.NoticeCreated:
+		normal(toldCreated, messageCreated)
+	case cri.NoticeStarted:
+		normal(toldStarted, messageStarted)
+	case cri.NoticeFailed:
+		f.tellFailure(r, notice, image)
+	}
+}
+
+// tellFailure records why a sandbox or a container could not be started. A pod
+// that ends needs no sandbox.
+func (f *Fleet) tellFailure(r *podRecord, notice *cri.Notice, image string) {
+	tell := func(kind, reason, format string, args ...any) {
+		f.tell(r, notice.Container, kind, reason, format, args...)
+	}
+	message := notice.Reason
+	switch notice.Reason {
+	case cri.ReasonCreateSandbox:
+		if r.state == workerSyncing {
+			tell(corev1.EventTypeWarning, toldSandboxFailed, "Failed to create pod sandbox: %s", notice.Message)
+		}
+		return
+	case cri.ReasonPostStart:
+		tell(corev1.EventTypeWarning, toldPostStartFailed, messagePostStartFailed)
+		tell(corev1.EventTypeNormal, toldKilling, toldPostStartFailed)
+		return
+	case cri.ReasonImagePull:
+		tell(corev1.EventTypeWarning, toldFailed, "Failed to pull image %q: %s", image, notice.Message)
+	case cri.ReasonImagePullBackOff:
+		tell(corev1.EventTypeNormal, toldBackOff, "Back-off pulling image %q", image)
+	case cri.ReasonImageNeverPull:
+		tell(corev1.EventTypeWarning, toldNeverPull, "%s", notice.Message)
+	default:
+		message = notice.Message
+	}
+	tell(corev1.EventTypeWarning, toldFailed, "Error: %s", message)
+}
+
+// tellNode records an event about a node.
+func (f *Fleet) tellNode(n *nodeRecord, kind, reason, message string) {
+	f.config.Record(Event{
+		Node: n.name, Object: nodeReference(n.node), Type: kind, Reason: reason, Message: message,
+	})
+}
+
+// tellStatus records that the status of a node is now another one.
+func (f *Fleet) tellStatus(n *nodeRecord, reason string) {
+	f.tellNode(n, corev1.EventTypeNormal, reason, fmt.Sprintf("Node %s status is now: %s", n.name, reason))
+}
+
+// tellStart records that the kubelet of a node has started, and what of the
+// node is new. A silent node does so when it is back.
+func (f *Fleet) tellStart(n *nodeRecord) {
+	if !n.starting || n.node == nil || !f.tells(n) {
+		return
+	}
+	n.starting = false
+	f.tellNode(n, corev1.EventTypeNormal, toldStarting, messageStarting)
+	if shown := n.node.Status.NodeInfo.BootID; shown != "" && shown != n.boot() {
+		f.tellNode(n, corev1.EventTypeWarning, toldRebooted,
+			fmt.Sprintf("Node %s has been rebooted, boot id: %s", n.name, n.boot()))
+	}
+	before := &corev1.Node{}
+	if !n.registered {
+		before.Status.Conditions = n.node.Status.Conditions
+	}
+	n.registered = false
+	f.tellChange(n, before)
+}
+
+// tellChange records what the API shows of a node that it did not show before.
+// So an event comes with its status and never without it.
+func (f *Fleet) tellChange(n *nodeRecord, before *corev1.Node) {
+	if !f.tells(n) {
+		return
+	}
+	for _, c := range []struct {
+		kind            corev1.NodeConditionType
+		ifFalse, ifTrue string
+	}{
+		{corev1.NodeMemoryPressure, toldNoMemoryPressure, toldMemoryPressure},
+		{corev1.NodeDiskPressure, toldNoDiskPressure, toldDiskPressure},
+		{corev1.NodePIDPressure, toldNoPIDPressure, toldPIDPressure},
+		{corev1.NodeReady, toldNodeNotReady, toldNodeReady},
+	} {
+		was, is := conditionOf(before, c.kind), conditionOf(n.node, c.kind)
+		switch {
+		case was == is || c.kind == corev1.NodeReady && was == "" && is == corev1.ConditionFalse:
+		case is == corev1.ConditionTrue:
+			f.tellStatus(n, c.ifTrue)
+		case is == corev1.ConditionFalse:
+			f.tellStatus(n, c.ifFalse)
+		}
+	}
+	switch is := n.node.Spec.Unschedulable; {
+	case is == before.Spec.Unschedulable:
+	case is:
+		f.tellStatus(n, toldNotSchedulable)
+	default:
+		f.tellStatus(n, toldNodeSchedulable)
+	}
+}
+
+// conditionOf returns the status of a condition of a node, or nothing.
+func conditionOf(node *corev1.Node, kind corev1.NodeConditionType) corev1.ConditionStatus {
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == kind {
+			return c.Status
+		}
+	}
+	return ""
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+)
+
+func TestEventsHaveTheirNodeAsHost(t *testing.T) {
+	cluster := memory.NewCluster()
+	told := newRecording(t.Context(), &settings{events: true}, cluster)
+	defer told.stop()
+	record := told.record()
+	for range 2 {
+		record(kubelet.Event{
+			Node: "n", Object: corev1.ObjectReference{
+				APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "p", UID: "uid", FieldPath: "spec.containers{c}",
+			},
+			Type: corev1.EventTypeWarning, Reason: "BackOff", Message: "waits",
+		})
+	}
+	var event *corev1.Event
+	require.Eventually(t, func() bool {
+		list, err := cluster.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		if len(list.Items) == 1 && list.Items[0].Count == 2 { // one object for both
+			event = &list.Items[0]
+		}
+		return event != nil
+	}, time.Minute, 10*time.Millisecond)
+	require.Equal(t, corev1.EventSource{Component: "kubelet", Host: "n"}, event.Source)
+	require.Equal(t, "kubelet", event.ReportingController)
+	require.Equal(t, "n", event.ReportingInstance)
+	require.Equal(t, "spec.containers{c}", event.InvolvedObject.FieldPath)
+	require.True(t, strings.HasPrefix(event.Name, "p."))
+}
+
+// The dispatcher's lock is held meanwhile.
+func TestRecordingDoesNotWaitForTheAPIServer(t *testing.T) {
+	cluster := fake.NewClientset()
+	release := make(chan struct{})
+	cluster.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
+		<-release
+		return false, nil, nil
+	})
+	told := newRecording(t.Context(), &settings{events: true}, cluster)
+	record := told.record()
+	for range 10_000 {
+		record(kubelet.Event{
+			Node: "n", Object: corev1.ObjectReference{Kind: "Node", Name: "n"},
+			Type: corev1.EventTypeNormal, Reason: "Starting", Message: "Starting kubelet.",
+		})
+	}
+	close(release)
+	told.stop()
+}
+
+func TestNoEventsWithoutTheFlag(t *testing.T) {
+	told := newRecording(t.Context(), new(settings), memory.NewCluster())
+	require.Nil(t, told.record())
+	told.stop()
+}
+
+func TestFlagsLimitEvents(t *testing.T) {
+	for _, test := range []struct {
+		qps, burst int32
+		wantQPS    float32
+		wantBurst  int
+	}{{50, 100, 50, 100}, {0, 0, -1, 100}, {7, 9, 7, 9}} {
+		s := settings{eventQPS: test.qps, eventBurst: test.burst}
+		s.limitEvents()
+		require.Equal(t, test.wantQPS, s.replica.EventQPS)
+		require.Equal(t, test.wantBurst, s.replica.EventBurst)
+	}
+}
