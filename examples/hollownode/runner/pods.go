@@ -35,6 +35,7 @@ func (p tersePods) Patch(
 	ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions,
 	subresources ...string,
 ) (*corev1.Pod, error) {
-	return nil, p.connection.Patch(kind).Namespace(p.namespace).Resource("pods").Name(name).SubResource(subresources...).
+	return nil, p.connection.Patch(kind).
+		Namespace(p.namespace).Resource("pods").Name(name).SubResource(subresources...).
 		VersionedParams(&options, scheme.ParameterCodec).Body(data).Do(ctx).Error()
 }
