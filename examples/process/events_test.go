@@ -12,9 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
 
 // logged collects what client-go logs about Events until the test ends.
@@ -88,4 +90,16 @@ func TestEventsAfterStopAreDropped(t *testing.T) {
 		require.Equal(t, []string{"before"}, messages(t, cluster))
 	})
 	require.NotContains(t, lines(), "Unable to record event")
+}
+
+// The limit of Events is that of no other client, and without one they have
+// that of all.
+func TestEventsHaveALimitOfTheirOwn(t *testing.T) {
+	for _, test := range []struct{ events, want float32 }{{0, 20}, {7, 7}} {
+		clients, err := newClients(&rest.Config{Host: "http://127.0.0.1:1", QPS: 20, Burst: 30},
+			&commandline.Replica{EventQPS: test.events, EventBurst: 9}, false, nil, &dates{})
+		require.NoError(t, err)
+		require.InDelta(t, test.want, clients.Recording.CoreV1().RESTClient().GetRateLimiter().QPS(), 0)
+		require.InDelta(t, 20, clients.Watching.CoreV1().RESTClient().GetRateLimiter().QPS(), 0)
+	}
 }

@@ -30,12 +30,12 @@
 // # How fair it is
 //
 // The script creates the nodes and binds the pods, so neither waits for a
-// scheduler. Leases are renewed each 10 s by both. Neither writes Events,
-// for which ours has --events=false. kwok has its own defaults and its own fast stages: one write makes a pod ready,
-// and another removes it. Ours has the loop of a kubelet, which also writes
-// that containers have ended. The containers take no time to start and to stop,
-// so each is one write. The script deletes with the usual grace period. A pod
-// is gone when the subject has removed it.
+// scheduler. Leases are renewed each 10 s by both. Neither writes Events: ours
+// has --events=false. kwok has its own defaults and its own fast stages: one
+// write makes a pod ready, and another removes it. Ours has the loop of a
+// kubelet, which also writes that containers have ended. The containers take no
+// time to start and to stop, so each is one write. The script deletes with the
+// usual grace period. A pod is gone when the subject has removed it.
 //
 // Nothing that a subject says about itself counts. Pods are seen by a watch of
 // the script, calls are read from the audit log, CPU time and memory from
