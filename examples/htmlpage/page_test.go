@@ -28,7 +28,7 @@ func TestAPageShowsWhatItIsGiven(t *testing.T) {
 	text := written(t, &htmlpage.Page{
 		Name: "name", About: "about", Intro: "intro", Description: "is <this>\nescaped\n\n  and more\n",
 		Program: "program",
-		Whole: "the file has all.", PlotsLeft: "3 more zones",
+		Whole:   "the file has all.", PlotsLeft: "3 more zones",
 		Runs: []htmlpage.Run{{
 			Duration: time.Hour, Stopped: 61 * time.Second, At: []float64{0, 1.5}, Timeline: "Differences",
 			Lines: []htmlpage.Line{{At: 90*time.Second + time.Millisecond, Subject: "n1", Text: "tainted"}},
