@@ -26,19 +26,23 @@ func written(t *testing.T, p *htmlpage.Page) string {
 
 func TestAPageShowsWhatItIsGiven(t *testing.T) {
 	text := written(t, &htmlpage.Page{
-		Name: "name", About: "about", Intro: "intro", Description: "is <this>\nescaped\n\n  and more\n", Program: "program",
-		Whole: "the file has all.", PlotsLeft: "3 more zones",
+		Name: "name", About: "about", Intro: "intro", Description: "is <this>\nescaped\n\n  and more\n",
+		Program: "program",
+		Whole:   "the file has all.", PlotsLeft: "3 more zones",
 		Runs: []htmlpage.Run{{
 			Duration: time.Hour, Stopped: 61 * time.Second, At: []float64{0, 1.5}, Timeline: "Differences",
 			Lines: []htmlpage.Line{{At: 90*time.Second + time.Millisecond, Subject: "n1", Text: "tainted"}},
 			Tables: []htmlpage.Table{{
 				Title: "Table", Header: []string{"a", "b"}, Left: "2 columns not shown",
-				Rows: []htmlpage.Row{{Cells: []string{"heading"}}, {Cells: []string{"x", "y"}}, {Cells: []string{"u", "v"}, Wrong: []int{1}}},
+				Rows: []htmlpage.Row{
+					{Cells: []string{"heading"}}, {Cells: []string{"x", "y"}}, {Cells: []string{"u", "v"}, Wrong: []int{1}},
+				},
 			}},
 			Verdicts: []htmlpage.Verdict{{Text: "Good."}, {Text: "Bad.", Wrong: true}},
 			Findings: []htmlpage.Findings{{Title: "Faults", None: "None were found."}},
 		}},
-		Warning: "nothing compared", Summary: []htmlpage.Table{{Title: "First"}}, Tables: []htmlpage.Table{{Title: "Second"}},
+		Warning: "nothing compared", Summary: []htmlpage.Table{{Title: "First"}},
+		Tables: []htmlpage.Table{{Title: "Second"}},
 		Plots: []htmlpage.Plot{{Title: "Nodes", Lines: []htmlpage.Curve{
 			{Name: "ready", Color: htmlpage.ColorReady, State: true, Values: []any{[]int{3, 4}}},
 		}}},
@@ -50,7 +54,8 @@ func TestAPageShowsWhatItIsGiven(t *testing.T) {
 		"Interrupted at 0:01:01 of 1:00:00", ">Differences</h2>",
 		`<li data-at="90.001"><span class="at">0:01:30</span> <span class="subject">n1</span> <span>tainted</span></li>`,
 		`<th scope="rowgroup" class="group" colspan="2">heading</th>`,
-		`<tr><th scope="row">x</th><td>y</td></tr>`, `<tr><th scope="row">u</th><td class="wrong">v</td></tr>`, "<p>2 columns not shown; the file has all.</p>",
+		`<tr><th scope="row">x</th><td>y</td></tr>`, `<tr><th scope="row">u</th><td class="wrong">v</td></tr>`,
+		"<p>2 columns not shown; the file has all.</p>",
 		"<h2>Faults</h2>\n<p>None were found.</p>", "Written by <code>program</code>",
 		`{"runs":[""],"at":[[0,1.5]],"duration":3600,"plots":[{"title":"Nodes","lines":[{"name":"ready","color":"ready",` +
 			`"state":true,"values":[[3,4]]}]}],"left":"3 more zones"}`,
@@ -58,7 +63,8 @@ func TestAPageShowsWhatItIsGiven(t *testing.T) {
 		require.Contains(t, text, want)
 	}
 	require.NotContains(t, text, "broken lines", "of one run")
-	require.Regexp(t, `(?s)>First</h2>.*>Over time</h2>.*>Second</h2>.*>Table</h2>`, text, "the summary is before the plots")
+	require.Regexp(t, `(?s)>First</h2>.*>Over time</h2>.*>Second</h2>.*>Table</h2>`, text,
+		"the summary is before the plots")
 	text = written(t, &htmlpage.Page{Runs: []htmlpage.Run{{Name: "as given"}, {Name: "changed"}}})
 	require.Contains(t, text, "<p>Full lines are as given, broken lines changed.</p>")
 }

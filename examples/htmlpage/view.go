@@ -79,7 +79,8 @@ type findingsView struct {
 func newView(p *Page) *view {
 	v := &view{
 		Name: Clip(p.Name, longestCell), About: p.About, Intro: text(p.Intro), Warning: text(p.Warning),
-		Description: paragraphs(text(p.Description)), Summary: newTables(p.Summary, p.Whole), Tables: newTables(p.Tables, p.Whole),
+		Description: paragraphs(text(p.Description)),
+		Summary:     newTables(p.Summary, p.Whole), Tables: newTables(p.Tables, p.Whole),
 		Style: template.CSS(uplotCSS + pageCSS), UPlot: template.JS(uplotJS), Script: template.JS(pageJS),
 		UPlotSum: sum(uplotJS), ScriptSum: sum(pageJS), License: uplotLicense,
 		Program: p.Program, Whole: p.Whole, Data: data{Plots: p.Plots, Left: p.PlotsLeft},

@@ -129,7 +129,7 @@ func TestBrowserComparesAndPrints(t *testing.T) {
 	b.Shoot("compare-dark.png")
 
 	swatches := browser.Value[[]string](b,
-		`[...document.querySelectorAll("#plot-1 .u-marker")].map((e) => getComputedStyle(e).borderTopStyle)`)
+		`[...document.querySelectorAll("#plot-1 .u-marker")].slice(1).map((e) => getComputedStyle(e).borderTopStyle)`)
 	require.Equal(t, []string{"solid", "solid", "solid", "dashed", "dashed", "dashed"}, swatches, "as the lines")
 
 	content := b.Print("compare.pdf")

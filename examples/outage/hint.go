@@ -15,8 +15,8 @@ import (
 // commands are the first arguments that are no scenario.
 var commands = []string{blastCommand, scaleCommand}
 
-// likeness is how much alike names are of which one was meant by the other: of
-// five letters two may be wrong.
+// likeness is how much alike two names must be for one to be meant by the
+// other: of five letters two may be wrong.
 const likeness = 0.6
 
 // nearest returns the name that is most like the given one, empty if there is
@@ -32,8 +32,8 @@ func nearest(name string, names []string) string {
 	return meant
 }
 
-// withHint says of a flag that there is not which one was meant: the value of a
-// scenario is given with --set, and other names may be misspelled.
+// withHint says of a flag that there is not which one was meant. The value of a
+// scenario is given with --set. Other names may be misspelled.
 func withHint(err error, flags *pflag.FlagSet, args []string) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {

@@ -161,12 +161,17 @@ func (b *Browser) Theme(scheme string) {
 }
 
 // Overlaps returns which parts of the page that follow each other overlap, by
-// the beginning of the text of the later one.
+// the beginning of the text of the later one. What is scrolled out of sight
+// covers nothing.
 func (b *Browser) Overlaps() []string {
 	b.t.Helper()
 	return Value[[]string](b, `(() => {
+		const seen = (e, r) => {
+			const list = e.closest(".timeline");
+			return !list || getComputedStyle(list).overflowY === "visible" || r.bottom <= list.getBoundingClientRect().bottom;
+		};
 		const shown = [...document.querySelectorAll("h1, h2, h3, p, li, tr, .plot")].map((e) => [e, e.getBoundingClientRect()])
-			.filter(([e, r]) => r.height > 0 && !e.closest(".u-legend"));
+			.filter(([e, r]) => r.height > 0 && !e.closest(".u-legend") && seen(e, r));
 		return shown.slice(1).filter(([e, r], i) => r.top < shown[i][1].bottom - 1 && r.left < shown[i][1].right - 1)
 			.map(([e]) => e.textContent.slice(0, 40));
 	})()`)

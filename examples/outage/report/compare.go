@@ -55,8 +55,8 @@ func Compare(settings []string, given, changed *Document) *Comparison {
 	return c
 }
 
-// CompareNothing returns what is known of two runs of which one was interrupted.
-// Changed is nil if it did not begin.
+// CompareNothing returns what is known of two runs, one of which was
+// interrupted. Changed is nil if it did not begin.
 func CompareNothing(settings []string, given, changed *Document) *Comparison {
 	return &Comparison{
 		Scenario: given.Scenario, Seed: given.Seed, Settings: settings,

@@ -30,8 +30,9 @@ func (d *district) peak() *Peak {
 	return peak
 }
 
-// allowed returns how many nodes the zone's rates allowed between two times: what
-// they gave and one that was saved up before. A rate of zero holds that back too.
+// allowed returns how many nodes the zone's rates allowed between two times:
+// what they gave, and one that was saved up before. A rate of zero holds that
+// back too.
 func (d *district) allowed(from, to time.Duration) float64 {
 	for i, r := range d.rates {
 		if r.rate > 0 && r.at <= to && (i+1 == len(d.rates) || d.rates[i+1].at > from) {
