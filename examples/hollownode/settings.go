@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/runner"
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
@@ -27,11 +29,13 @@ type settings struct {
 	taintTexts      []string
 	listPerNode     bool
 	concurrentCalls int
+	podCIDR         string
 	manifestPath    string
 	fileCheck       time.Duration
 
 	taints     []corev1.Taint
 	capacity   corev1.ResourceList
+	podNetwork netip.Prefix
 	staticPods []*corev1.Pod
 }
 
@@ -64,7 +68,7 @@ of a Pod (NAME.hollownode.kubelife.dev/... is for one container)
                       when its probes succeed, and fail
   post-start-time, post-start-failures, pre-stop-time, sandbox-time,
   sandbox-failures, mount-time, mount-failures, unmount-time, unmount-failures
-  crash=main:1        exits when the value changes
+  crash=main:1        exits when the value changes while this process runs
 
 With --pod-manifest-path each node also runs static pods. A mirror pod shows each,
 and comes again when it is deleted. Of the annotations above it heeds crash, and
@@ -94,6 +98,8 @@ func (s *settings) AddFlags(flags *pflag.FlagSet) {
 		"Default cpu=32,memory=256Gi,ephemeral-storage=1Ti,pods=110.")
 	flags.BoolVar(&s.listPerNode, "list-per-node", false, "Each start of a kubelet lists its pods, as kubelets do: the "+
 		"load of a restart of all nodes.")
+	flags.StringVar(&s.podCIDR, "pod-cidr", "10.0.0.0/8",
+		"From which network pods get their IPs. Each fleet of a cluster needs one of its own.")
 	flags.StringVar(&s.manifestPath, "pod-manifest-path", "",
 		"A file with static pods, or a folder of such files. Each node runs each of them, and a mirror pod shows it.")
 	flags.DurationVar(&s.fileCheck, "file-check-frequency", 20*time.Second,
@@ -129,6 +135,12 @@ func (s *settings) Check(c *commandline.Checks) {
 		c.That(err == nil && size.Sign() >= 0, "--capacity has %s=%q, want a quantity", name, text)
 		s.capacity[corev1.ResourceName(name)] = size
 	}
+	network, err := netip.ParsePrefix(s.podCIDR)
+	if err == nil {
+		err = cri.ValidatePodNetwork(network)
+	}
+	c.That(err == nil, "--pod-cidr is %q, want a network of IPv4: %w", s.podCIDR, err)
+	s.podNetwork = network
 	s.staticPods = nil
 	if s.manifestPath != "" {
 		pods, err := readStaticPods(s.manifestPath)

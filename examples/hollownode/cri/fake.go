@@ -2,6 +2,7 @@ package cri
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +21,19 @@ func NewFake(now time.Time) (*Fake, error) {
 	plain := plainScript()
 	return &Fake{
 		plain: &plain, queue: queue, pods: map[types.UID]*podRecord{}, machines: map[string]*machine{},
+		addresses: newAddresses(defaultNetwork),
 	}, nil
+}
+
+// SetPodNetwork makes sandboxes get their IPs from a network, in place of
+// 10.0.0.0/8. Runtimes of one cluster need networks that do not overlap. It must
+// come before all plans and Restore.
+func (f *Fake) SetPodNetwork(network netip.Prefix) error {
+	if err := ValidatePodNetwork(network); err != nil {
+		return err
+	}
+	f.addresses = newAddresses(network)
+	return nil
 }
 
 // Begin starts a plan; see [Runtime].
@@ -161,6 +174,7 @@ func (f *Fake) Remove(now time.Time, pod types.UID) bool {
 
 // forget drops a pod.
 func (f *Fake) forget(p *podRecord) {
+	f.stopSandboxes(p)
 	delete(f.pods, p.uid)
 	delete(f.machine(p.node).pods, p.uid)
 }
@@ -251,10 +265,7 @@ func (f *Fake) perform(at time.Time, p *podRecord) (time.Duration, *StepResult) 
 	case StepStop:
 		return f.stopAll(at, p)
 	case StepStopSandboxes:
-		for i := range p.sandboxes {
-			p.sandboxes[i].Ready = false
-			p.sandboxes[i].IP = ""
-		}
+		f.stopSandboxes(p)
 		f.changed(p)
 		return 0, done(step)
 	case StepRemove:

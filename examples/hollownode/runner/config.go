@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +38,8 @@ type Config struct {
 	// Capacity and ListPods are those of kubelet.FleetConfig.
 	Capacity corev1.ResourceList
 	ListPods bool
+	// PodNetwork is that of cri.Fake. Zero means its default.
+	PodNetwork netip.Prefix
 	// StaticPods are those of kubelet.FleetConfig, until SetStaticPods.
 	StaticPods []*corev1.Pod
 
@@ -100,6 +103,11 @@ func (c Config) Validate() error {
 	}
 	if err := kubelet.ValidateStaticPods(c.StaticPods); err != nil {
 		wrong("StaticPods: %w", err)
+	}
+	if c.PodNetwork != (netip.Prefix{}) {
+		if err := cri.ValidatePodNetwork(c.PodNetwork); err != nil {
+			wrong("PodNetwork: %w", err)
+		}
 	}
 	if c.Workers < 0 {
 		wrong("Workers is %d, want zero or more", c.Workers)
