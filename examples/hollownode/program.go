@@ -78,8 +78,8 @@ func newFleet(
 		Acting: clients.Acting, Watching: clients.Watching, Beating: clients.Acting,
 		Fleet: s.fleet, Register: s.registering(), Capacity: s.capacity, ListPods: s.listPerNode,
 		StaticPods: s.staticPods, PodNetwork: s.podNetwork,
-		Backoff:    timedqueue.Backoff{Jitter: process.Jitter},
-		Workers:    s.concurrentCalls, Timeout: process.CallTimeout,
+		Backoff: timedqueue.Backoff{Jitter: process.Jitter},
+		Workers: s.concurrentCalls, Timeout: process.CallTimeout,
 		Performed: f.performed,
 		Problem: func(object metav1.Object, err error) {
 			logger.Error(err, "Annotation is wrong, it is ignored", "object", klog.KObj(object))
