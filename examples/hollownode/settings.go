@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -35,7 +34,6 @@ type settings struct {
 
 	taints     []corev1.Taint
 	capacity   corev1.ResourceList
-	podNetwork netip.Prefix
 	staticPods []*corev1.Pod
 }
 
@@ -135,12 +133,8 @@ func (s *settings) Check(c *commandline.Checks) {
 		c.That(err == nil && size.Sign() >= 0, "--capacity has %s=%q, want a quantity", name, text)
 		s.capacity[corev1.ResourceName(name)] = size
 	}
-	network, err := netip.ParsePrefix(s.podCIDR)
-	if err == nil {
-		err = cri.ValidatePodNetwork(network)
-	}
-	c.That(err == nil, "--pod-cidr is %q, want a network of IPv4: %w", s.podCIDR, err)
-	s.podNetwork = network
+	err := cri.ValidatePodNetwork(s.podCIDR)
+	c.That(err == nil, "--pod-cidr: %w", err)
 	s.staticPods = nil
 	if s.manifestPath != "" {
 		pods, err := readStaticPods(s.manifestPath)

@@ -1,62 +1,69 @@
 package cri
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"net/netip"
 )
 
 // defaultNetwork is that of pods unless another one is set.
-var defaultNetwork = netip.PrefixFrom(netip.AddrFrom4([4]byte{10}), 8)
+const defaultNetwork = "10.0.0.0/8"
 
 // ErrInvalidNetwork is wrapped by the errors of [Fake.SetPodNetwork].
 var ErrInvalidNetwork = errors.New("invalid network of pods")
 
-// longestPrefix leaves two addresses besides the first and the last.
-const longestPrefix = 30
-
-// ValidatePodNetwork returns what is wrong with a network of pods. It must be of
-// IPv4, and have room for two.
-func ValidatePodNetwork(network netip.Prefix) error {
-	if !network.IsValid() || !network.Addr().Is4() || network.Bits() > longestPrefix {
-		return fmt.Errorf("%w: %v, want one of IPv4 with at most %d bits", ErrInvalidNetwork, network, longestPrefix)
-	}
-	return nil
+// ValidatePodNetwork returns what is wrong with a network of pods. It is one of
+// IPv4 as 10.0.0.0/8, with at least 8 bits and room for two pods.
+func ValidatePodNetwork(network string) error {
+	_, err := newAddresses(network)
+	return err
 }
 
 // addresses are the IPs of a network. One that is free again is used last.
 type addresses struct {
-	network netip.Prefix
-	last    uint32 // the host part of the last one
+	network string
+	first   uint32
+	hosts   uint32 // how many there are; the first and the last address are none
+	last    uint32 // the place of the last one
 	taken   map[uint32]struct{}
 }
 
-func newAddresses(network netip.Prefix) addresses {
-	return addresses{network: network.Masked(), taken: map[uint32]struct{}{}}
+func newAddresses(network string) (addresses, error) {
+	const fewestBits, mostBits = 8, 30
+	var a, b, c, d uint8
+	var bits int
+	_, err := fmt.Sscanf(network, "%d.%d.%d.%d/%d", &a, &b, &c, &d, &bits)
+	canonical := fmt.Sprintf("%d.%d.%d.%d/%d", a, b, c, d, bits)
+	if err != nil || canonical != network || bits < fewestBits || bits > mostBits {
+		return addresses{}, fmt.Errorf("%w: %q, want one of IPv4 with %d to %d bits",
+			ErrInvalidNetwork, network, fewestBits, mostBits)
+	}
+	size := uint32(1) << (32 - bits)
+	return addresses{
+		network: network, first: number(a, b, c, d) / size * size, hosts: size - 2, taken: map[uint32]struct{}{},
+	}, nil
 }
 
-// hosts is how many there are. The first and the last address are none.
-func (a *addresses) hosts() uint32 { return 1<<(32-a.network.Bits()) - 2 }
+func number(a, b, c, d uint8) uint32 {
+	return uint32(a)<<24 | uint32(b)<<16 | uint32(c)<<8 | uint32(d)
+}
 
 // take returns an IP that no other sandbox has, if there is one.
 func (a *addresses) take() (string, bool) {
-	if len(a.taken) >= int(a.hosts()) {
+	if len(a.taken) >= int(a.hosts) {
 		return "", false
 	}
 	for found := true; found; {
-		a.last = a.last%a.hosts() + 1
+		a.last = a.last%a.hosts + 1
 		_, found = a.taken[a.last]
 	}
 	a.taken[a.last] = struct{}{}
-	first := a.network.Addr().As4()
-	ip := binary.BigEndian.AppendUint32(nil, binary.BigEndian.Uint32(first[:])+a.last)
-	return netip.AddrFrom4([4]byte(ip)).String(), true
+	ip := a.first + a.last
+	return fmt.Sprintf("%d.%d.%d.%d", ip>>24, ip>>16&255, ip>>8&255, ip&255), true
 }
 
 // reserve makes no other sandbox get an IP.
 func (a *addresses) reserve(ip string) {
-	if host, ok := a.host(ip); ok {
+	if host, ok := a.place(ip); ok {
 		a.taken[host] = struct{}{}
 		a.last = max(a.last, host)
 	}
@@ -64,18 +71,20 @@ func (a *addresses) reserve(ip string) {
 
 // release makes an IP free. One of another network is ignored.
 func (a *addresses) release(ip string) {
-	if host, ok := a.host(ip); ok {
+	if host, ok := a.place(ip); ok {
 		delete(a.taken, host)
 	}
 }
 
-// host returns the host part of an IP of the network.
-func (a *addresses) host(ip string) (uint32, bool) {
-	addr, err := netip.ParseAddr(ip)
-	if err != nil || !a.network.Contains(addr) {
+// place returns the place of an IP in the network.
+func (a *addresses) place(ip string) (uint32, bool) {
+	if ip == "" {
 		return 0, false
 	}
-	first, full := a.network.Addr().As4(), addr.As4()
-	host := binary.BigEndian.Uint32(full[:]) - binary.BigEndian.Uint32(first[:])
-	return host, host >= 1 && host <= a.hosts()
+	var p, q, r, s uint8
+	if _, err := fmt.Sscanf(ip, "%d.%d.%d.%d", &p, &q, &r, &s); err != nil {
+		return 0, false
+	}
+	host := number(p, q, r, s) - a.first
+	return host, host >= 1 && host <= a.hosts
 }

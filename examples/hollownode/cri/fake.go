@@ -2,7 +2,6 @@ package cri
 
 import (
 	"fmt"
-	"net/netip"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -18,22 +17,26 @@ func NewFake(now time.Time) (*Fake, error) {
 	if err != nil {
 		return nil, err
 	}
+	free, err := newAddresses(defaultNetwork)
+	if err != nil {
+		return nil, err
+	}
 	plain := plainScript()
 	return &Fake{
 		plain: &plain, queue: queue, pods: map[types.UID]*podRecord{}, machines: map[string]*machine{},
-		addresses: newAddresses(defaultNetwork),
+		addresses: free,
 	}, nil
 }
 
 // SetPodNetwork makes sandboxes get their IPs from a network, in place of
-// 10.0.0.0/8. Runtimes of one cluster need networks that do not overlap. It must
-// come before all plans and Restore.
-func (f *Fake) SetPodNetwork(network netip.Prefix) error {
-	if err := ValidatePodNetwork(network); err != nil {
-		return err
+// 10.0.0.0/8. Runtimes of one cluster need networks that do not overlap. It
+// must come before all plans and Restore.
+func (f *Fake) SetPodNetwork(network string) error {
+	free, err := newAddresses(network)
+	if err == nil {
+		f.addresses = free
 	}
-	f.addresses = newAddresses(network)
-	return nil
+	return err
 }
 
 // Begin starts a plan; see [Runtime].

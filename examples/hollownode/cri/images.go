@@ -1,7 +1,7 @@
 package cri
 
-// mostImages is how many images a node keeps. A real one makes room on its disk.
-// The number is twice that of the images that a kubelet lists in its status.
+// mostImages is how many images a node keeps. A real one makes room on its
+// disk. It is twice the images that a kubelet lists in its status.
 const mostImages = 100
 
 // useImage records that a node has an image and uses it now. When that is one

@@ -95,8 +95,8 @@
 // last good check the loop stops: new pods are not admitted, and deletions
 // wait. It goes on when a check is good again, after waits of 100 ms doubling
 // to 5 s. A kubelet that starts without its runtime does nothing to its pods
-// before the first good check. Writes that are due go on all the time. Without a network for pods
-// only those of the node's own network are synced.
+// before the first good check. Writes that are due go on all the time. Without
+// a network for pods only those of the node's own network are synced.
 //
 // A silent node hears nothing and writes nothing, and its containers go on.
 // When it is back, it does what was wanted meanwhile. A status that another

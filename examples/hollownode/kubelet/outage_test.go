@@ -196,8 +196,8 @@ func TestFaultsOfAnUnknownNodeAreIgnored(t *testing.T) {
 	assert.Empty(t, w.fleet.nodes)
 }
 
-// Of what a kubelet starts once when its runtime is first up, these are here:
-// the visits of its pods, and the end of the search for the first Ready.
+// A kubelet starts some things once, when its runtime is first up. Of these the
+// visits of its pods are here, and the end of the search for the first Ready.
 func TestWhatDependsOnTheRuntimeStartsOnceWhenItIsFirstUp(t *testing.T) {
 	w := newWorld(t)
 	w.static = []*corev1.Pod{staticPod("agent")}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,8 +37,8 @@ type Config struct {
 	// Capacity and ListPods are those of kubelet.FleetConfig.
 	Capacity corev1.ResourceList
 	ListPods bool
-	// PodNetwork is that of cri.Fake. Zero means its default.
-	PodNetwork netip.Prefix
+	// PodNetwork is that of cri.Fake. Empty means its default.
+	PodNetwork string
 	// StaticPods are those of kubelet.FleetConfig, until SetStaticPods.
 	StaticPods []*corev1.Pod
 
@@ -104,7 +103,7 @@ func (c Config) Validate() error {
 	if err := kubelet.ValidateStaticPods(c.StaticPods); err != nil {
 		wrong("StaticPods: %w", err)
 	}
-	if c.PodNetwork != (netip.Prefix{}) {
+	if c.PodNetwork != "" {
 		if err := cri.ValidatePodNetwork(c.PodNetwork); err != nil {
 			wrong("PodNetwork: %w", err)
 		}

@@ -46,7 +46,7 @@ func (r *Runner) newSession() (*session, error) {
 	if s.runtime, err = cri.NewFake(now); err != nil {
 		return nil, err
 	}
-	if r.config.PodNetwork.IsValid() {
+	if r.config.PodNetwork != "" {
 		if err := s.runtime.SetPodNetwork(r.config.PodNetwork); err != nil {
 			return nil, err
 		}
