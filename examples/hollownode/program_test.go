@@ -85,7 +85,8 @@ func TestWrongCalls(t *testing.T) {
 	notAName := "--pod-manifest-path: " + bad + ":4: metadata.name is \"Proxy\", want the name of a pod"
 	programtest.WantRefused(t, run, process.ExitUsage, map[string][]string{
 		"--pod-manifest-path: stat /does/not/exist: no such file": {"--pod-manifest-path=/does/not/exist"},
-		notAName:                                                   {"--pod-manifest-path=" + bad},
+		notAName: {"--pod-manifest-path=" + bad},
+		`--pod-cidr: invalid network of pods: "10.0.0.1/31"`:       {"--pod-cidr=10.0.0.1/31"},
 		"--file-check-frequency is 0s":                             {"--file-check-frequency=0s"},
 		"unknown flag: --nope":                                     {"--nope"},
 		`--fleet is "", want the value of a label`:                 {"--fleet="},

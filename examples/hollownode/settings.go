@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/runner"
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
@@ -27,6 +28,7 @@ type settings struct {
 	taintTexts      []string
 	listPerNode     bool
 	concurrentCalls int
+	podCIDR         string
 	manifestPath    string
 	fileCheck       time.Duration
 	events          bool
@@ -70,7 +72,7 @@ of a Pod (NAME.hollownode.kubelife.dev/... is for one container)
                       when its probes succeed, and fail
   post-start-time, post-start-failures, pre-stop-time, sandbox-time,
   sandbox-failures, mount-time, mount-failures, unmount-time, unmount-failures
-  crash=main:1        exits when the value changes
+  crash=main:1        exits when the value changes while this process runs
 
 With --pod-manifest-path each node also runs static pods. A mirror pod shows each,
 and comes again when it is deleted. Of the annotations above it heeds crash, and
@@ -109,6 +111,8 @@ func (s *settings) AddFlags(flags *pflag.FlagSet) {
 		"Default cpu=32,memory=256Gi,ephemeral-storage=1Ti,pods=110.")
 	flags.BoolVar(&s.listPerNode, "list-per-node", false, "Each start of a kubelet lists its pods, as kubelets do: the "+
 		"load of a restart of all nodes.")
+	flags.StringVar(&s.podCIDR, "pod-cidr", "10.0.0.0/8",
+		"From which network pods get their IPs. Each fleet of a cluster needs one of its own.")
 	flags.StringVar(&s.manifestPath, "pod-manifest-path", "",
 		"A file with static pods, or a folder of such files. Each node runs each of them, and a mirror pod shows it.")
 	flags.DurationVar(&s.fileCheck, "file-check-frequency", 20*time.Second,
@@ -149,6 +153,8 @@ func (s *settings) Check(c *commandline.Checks) {
 		c.That(err == nil && size.Sign() >= 0, "--capacity has %s=%q, want a quantity", name, text)
 		s.capacity[corev1.ResourceName(name)] = size
 	}
+	err := cri.ValidatePodNetwork(s.podCIDR)
+	c.That(err == nil, "--pod-cidr: %w", err)
 	s.staticPods = nil
 	if s.manifestPath != "" {
 		pods, err := readStaticPods(s.manifestPath)

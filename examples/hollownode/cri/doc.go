@@ -34,7 +34,12 @@
 //
 // Probes answer at once, and their timeouts do not matter. A container that is
 // stopped twice runs its preStop hook once. Pulls of one image by several pods
-// do not wait for each other.
+// do not wait for each other. A node keeps the 100 images that it has used last
+// and those of its containers. There is no disk that fills.
+//
+// The IPs of sandboxes are from one network, 10.0.0.0/8 unless another one is
+// set. Each is of one sandbox at a time. Two fakes of one cluster need networks
+// of their own.
 //
 // # Layers
 //
@@ -44,8 +49,9 @@
 //	fake
 //	stopping  starting
 //	noticing
+//	images
 //	record
-//	script  runtime  stages
+//	script  runtime  stages  addresses
 //	plan  notice
 //	state
 package cri

@@ -17,10 +17,26 @@ func NewFake(now time.Time) (*Fake, error) {
 	if err != nil {
 		return nil, err
 	}
+	free, err := newAddresses(defaultNetwork)
+	if err != nil {
+		return nil, err
+	}
 	plain := plainScript()
 	return &Fake{
 		plain: &plain, queue: queue, pods: map[types.UID]*podRecord{}, machines: map[string]*machine{},
+		addresses: free,
 	}, nil
+}
+
+// SetPodNetwork makes sandboxes get their IPs from a network, in place of
+// 10.0.0.0/8. Runtimes of one cluster need networks that do not overlap. It
+// must come before all plans and Restore.
+func (f *Fake) SetPodNetwork(network string) error {
+	free, err := newAddresses(network)
+	if err == nil {
+		f.addresses = free
+	}
+	return err
 }
 
 // Begin starts a plan; see [Runtime].
@@ -161,6 +177,7 @@ func (f *Fake) Remove(now time.Time, pod types.UID) bool {
 
 // forget drops a pod.
 func (f *Fake) forget(p *podRecord) {
+	f.stopSandboxes(p)
 	delete(f.pods, p.uid)
 	delete(f.machine(p.node).pods, p.uid)
 }
@@ -252,10 +269,7 @@ func (f *Fake) perform(at time.Time, p *podRecord) (time.Duration, *StepResult) 
 	case StepStop:
 		return f.stopAll(at, p)
 	case StepStopSandboxes:
-		for i := range p.sandboxes {
-			p.sandboxes[i].Ready = false
-			p.sandboxes[i].IP = ""
-		}
+		f.stopSandboxes(p)
 		f.changed(p)
 		return 0, done(step)
 	case StepRemove:

@@ -30,9 +30,7 @@ func (f *Fake) Reboot(now time.Time, node string) {
 	for _, uid := range f.Pods(now, node) {
 		p := f.pods[uid]
 		f.abandon(p)
-		for i := range p.sandboxes {
-			p.sandboxes[i].Ready, p.sandboxes[i].IP = false, ""
-		}
+		f.stopSandboxes(p)
 		for _, c := range p.containers {
 			if c.State != StateExited {
 				f.exit(now, p, c, rebootCode)

@@ -25,9 +25,8 @@ type Fake struct {
 	// events are those that Poll has not returned yet.
 	events []Event
 	// plain is the script of pods without annotations.
-	plain *Script
-	// serial is the number in the last IP.
-	serial uint64
+	plain     *Script
+	addresses addresses
 	// started is how many containers were started.
 	started int
 }
@@ -41,15 +40,17 @@ type timer struct {
 
 // machine is a node with its pods and the images that it has pulled.
 type machine struct {
-	pods   map[types.UID]*podRecord
-	images map[string]struct{}
+	pods map[types.UID]*podRecord
+	// images are when each was used last, by the count of uses.
+	images map[string]uint64
+	uses   uint64
 }
 
 // machine returns the machine of a node, and makes it if there is none.
 func (f *Fake) machine(node string) *machine {
 	m := f.machines[node]
 	if m == nil {
-		m = &machine{pods: map[types.UID]*podRecord{}, images: map[string]struct{}{}}
+		m = &machine{pods: map[types.UID]*podRecord{}, images: map[string]uint64{}}
 		f.machines[node] = m
 	}
 	return m
@@ -165,13 +166,12 @@ func newID(pod types.UID, container string, attempt uint32) string {
 	return fmt.Sprintf("fake://%s/%s/%d", pod, container, attempt)
 }
 
-// sandboxNet is the first byte of the IPs of sandboxes.
-const sandboxNet = 10
-
-// newIP returns an IP that no other sandbox has.
-func (f *Fake) newIP() string {
-	f.serial++
-	return fmt.Sprintf("%d.%d.%d.%d", sandboxNet, f.serial>>16&255, f.serial>>8&255, f.serial&255)
+// stopSandboxes ends the sandboxes of a pod, whose IPs are free then.
+func (f *Fake) stopSandboxes(p *podRecord) {
+	for i := range p.sandboxes {
+		f.addresses.release(p.sandboxes[i].IP)
+		p.sandboxes[i].Ready, p.sandboxes[i].IP = false, ""
+	}
 }
 
 // later adds a duration, where Forever leads to the zero time.

@@ -1,7 +1,6 @@
 package cri
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,9 +39,11 @@ func (f *Fake) Restore(now time.Time, node string, pod *corev1.Pod) bool {
 	}
 	f.pods[pod.UID] = p
 	f.machine(node).pods[pod.UID] = p
-	f.reserve(pod.Status.PodIP)
+	for _, s := range p.sandboxes {
+		f.addresses.reserve(s.IP)
+	}
 	for _, c := range p.containers {
-		f.machine(node).images[c.Image] = struct{}{}
+		f.machine(node).useImage(c.Image)
 		if c.State == StateRunning {
 			c.exitAt = later(c.StartedAt, c.script.runTime(c.Attempt))
 			f.arm(timer{pod.UID, c.ID}, c.exitAt)
@@ -131,12 +132,4 @@ func (p *podRecord) running() bool {
 		}
 	}
 	return false
-}
-
-// reserve makes no other sandbox get an IP.
-func (f *Fake) reserve(ip string) {
-	var net, a, b, c uint8
-	if _, err := fmt.Sscanf(ip, "%d.%d.%d.%d", &net, &a, &b, &c); err == nil && net == sandboxNet {
-		f.serial = max(f.serial, uint64(a)<<16|uint64(b)<<8|uint64(c))
-	}
 }

@@ -13,8 +13,8 @@ type Runtime interface {
 	// plan at a time: while one is under way, Begin panics.
 	Begin(now time.Time, plan Plan)
 	// Cancel ends the plan of a pod at once, if it has one. The step under way
-	// fails, and starts nothing any more. The container of a postStart hook goes on
-	// to run. A stop step has no result, and its containers go on to stop.
+	// fails, and starts nothing any more. The container of a postStart hook goes
+	// on to run. A stop step has no result, and its containers go on to stop.
 	Cancel(now time.Time, pod types.UID)
 	// Probe returns the answer of a probe of a running container.
 	Probe(now time.Time, pod types.UID, containerID string, kind ProbeKind) bool

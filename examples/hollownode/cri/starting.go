@@ -25,8 +25,13 @@ func (f *Fake) createSandbox(p *podRecord) (time.Duration, *StepResult) {
 	s := Sandbox{
 		ID: newID(p.uid, "", step.Attempt), Attempt: step.Attempt, Ready: true, HostNetwork: pod.Spec.HostNetwork,
 	}
+	f.stopSandboxes(p)
 	if !s.HostNetwork {
-		s.IP = f.newIP()
+		ip, ok := f.addresses.take()
+		if !ok {
+			return 0, failed(step, ReasonCreateSandbox, fmt.Sprintf("no IP is free in %s", f.addresses.network))
+		}
+		s.IP = ip
 	}
 	// The kubelet needs the newest only, and garbage collection keeps no other.
 	p.sandboxes = []Sandbox{s}
@@ -57,7 +62,7 @@ func (f *Fake) startContainer(at time.Time, p *podRecord) (time.Duration, *StepR
 		if p.fails(spec.Name, AnnotationPullFailures, script.PullFailures) {
 			return 0, failed(step, ReasonImagePull, fmt.Sprintf("image %q failed by annotation", spec.Image))
 		}
-		f.machine(p.node).images[spec.Image] = struct{}{}
+		f.machine(p.node).useImage(spec.Image)
 		plan.stage = stageStart
 		f.notice(p, NoticePulled, script.PullTime)
 		return script.StartTime, nil
@@ -85,6 +90,7 @@ func (f *Fake) pull(p *podRecord, spec *corev1.Container, script *Script) (time.
 		return 0, failed(step, ReasonImageNeverPull,
 			fmt.Sprintf("Container image %q is not present with pull policy of Never", spec.Image))
 	case present && spec.ImagePullPolicy != corev1.PullAlways:
+		f.machine(p.node).useImage(spec.Image)
 		plan.stage = stageStart
 		f.notice(p, NoticePresent, 0)
 		return script.StartTime, nil

@@ -49,7 +49,7 @@ const (
 	// OwnPods: a kubelet writes pods of its node only, and removes none that is to
 	// stay.
 	OwnPods Invariant = "OwnPods"
-	// EndShown: a kubelet removes a pod when the API shows its end, and not before.
+	// EndShown: a kubelet removes a pod when the API shows its end, not before.
 	EndShown Invariant = "EndShown"
 	// PhaseTrue: a pod that has ended by itself is shown as succeeded exactly if
 	// its containers have.

@@ -31,9 +31,9 @@ func (c *checker) order(l *life, created time.Time) {
 	}
 }
 
-// mountWait is how long a wait for volumes takes that fails. A change of the pod
-// makes the next one begin at once. Source: the volume manager of the kubelet,
-// v1.37.1.
+// mountWait is how long a wait for volumes takes that fails. A change of the
+// pod makes the next one begin at once. Source: the volume manager of the
+// kubelet, v1.37.1.
 const mountWait = 2*time.Minute + 3*time.Second
 
 // mountsFor returns how long the volumes of a pod take to be there, at the

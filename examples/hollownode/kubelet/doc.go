@@ -37,11 +37,17 @@
 // A sync ends with the plan that it gave the runtime, or with its wait for
 // volumes. A pod is synced only between them, so no two of its syncs overlap.
 // Of several updates meanwhile the latest counts. A pod that must end cancels
-// the plan under way, and its grace period only shrinks.
+// the plan under way, also a pull, and its grace period only shrinks.
 //
 // A change that the runtime tells of makes a relist of that pod, and a sync if
-// a container has started or died. All waits are entries of one queue: the next
-// sync, probes, volumes, deadlines, writes, and pods to forget.
+// a container has started or died. A full relist of a node each 5 to 7.5 min
+// finds what the runtime has not told. All waits are entries of one queue: the
+// next sync, probes, volumes, deadlines, writes, relists, and pods to forget.
+//
+// A wait for volumes ends after 2 min 3 s. The sync has failed then, and the
+// next one goes on to wait. Annotations say how long volumes take to be there
+// and to be gone, and how many waits fail. A kubelet that starts again counts
+// from the first.
 //
 // A node admits a pod when it comes, with the kubelet's reasons, for example
 // OutOfcpu, NodeAffinity and TaintToleration.
@@ -88,8 +94,9 @@
 // does not answer, containers go on, and syncs and probes fail. 30 s after the
 // last good check the loop stops: new pods are not admitted, and deletions
 // wait. It goes on when a check is good again, after waits of 100 ms doubling
-// to 5 s. Writes that are due go on all the time. Without a network for pods
-// only those of the node's own network are synced.
+// to 5 s. A kubelet that starts without its runtime does nothing to its pods
+// before the first good check. Writes that are due go on all the time. Without
+// a network for pods only those of the node's own network are synced.
 //
 // A silent node hears nothing and writes nothing, and its containers go on.
 // When it is back, it does what was wanted meanwhile. A status that another
@@ -134,7 +141,7 @@
 //   - A probe first runs when its container has run for its initial delay.
 //     There it runs at the next tick of its period.
 //   - A change of the runtime is seen at once. There a relist comes each
-//     second.
+//     second, which also finds what no event has told.
 //   - What happens to a pod at one moment is one write. Containers that take no
 //     time to start are written as running, and never as being created. There a
 //     relist comes between.
@@ -162,6 +169,7 @@
 //     ended. There it is admitted before, and waits then.
 //   - A node takes pods with the policy Strict for supplemental groups, because
 //     no process has groups. There the runtime must support it.
+<<<<<<< HEAD
 //   - A silent node loses its events, except that of its start. There up to a
 //     thousand wait.
 //   - A node that registers is Ready at once, and tells so. There it becomes Ready
@@ -173,6 +181,28 @@
 //     is missing as well, for example InvalidDiskCapacity.
 //   - Not here: in-place resize, ephemeral containers, dynamic resources,
 //     eviction by pressure, preemption, graceful shutdown of the node.
+=======
+//   - A Node that is there already is taken as it is. There its default labels
+//     and extended resources are brought up to date.
+//
+// # What is not here
+//
+//   - Eviction by pressure. Pressure is a fault, which shows in the conditions
+//     of the node and keeps pods away.
+//   - Preemption by critical pods, and graceful shutdown of the node.
+//   - In-place resize, ephemeral containers, and dynamic resources. Statuses of
+//     resource claims stay as other clients write them.
+//   - Cgroups, devices, and the statistics of containers.
+//   - What a kubelet starts once when its runtime is first up: the managers of
+//     containers, eviction, logs, plugins, and shutdown. Here that starts the
+//     visits of the pods and ends the search for the first Ready.
+//   - Volumes themselves. A wait for them is a time and a failure. Limits on
+//     attached volumes reject no pod.
+//   - Collection of images. A node of the fake runtime keeps 100.
+//   - Certificates, the server of a kubelet, exec, attach, logs of containers,
+//     and forwarded ports.
+//   - Manifests from a URL, and a kubelet without an API server.
+>>>>>>> wt-core
 //
 // # Layers
 //

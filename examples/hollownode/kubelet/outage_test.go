@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestChecksAndRetriesHaveTheKubeletsTimes(t *testing.T) {
@@ -193,4 +194,31 @@ func TestFaultsOfAnUnknownNodeAreIgnored(t *testing.T) {
 	w := newWorld(t)
 	w.fleet.SetFaults(w.now, "node", Faults{RuntimeDown: true})
 	assert.Empty(t, w.fleet.nodes)
+}
+
+// A kubelet starts some things once, when its runtime is first up. Of these the
+// visits of its pods are here, and the end of the search for the first Ready.
+func TestWhatDependsOnTheRuntimeStartsOnceWhenItIsFirstUp(t *testing.T) {
+	w := newWorld(t)
+	w.static = []*corev1.Pod{staticPod("agent")}
+	w.restart("node")
+	w.fleet.SetFaults(w.now, "node", Faults{RuntimeDown: true})
+	w.pod("a", nil)
+	w.pod("ending", nil)
+	w.delete("ending", 30)
+	w.run(time.Minute)
+	assert.Empty(t, w.log)
+	assert.Empty(t, w.nodeLog)
+	assert.Empty(t, w.runtime.Pods(w.now, "node"))
+	for range 3 {
+		w.fleet.SetFaults(w.now, "node", Faults{})
+		w.run(10 * time.Minute)
+		assert.Equal(t, 2, w.runtime.Counts().Started)
+		assert.Equal(t, []string{"PatchStatus Running ready c:running"}, w.statuses("a"))
+		assert.Equal(t, []string{"1m0s ReportNode node"}, w.nodeLog)
+		assert.Equal(t, 1, w.created, "mirrors")
+		assert.NotContains(t, w.pods, types.UID("ending"))
+		w.fleet.SetFaults(w.now, "node", Faults{RuntimeDown: true})
+		w.run(2 * time.Minute)
+	}
 }

@@ -3,9 +3,14 @@ package kubelet
 import (
 	"iter"
 	"maps"
+	"time"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
+
+// fullRelistPeriod is the least time between two full relists of a node. It is
+// lengthened by up to a half.
+const fullRelistPeriod = 5 * time.Minute
 
 // lifecycleEvent is what a relist finds of a container or a sandbox: it has
 // started, died, changed to an unknown state, or is gone.

@@ -279,13 +279,9 @@ func (f *Fleet) insert(now time.Time, r *podRecord) {
 	}
 }
 
-// fullRelistPeriod is the least time between two full relists of a node. It is
-// lengthened by up to a half.
-const fullRelistPeriod = 5 * time.Minute
-
-// relistAll looks for what the runtime of a node should have told and did not:
-// that a plan has ended, that a container has changed, that there is a pod.
-// Nothing that it has told waits to be taken now.
+// relistAll finds what the runtime of a node should have told and did not. That
+// is the end of a plan, a change of a container, or a pod. Nothing that it has
+// told waits to be taken now.
 func (f *Fleet) relistAll(now time.Time, n *nodeRecord) {
 	if n.node == nil {
 		return // the next one of its name is relisted from its start on

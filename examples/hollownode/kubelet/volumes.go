@@ -60,7 +60,8 @@ func (r *podRecord) volumesReady(now time.Time, state volumeState, failures int,
 	return !now.Before(r.volumesAt)
 }
 
-// await makes the sync of a pod wait for its volumes, as long as a kubelet does.
+// await makes the sync of a pod wait for its volumes, as long as a kubelet
+// does.
 func (f *Fleet) await(now time.Time, r *podRecord, doing activity) {
 	ends := now.Add(volumeTimeout)
 	if !r.volumesAt.IsZero() && r.volumesAt.Before(ends) {

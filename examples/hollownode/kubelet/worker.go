@@ -173,10 +173,10 @@ type podRecord struct {
 
 	observed cri.Pod
 	// report is one that the runtime could not deliver, or nil.
-	report    *cri.Report
-	probes    map[ProbeKey]*probe
-	backOffs  backOffs
-	waiting   map[string]Wait
+	report   *cri.Report
+	probes   map[ProbeKey]*probe
+	backOffs backOffs
+	waiting  map[string]Wait
 
 	// counted is the object by which it takes room on its node; nil is none.
 	counted *corev1.Pod

@@ -37,6 +37,8 @@ type Config struct {
 	// Capacity and ListPods are those of kubelet.FleetConfig.
 	Capacity corev1.ResourceList
 	ListPods bool
+	// PodNetwork is that of cri.Fake. Empty means its default.
+	PodNetwork string
 	// StaticPods are those of kubelet.FleetConfig, until SetStaticPods.
 	StaticPods []*corev1.Pod
 	// Record is that of kubelet.FleetConfig, in each Act.
@@ -102,6 +104,11 @@ func (c Config) Validate() error {
 	}
 	if err := kubelet.ValidateStaticPods(c.StaticPods); err != nil {
 		wrong("StaticPods: %w", err)
+	}
+	if c.PodNetwork != "" {
+		if err := cri.ValidatePodNetwork(c.PodNetwork); err != nil {
+			wrong("PodNetwork: %w", err)
+		}
 	}
 	if c.Workers < 0 {
 		wrong("Workers is %d, want zero or more", c.Workers)

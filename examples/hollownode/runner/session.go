@@ -48,6 +48,11 @@ func (r *Runner) newSession() (*session, error) {
 	if s.runtime, err = cri.NewFake(now); err != nil {
 		return nil, err
 	}
+	if r.config.PodNetwork != "" {
+		if err := s.runtime.SetPodNetwork(r.config.PodNetwork); err != nil {
+			return nil, err
+		}
+	}
 	if s.fleet, err = kubelet.NewFleet(kubelet.FleetConfig{
 		Runtime: s.runtime, Rand: rand.Float64, Backoff: r.config.Backoff,
 		Capacity: r.config.Capacity, ListPods: r.config.ListPods, StaticPods: static,

@@ -18,9 +18,10 @@
 // # What goes wrong
 //
 // Nodes are silent, lose their runtime or network, reboot, are replaced, and
-// their kubelets restart. Runtimes lose events. A call takes time. It may fail, or arrive and lose
-// its answer. A watch shows changes late, or misses them and lists again. The
-// process of the kubelets may end at any time, with calls under way. Its
+// their kubelets restart. Runtimes lose events. A call takes time. It may fail,
+// or arrive and lose its answer. A watch shows changes late, or misses them and
+// lists again. The process of the kubelets may end at any time, with calls
+// under way. Its
 // containers go on, or end with it and are restored from what the API server
 // shows.
 //

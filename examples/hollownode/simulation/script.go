@@ -200,8 +200,8 @@ func (s *simulation) replaceNode(step Step) {
 	})
 }
 
-// longestRelist is how long a kubelet takes at most to find what its runtime has
-// not told.
+// longestRelist is how long a kubelet takes at most to find what its runtime
+// has not told.
 const longestRelist = 8 * time.Minute
 
 // loseEvents makes the present runtime lose what it would tell.
