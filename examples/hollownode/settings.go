@@ -67,7 +67,8 @@ of a Pod (NAME.hollownode.kubelife.dev/... is for one container)
                       when its probes succeed, and fail
   post-start-time, post-start-failures, pre-stop-time, mount-time, unmount-time,
   sandbox-time, sandbox-failures
-  crash=main:1        exits when the value changes
+  crash=main:1        exits when the value changes; a change while no process
+                      runs, or before one has seen the pod, does nothing
 
 With --pod-manifest-path each node also runs static pods. A mirror pod shows each,
 and comes again when it is deleted. Of the annotations above it heeds crash, and
