@@ -16,11 +16,15 @@
 // Package examples/hollownode/kubelet lists those of the loop. Of the program:
 //
 //   - One watch of all bound pods serves all nodes. There each kubelet has its
-//     own. With --list-per-node a start of a kubelet also lists its pods, for
-//     the load.
+//     own. With --list-per-node a start of a kubelet also has its pods streamed
+//     as there, for the load, and the stream then ends. There it goes on. A
+//     kubelet also streams its Node, Services and more, which are not here.
 //   - A clock that is wrong by a fault shows in the lease and in the conditions
 //     of the Node only. The statuses of pods have the right time, because a
 //     start of the process reads them.
+//   - A Node that is there when a node registers is left as it is, if it is of
+//     the fleet. There its default labels and its extended resources are
+//     reconciled, and a report sets the rest here as well.
 //   - One identity acts for all nodes, so NodeRestriction does not apply to it.
 //   - Metrics with the kubelet's names are sums over the fleet.
 //   - --event-qps and --event-burst hold for all nodes together, and --events=false

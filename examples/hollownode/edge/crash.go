@@ -17,8 +17,8 @@ import (
 //
 //	kubectl annotate --overwrite pod web hollownode.kubelife.dev/crash=main:1:b
 //
-// The code is 137 if there is none. The value that a pod has when it is first
-// seen does nothing.
+// The code is 137 if there is none. The value that a pod has when a process
+// first sees it does nothing. So a change while no process runs is lost.
 const AnnotationCrash = "crash"
 
 // killedCode is the exit code of a container that is killed.

@@ -3,6 +3,7 @@ package kubelets
 import (
 	"context"
 	"errors"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -35,14 +36,6 @@ func (b beats) Add(node heartbeat.Node) error {
 			return errSilent
 		}
 		return nil
-	}
-	status := node.Status
-	node.Status = func(ctx context.Context) (corev1.NodeStatus, error) {
-		reported, err := status(ctx)
-		if m.NotReady() {
-			reported.Conditions = notReady(reported.Conditions)
-		}
-		return reported, err
 	}
 	return b.beats.Add(b.world.Wall(), node)
 }
@@ -97,6 +90,11 @@ func (c leases) renew(name string) (*coordinationv1.Lease, error) {
 	return m.Lease(), nil
 }
 
+// skew returns by how much the clock of a machine is ahead.
+func (k *Kubelets) skew(_ context.Context, name string) (time.Duration, error) {
+	return k.world.Machine(name).Clock().Sub(k.world.Wall()), nil
+}
+
 // nodes is the client of nodes.
 type nodes struct{ *Kubelets }
 
@@ -116,11 +114,7 @@ func (k *Kubelets) node(name string) (*corev1.Node, error) {
 func (c nodes) Patch(
 	_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string,
 ) (*corev1.Node, error) {
-	m := c.world.Machine(name)
-	if skew := m.Clock().Sub(c.world.Wall()); skew != 0 {
-		data = skewed(data, c.world.Wall(), m.Clock())
-	}
-	return m.PatchNodeStatus(kind, data)
+	return c.world.Machine(name).PatchNodeStatus(kind, data)
 }
 
 // Create is for kubelets that register their nodes. Machines do that here.

@@ -15,13 +15,18 @@
 //   - A silent machine is silent: its gate is shut, and its containers go on.
 //   - Without an API server for kubelets, renewals fail and are retried, and
 //     pods are as on a silent machine.
-//   - A machine that is not ready says so in its report. Nothing is wrong with
-//     its runtime, so that it goes on as the model's own does.
+//   - A machine that is not ready has no network for pods, and its kubelet finds
+//     that at once because it starts again. So its pods go on and can end, as
+//     with the model's own. No pod starts there meanwhile.
 //   - Memory pressure is that of the kubelet, which admits fewer pods then.
 //   - A machine whose node is deleted is gone with its containers. Its pods
 //     start again when a node of its name registers.
 //
 // # What is left out
+//
+// Of the cases that ship, flapping-nodes, flapping-zone, silent-cluster,
+// silent-zone and stale-leases are not played with these kubelets by the tests,
+// because each run takes minutes of CPU. All others are.
 //
 // Kubelets write to the newest state and hear of each change at once, as all
 // but the controllers do in a world. The capacity of a node has no end. Each

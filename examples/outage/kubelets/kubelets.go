@@ -35,9 +35,11 @@ type Kubelets struct {
 	beating map[string]bool
 	// started are the machines whose kubelets run.
 	started map[*model.Machine]bool
-	synced  bool
-	awake   bool          // a turn is planned for now
-	alarm   time.Duration // the earliest turn that is planned for later, zero: none
+	// lives are those of the kubelets of machines that were not ready once.
+	lives  map[*model.Machine]life
+	synced bool
+	awake  bool          // a turn is planned for now
+	alarm  time.Duration // the earliest turn that is planned for later, zero: none
 }
 
 var _ model.Kubelets = (*Kubelets)(nil)
@@ -50,6 +52,7 @@ const leaseShare = 4
 func New(world *model.World) (*Kubelets, error) {
 	k := &Kubelets{
 		world: world, shapes: newShapes(world.Wall()), beating: map[string]bool{}, started: map[*model.Machine]bool{},
+		lives: map[*model.Machine]life{},
 	}
 	k.context = klog.NewContext(context.Background(), logr.Discard())
 	random := world.Random("kubelets")
@@ -65,7 +68,7 @@ func New(world *model.World) (*Kubelets, error) {
 	}
 	config := world.Config()
 	k.beats, err = heartbeat.NewStepper(heartbeat.Config{
-		Leases: leases{k}, Nodes: nodes{k}, Cache: cache{k}, Rand: random.Float64,
+		Leases: leases{k}, Nodes: edge.Statuses(nodes{k}, k.skew), Cache: cache{k}, Rand: random.Float64,
 		LeaseDuration: leaseShare * config.BeatInterval, RenewInterval: config.BeatInterval,
 		StatusInterval: config.BeatInterval, ReportInterval: config.StatusInterval,
 	}, world.Wall())
@@ -132,9 +135,9 @@ func (k *Kubelets) see(m *model.Machine, before *corev1.Node) {
 		k.edge.Nodes.OnDelete(before)
 	case after == nil:
 	case before == nil:
-		k.edge.Nodes.OnAdd(annotated(m, after), false)
+		k.edge.Nodes.OnAdd(k.annotated(m, after), false)
 	default:
-		k.edge.Nodes.OnUpdate(before, annotated(m, after))
+		k.edge.Nodes.OnUpdate(before, k.annotated(m, after))
 	}
 	k.seeing = false
 }

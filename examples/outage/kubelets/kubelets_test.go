@@ -321,3 +321,37 @@ func TestAMachineSurfaces(t *testing.T) {
 		require.Equal(t, beats+1, a.Beats)
 	})
 }
+
+// Ready is what the core finds. A machine that is not ready has no network for
+// pods: those that are there go on and can end, and none starts.
+func TestAMachineThatIsNotReadyHasNoNetwork(t *testing.T) {
+	w := model.New(model.Config{
+		Seed: 3, Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		BeatInterval: 10 * time.Second, StatusInterval: 5 * time.Minute,
+	})
+	k, err := kubelets.New(w)
+	require.NoError(t, err)
+	w.Run(k)
+	a := w.AddMachine("a", "zone", "rack")
+	owner := w.AddWorkload("agent", model.InPlace, nil)
+	owner.Place("a")
+	owner.Place("a")
+	runUntil(w, time.Minute)
+	restore := a.Fail()
+	ready := conditionOf(a, corev1.NodeReady)
+	require.Contains(t, ready.Message, "container runtime network not ready", "the core says so")
+	w.DeletePod("agent-0")
+	runUntil(w, 3*time.Minute)
+	require.Nil(t, w.Pod("agent-0"))
+	require.Equal(t, corev1.ConditionTrue, readyOf(w.Pod("agent-1")))
+	require.Len(t, w.PodsOn("a"), 2)
+	for _, pod := range w.PodsOn("a") {
+		require.Equal(t, pod.Name == "agent-1", readyOf(pod) == corev1.ConditionTrue, pod.Name)
+	}
+	restore()
+	require.Equal(t, "KubeletReady", conditionOf(a, corev1.NodeReady).Reason)
+	runUntil(w, 3*time.Minute+10*time.Second)
+	for _, pod := range w.PodsOn("a") {
+		require.Equal(t, corev1.ConditionTrue, readyOf(pod), pod.Name)
+	}
+}

@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,17 +22,23 @@ import (
 	"github.com/kubelife/lifecycle/examples/seeds"
 )
 
-const (
-	// mostNodes is how many nodes a case has that is played here. Two with 600
-	// that flap would take longer than all others together.
-	mostNodes = 500
-	// tolerance is how many seconds a time may be outside of that. A deletion ends
-	// at a kubelet's next turn, and an owner replaces a pod up to half a second
-	// later.
-	tolerance = 1.0
-)
+// tolerance is how many seconds a time may be outside of that. A deletion ends
+// at a kubelet's next turn, and an owner replaces a pod up to half a second
+// later.
+const tolerance = 1.0
 
-// shipped returns the scenarios that ship, and the cases that are small enough.
+// leftOut are the cases that are not played here, with the reason. Each run of
+// one takes minutes of CPU, and two kinds of kubelets need 25 runs. Package doc
+// names them too.
+var leftOut = map[string]string{
+	"flapping-nodes": "600 nodes, 25 of which change twice in 2 s",
+	"flapping-zone":  "600 nodes, 300 of which change twice in 12 s",
+	"silent-cluster": "3,000 nodes",
+	"silent-zone":    "3,000 nodes",
+	"stale-leases":   "4,500 nodes",
+}
+
+// shipped returns the scenarios that ship, and the cases that are not left out.
 func shipped(t *testing.T) []*scenario.Scenario {
 	t.Helper()
 	var all []*scenario.Scenario
@@ -41,19 +49,20 @@ func shipped(t *testing.T) []*scenario.Scenario {
 	}
 	files, err := filepath.Glob("../cases/*.yaml")
 	require.NoError(t, err)
+	left := maps.Clone(leftOut)
 	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		if left[name] != "" {
+			delete(left, name)
+			continue
+		}
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		s, err := scenario.Read(file, text)
 		require.NoError(t, err)
-		nodes := 0
-		for _, zone := range s.Cluster.Zones {
-			nodes += zone.Nodes
-		}
-		if nodes <= mostNodes {
-			all = append(all, s)
-		}
+		all = append(all, s)
 	}
+	require.Empty(t, left, "there is no such case")
 	return all
 }
 

@@ -1,9 +1,9 @@
 package kubelets
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,53 +92,37 @@ func (k *Kubelets) hostIP(node string) string {
 	return ""
 }
 
+// life is one of a machine's kubelet, in which its pods have a network or not.
+type life struct {
+	number    int
+	unplugged bool
+}
+
 // annotated returns a node as the edge of its kubelet sees it. The faults of a
 // machine are annotations there, and nothing of them is stored.
-func annotated(m *model.Machine, node *corev1.Node) *corev1.Node {
+//
+// A machine is not ready at once, and a kubelet looks for the network only when
+// it starts and each 5 s. So it starts again with each change.
+func (k *Kubelets) annotated(m *model.Machine, node *corev1.Node) *corev1.Node {
 	seen := *node
 	seen.Annotations = map[string]string{}
+	annotate := func(name, value string) { seen.Annotations[cri.AnnotationDomain+"/"+name] = value }
 	if !m.Reaches() {
-		seen.Annotations[cri.AnnotationDomain+"/"+kubelet.AnnotationSilent] = ""
+		annotate(kubelet.AnnotationSilent, "")
 	}
 	if m.Pressed() {
-		seen.Annotations[cri.AnnotationDomain+"/"+kubelet.AnnotationMemoryPressure] = ""
+		annotate(kubelet.AnnotationMemoryPressure, "")
+	}
+	current, known := k.lives[m]
+	if current.unplugged != m.NotReady() {
+		current, known = life{current.number + 1, m.NotReady()}, true
+		k.lives[m] = current
+	}
+	if known {
+		annotate(kubelet.AnnotationStart, strconv.Itoa(current.number))
+	}
+	if current.unplugged {
+		annotate(kubelet.AnnotationNetworkDown, "")
 	}
 	return &seen
-}
-
-// notReady returns the conditions of a kubelet that has found its node not
-// ready.
-func notReady(conditions []corev1.NodeCondition) []corev1.NodeCondition {
-	conditions = slices.Clone(conditions)
-	for i := range conditions {
-		if c := &conditions[i]; c.Type == corev1.NodeReady {
-			c.Status, c.Reason, c.Message = corev1.ConditionFalse, "KubeletNotReady", "the scenario makes it not ready"
-		}
-	}
-	return conditions
-}
-
-// skewed returns a patch of a node's status with the times of another clock. A
-// transition of now has the time of the report.
-func skewed(patch []byte, now, clock time.Time) []byte {
-	var fields map[string]any
-	if json.Unmarshal(patch, &fields) != nil {
-		return patch
-	}
-	status, _ := fields["status"].(map[string]any)
-	conditions, _ := status["conditions"].([]any)
-	shown := now.UTC().Format(time.RFC3339)
-	for _, each := range conditions {
-		condition, _ := each.(map[string]any)
-		for _, name := range []string{"lastHeartbeatTime", "lastTransitionTime"} {
-			if condition[name] == shown {
-				condition[name] = clock.UTC().Format(time.RFC3339)
-			}
-		}
-	}
-	changed, err := json.Marshal(fields)
-	if err != nil {
-		return patch
-	}
-	return changed
 }
