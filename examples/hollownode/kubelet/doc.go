@@ -169,7 +169,6 @@
 //     ended. There it is admitted before, and waits then.
 //   - A node takes pods with the policy Strict for supplemental groups, because
 //     no process has groups. There the runtime must support it.
-<<<<<<< HEAD
 //   - A silent node loses its events, except that of its start. There up to a
 //     thousand wait.
 //   - A node that registers is Ready at once, and tells so. There it becomes Ready
@@ -179,9 +178,6 @@
 //   - A preStop hook never fails, and no runtime fails to kill. So there is no
 //     FailedPreStopHook and no FailedKillPod. What the machine itself would tell
 //     is missing as well, for example InvalidDiskCapacity.
-//   - Not here: in-place resize, ephemeral containers, dynamic resources,
-//     eviction by pressure, preemption, graceful shutdown of the node.
-=======
 //   - A Node that is there already is taken as it is. There its default labels
 //     and extended resources are brought up to date.
 //
@@ -202,7 +198,6 @@
 //   - Certificates, the server of a kubelet, exec, attach, logs of containers,
 //     and forwarded ports.
 //   - Manifests from a URL, and a kubelet without an API server.
->>>>>>> wt-core
 //
 // # Layers
 //

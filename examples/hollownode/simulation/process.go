@@ -26,6 +26,7 @@ type process struct {
 	runtime *recorder
 	fleet   *kubelet.Fleet
 	edge    *edge.Edge
+	trimmer edge.Trimmer
 	watches [invariant.Kinds]*virtualtime.Watch
 	// calls are those under way, and client is that of the one that arrives.
 	calls  []*call
@@ -52,7 +53,7 @@ func start(c *cluster, f *faults, runtime *recorder, static []*corev1.Pod) (*pro
 		return nil, fmt.Errorf("start the kubelets: %w", err)
 	}
 	for kind := range invariant.Kinds {
-		p.watches[kind] = &virtualtime.Watch{Timeline: c.Timeline, Log: &c.logs[kind], Transform: trimmed, Shown: p.wake}
+		p.watches[kind] = &virtualtime.Watch{Timeline: c.Timeline, Log: &c.logs[kind], Transform: p.trimmed, Shown: p.wake}
 	}
 	observe := func(turn func(now time.Time)) { turn(p.Now()) }
 	p.edge, err = edge.NewEdge(edge.Config{
@@ -77,15 +78,15 @@ func start(c *cluster, f *faults, runtime *recorder, static []*corev1.Pod) (*pro
 }
 
 // trimmed is what the transform of the informers leaves.
-func trimmed(object metav1.Object) metav1.Object {
+func (p *process) trimmed(object metav1.Object) metav1.Object {
 	switch typed := object.(type) {
 	case *corev1.Pod:
-		kept, _ := edge.Trim(typed)
+		kept, _ := p.trimmer.Trim(typed)
 		if pod, ok := kept.(*corev1.Pod); ok {
 			return pod
 		}
 	case *corev1.Node:
-		kept, _ := edge.Trim(typed.DeepCopy()) // it changes nodes in place
+		kept, _ := p.trimmer.Trim(typed.DeepCopy()) // it changes nodes in place
 		if node, ok := kept.(*corev1.Node); ok {
 			return node
 		}
