@@ -83,7 +83,7 @@ func newFleet(
 		// the leadership.
 		Acting: clients.Acting, Watching: clients.Watching, Beating: clients.Acting,
 		Fleet: s.fleet, Register: s.registering(), Capacity: s.capacity, ListPods: s.listPerNode,
-		StaticPods: s.staticPods, Record: record, PodNetwork: s.podNetwork,
+		StaticPods: s.staticPods, Record: record, PodNetwork: s.podCIDR,
 		Backoff: timedqueue.Backoff{Jitter: process.Jitter},
 		Workers: s.concurrentCalls, Timeout: process.CallTimeout,
 		Performed: f.performed,
