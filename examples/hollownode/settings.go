@@ -109,8 +109,8 @@ func (s *settings) AddFlags(flags *pflag.FlagSet) {
 	flags.StringToStringVar(&s.sizes, "capacity", nil, "What a node has whose object does not say it, for example "+
 		"cpu=8,memory=32Gi,ephemeral-storage=100Gi,pods=110. Pods that it has no room for are rejected. "+
 		"Default cpu=32,memory=256Gi,ephemeral-storage=1Ti,pods=110.")
-	flags.BoolVar(&s.listPerNode, "list-per-node", false, "Each start of a kubelet lists its pods, as kubelets do: the "+
-		"load of a restart of all nodes.")
+	flags.BoolVar(&s.listPerNode, "list-per-node", false, "Each start of a kubelet has its pods streamed, as kubelets "+
+		"do: the load of a restart of all nodes.")
 	flags.StringVar(&s.podCIDR, "pod-cidr", "10.0.0.0/8",
 		"From which network pods get their IPs. Each fleet of a cluster needs one of its own.")
 	flags.StringVar(&s.manifestPath, "pod-manifest-path", "",

@@ -25,8 +25,8 @@ const (
 	// TaskReportNode reports the status of a node at once, which is
 	// heartbeat.Sender's Changed.
 	TaskReportNode TaskKind = "ReportNode"
-	// TaskListPods lists the pods of a node, as a kubelet does when it starts.
-	// Only the load of it counts.
+	// TaskListPods has the pods of a node streamed, as a kubelet does when it
+	// starts. Only the load of it counts.
 	TaskListPods TaskKind = "ListPods"
 )
 

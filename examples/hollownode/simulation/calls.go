@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubelife/lifecycle/examples/apiserver"
 	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
@@ -129,7 +130,7 @@ func (c *client) Create(_ context.Context, pod *corev1.Pod, _ metav1.CreateOptio
 	})
 }
 
-func (c *client) List(context.Context, metav1.ListOptions) (*corev1.PodList, error) {
+func (c *client) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return nil, errUnexpected
 }
 

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
@@ -148,7 +149,7 @@ func (pods) Create(context.Context, *corev1.Pod, metav1.CreateOptions) (*corev1.
 	return nil, errUnexpected
 }
 
-// List is for kubelets that list their pods when they start.
-func (pods) List(context.Context, metav1.ListOptions) (*corev1.PodList, error) {
+// Watch is for kubelets that have their pods streamed when they start.
+func (pods) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return nil, errUnexpected
 }
