@@ -27,8 +27,8 @@
 //     reconciled, and a report sets the rest here as well.
 //   - One identity acts for all nodes, so NodeRestriction does not apply to it.
 //   - Metrics with the kubelet's names are sums over the fleet.
-//   - --event-qps and --event-burst hold for all nodes together, and --events=false
-//     turns events off. There each kubelet has the limit to itself.
+//   - --event-qps and --event-burst hold for all nodes together, and
+//     --events=false turns events off. There each kubelet has its own limit.
 //   - Events have the time of this process, whatever the clock of their node.
 //   - A file among the manifests that is wrong keeps all static pods as they
 //     were, and ends the program when it starts. There only its pod goes.

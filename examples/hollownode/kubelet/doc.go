@@ -112,10 +112,11 @@
 // # Events
 //
 // With FleetConfig.Record a kubelet tells about pods and its node what kubectl
-// describe shows: an [Event] with the reason and message of the kubelet. It is a
-// value at the moment of the change, and no sync waits for it. What a plan is
+// describe shows: an [Event] with the reason and message of the kubelet. It is
+// a value at the moment of the change, and no sync waits for it. What a plan is
 // doing comes as a notice of the runtime. An event about the conditions of a
-// node comes when the API shows them. The sender of heartbeats has written them.
+// node comes when the API shows them, because the sender of heartbeats writes
+// them.
 //
 // # The caller's duties
 //
@@ -171,13 +172,13 @@
 //     no process has groups. There the runtime must support it.
 //   - A silent node loses its events, except that of its start. There up to a
 //     thousand wait.
-//   - A node that registers is Ready at once, and tells so. There it becomes Ready
-//     a moment later.
+//   - A node that registers is Ready at once, and tells so. There it becomes
+//     Ready a moment later.
 //   - The size of an image is told as zero, and a probe that fails gives no
 //     reason.
 //   - A preStop hook never fails, and no runtime fails to kill. So there is no
-//     FailedPreStopHook and no FailedKillPod. What the machine itself would tell
-//     is missing as well, for example InvalidDiskCapacity.
+//     FailedPreStopHook and no FailedKillPod. What the machine itself would
+//     tell is missing as well, for example InvalidDiskCapacity.
 //   - A Node that is there already is taken as it is. There its default labels
 //     and extended resources are brought up to date.
 //
