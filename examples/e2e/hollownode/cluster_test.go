@@ -76,12 +76,18 @@ func newCluster(t *testing.T) *cluster {
 		c.launch(binary.Name(), built[binary], append([]string{"--leader-elect=false", "--secure-port=0",
 			"--kube-api-qps=500", "--kube-api-burst=500"}, flags...)...)
 	}
+	c.launchLifecycle()
+	c.startFleet()
+	return c
+}
+
+// launchLifecycle starts what taints silent nodes and evicts their pods.
+func (c *cluster) launchLifecycle() {
+	c.Helper()
 	c.launch("nodelifecycle", c.program("nodelifecycle"), "--secure-port="+c.port(), "--bind-address=127.0.0.1",
 		"--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=500", "--node-eviction-rate=100",
 		"--node-monitor-grace-period=25s", "--authentication-kubeconfig="+c.plane.Kubeconfig(),
 		"--authorization-kubeconfig="+c.plane.Kubeconfig())
-	c.startFleet()
-	return c
 }
 
 // startFleet starts the program as a process.

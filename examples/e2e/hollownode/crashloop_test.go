@@ -18,23 +18,34 @@ var crashWaits = []time.Duration{0, 10 * time.Second, 20 * time.Second, 40 * tim
 // busy machine.
 const rounding = 5 * time.Second
 
+// killedNode is the node of a fleet that is killed while its pod crashes.
+const killedNode = "killed-00001"
+
 // A container that crashes waits ever longer and says so. It runs on when the
 // fleet is killed, and its restarts stay counted. Meanwhile a pod is replaced
-// by a namesake, which the next process leaves alone.
+// by a namesake, which the next process leaves alone. Another fleet is killed
+// while a container of its own crashes.
 func TestACrashLoopAndANamesakeOnARealAPIServer(t *testing.T) {
 	c := newPlane(t)
 	start := func() { c.startNodes("--nodes=1", "--name-prefix=ours") }
 	start()
-	c.eventually("the node is ready", func() string {
-		node := c.nodeOf(oursNode)
-		return unless(node != nil && nodeIsReady(node), true)
+	other := *c
+	startOther := func() { other.startNodes("--nodes=1", "--name-prefix=killed", "--fleet=killed") }
+	startOther()
+	c.eventually("the nodes are ready", func() string {
+		for _, name := range []string{oursNode, killedNode} {
+			if node := c.nodeOf(name); node == nil || !nodeIsReady(node) {
+				return name + " is not"
+			}
+		}
+		return ""
 	})
 	recorder := c.record()
-	c.bind("crashes", map[string]string{
+	c.bind(oursNode, "crashes", map[string]string{
 		domain + "run-time": "1s,1s,1s,1s,forever", domain + "exit-code": "1",
 	})
-	old := c.bind("twin", map[string]string{domain + "stop-time": "forever"})
-	c.eventually("it has crashed twice", func() string { return unless(c.restarts("crashes") >= 2, true) })
+	old := c.bind(oursNode, "twin", map[string]string{domain + "stop-time": "forever"})
+	other.crashWhileKilled(recorder, startOther)
 	c.eventually("it has crashed four times, and runs", func() string {
 		pod := c.pod("crashes")
 		return unless(c.restarts("crashes") == len(crashWaits) && isReady(pod), true)
@@ -47,7 +58,7 @@ func TestACrashLoopAndANamesakeOnARealAPIServer(t *testing.T) {
 	c.killFleet()
 	require.NoError(c, c.client.CoreV1().Pods(metav1.NamespaceDefault).
 		Delete(c.Context(), "twin", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
-	namesake := c.bind("twin", nil)
+	namesake := c.bind(oursNode, "twin", nil)
 	require.NotEqual(c, old.UID, namesake.UID)
 	before := c.pod("crashes")
 	start()
@@ -60,43 +71,106 @@ func TestACrashLoopAndANamesakeOnARealAPIServer(t *testing.T) {
 	assert.Equal(c, before.Status, after.Status)
 }
 
-// wantCrashLoop checks the times and reasons that the API has shown of a pod.
-func (c *cluster) wantCrashLoop(seen []*corev1.Pod) {
+// crashWhileKilled kills the fleet twice while a container crashes: in a
+// back-off, and in a run that ends before the next process starts. Each end is
+// shown, with the time at which it was, and back-offs begin again.
+func (c *cluster) crashWhileKilled(recorder *recorder, start func()) {
 	c.Helper()
-	var waits []time.Duration
-	waiting, last := map[int32]bool{}, int32(0)
+	const third = 6 * time.Second
+	c.bind(killedNode, "killed", map[string]string{
+		domain + "run-time": "1s,1s," + third.String() + ",1s,forever", domain + "exit-code": "1",
+	})
+	c.eventually("a restart waits for its back-off", func() string {
+		pod := c.pod("killed")
+		return unless(c.restarts("killed") == 1 && backsOff(pod), true)
+	})
+	c.killFleet()
+	started := time.Now()
+	start()
+	var began time.Time
+	c.eventually("it runs for the third time", func() string {
+		list := c.pod("killed").Status.ContainerStatuses
+		if list[0].RestartCount == 2 && list[0].State.Running != nil {
+			began = list[0].State.Running.StartedAt.Time
+		}
+		return unless(began.IsZero(), false)
+	})
+	c.killFleet()
+	time.Sleep(time.Until(began.Add(third + time.Second)))
+	again := time.Now()
+	start()
+	c.eventually("it runs on after two crashes more", func() string {
+		return unless(c.restarts("killed") == 4 && isReady(c.pod("killed")), true)
+	})
+	runs := c.runsOf(recorder.objects("killed"))
+	require.Len(c, runs, 4)
+	assert.Less(c, runs[1].began.Sub(started), rounding, "the back-off was forgotten")
+	assert.Equal(c, began.Add(third), runs[2].ended, "it ended while no process ran")
+	assert.Less(c, runs[2].began.Sub(again), rounding, "the back-off was forgotten")
+	wait := runs[3].began.Sub(runs[3].ended)
+	assert.GreaterOrEqual(c, wait, crashWaits[1]-time.Second, "the first back-off of the last process")
+	assert.LessOrEqual(c, wait, crashWaits[1]*3/2+rounding)
+	assert.True(c, runs[3].shown, "CrashLoopBackOff")
+}
+
+// backsOff reports whether the container of a pod shows that it waits.
+func backsOff(pod *corev1.Pod) bool {
+	list := pod.Status.ContainerStatuses
+	return len(list) > 0 && list[0].State.Waiting != nil && list[0].State.Waiting.Reason == "CrashLoopBackOff"
+}
+
+// A restarted run is one that follows another.
+type restartedRun struct {
+	// ended is the end of the run before.
+	ended, began time.Time
+	// shown is whether CrashLoopBackOff was shown in between.
+	shown bool
+}
+
+// runsOf returns the restarts that the API has shown of a pod. It has shown
+// each, and the end of the run before.
+func (c *cluster) runsOf(seen []*corev1.Pod) []restartedRun {
+	c.Helper()
+	var runs []restartedRun
+	shown, last := false, int32(0)
 	for _, pod := range seen {
 		if len(pod.Status.ContainerStatuses) == 0 {
 			continue
 		}
 		s := &pod.Status.ContainerStatuses[0]
 		require.GreaterOrEqual(c, s.RestartCount, last)
-		if s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff" {
-			waiting[s.RestartCount] = true
-		}
-		ended := s.LastTerminationState.Terminated
-		if s.State.Running != nil && s.RestartCount > last {
+		shown = shown || backsOff(pod)
+		if ended := s.LastTerminationState.Terminated; s.State.Running != nil && s.RestartCount > last {
 			require.Equal(c, last+1, s.RestartCount, "each run is shown")
 			require.NotNil(c, ended)
 			require.EqualValues(c, 1, ended.ExitCode)
-			waits = append(waits, s.State.Running.StartedAt.Sub(ended.FinishedAt.Time))
+			runs = append(runs, restartedRun{ended.FinishedAt.Time, s.State.Running.StartedAt.Time, shown})
+			shown = false
 		}
 		last = s.RestartCount
 	}
-	c.Logf("waits by the API's own times: %v", waits)
-	require.Len(c, waits, len(crashWaits))
+	return runs
+}
+
+// wantCrashLoop checks the times and reasons that the API has shown of a pod.
+func (c *cluster) wantCrashLoop(seen []*corev1.Pod) {
+	c.Helper()
+	runs := c.runsOf(seen)
+	require.Len(c, runs, len(crashWaits))
 	for i, want := range crashWaits {
-		assert.GreaterOrEqual(c, waits[i], want-time.Second, "restart %d; the times are whole seconds", i+1)
-		assert.LessOrEqual(c, waits[i], want*3/2+rounding, "restart %d", i+1)
-		assert.Equal(c, want > 0, waiting[int32(i)], "CrashLoopBackOff before restart %d", i+1)
+		wait := runs[i].began.Sub(runs[i].ended)
+		c.Logf("restart %d came after %v by the API's own times", i+1, wait)
+		assert.GreaterOrEqual(c, wait, want-time.Second, "restart %d; the times are whole seconds", i+1)
+		assert.LessOrEqual(c, wait, want*3/2+rounding, "restart %d", i+1)
+		assert.Equal(c, want > 0, runs[i].shown, "CrashLoopBackOff before restart %d", i+1)
 	}
 }
 
-// bind creates a pod on the only node.
-func (c *cluster) bind(name string, annotations map[string]string) *corev1.Pod {
+// bind creates a pod on a node.
+func (c *cluster) bind(node, name string, annotations map[string]string) *corev1.Pod {
 	c.Helper()
 	of := template(name, annotations)
-	of.Spec.NodeName = oursNode
+	of.Spec.NodeName = node
 	of.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	pod, err := c.client.CoreV1().Pods(metav1.NamespaceDefault).Create(c.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: of.Labels, Annotations: annotations}, Spec: of.Spec,

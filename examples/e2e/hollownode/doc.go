@@ -13,12 +13,16 @@
 //   - Jobs succeed, and fail at their backoffLimit.
 //
 //   - A container that crashes waits 0, 10, 20 and 40 s, and shows it. It runs
-//     on when the fleet is killed, with its restarts counted. A pod that takes
-//     the name of one that was ending stays.
+//     on when the fleet is killed, with its restarts counted. Another one
+//     crashes while its fleet is killed, in a back-off and before an end. Each
+//     end is shown. A pod that takes the name of one that was ending stays.
 //
 //   - A zone falls silent. Its nodes are tainted, its pods evicted and
 //     replaced. When it returns, the evicted pods end, and those that stayed
 //     are ready again within 10 s and their calls.
+//
+//   - Faults are set with kubectl under the role of the manifest, and kubectl
+//     shows them. Without the role they are forbidden.
 //
 //   - On a hollow node and on kubemark the same pods go through the same
 //     phases, conditions, reasons and deletions, except for listed differences.

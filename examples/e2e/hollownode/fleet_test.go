@@ -246,14 +246,10 @@ func (c *cluster) countReady(app string) (n int) {
 // wantNoConflict wants that the API server has accepted each status of a pod
 // whose sender was alive when it was answered.
 func (c *cluster) wantNoConflict() {
-	requests, err := c.plane.Requests(c.Context(), controlplane.Filter{UserAgent: "hollownode", Resource: "*"})
-	require.NoError(c, err)
 	calls := map[string]int{}
+	requests := c.fleetRequests(controlplane.Filter{Resource: "*"}, nil)
 	for i := range requests {
 		r := &requests[i]
-		if r.UserAgent != "hollownode" { // this test's begins like it
-			continue
-		}
 		resource := r.Resource
 		if r.Subresource != "" {
 			resource += "/" + r.Subresource
@@ -266,6 +262,21 @@ func (c *cluster) wantNoConflict() {
 	}
 	require.Positive(c, calls["patch pods/status 200"])
 	c.Logf("calls of the fleet: %v", calls)
+}
+
+// fleetRequests returns the requests of the fleet that a filter and a function,
+// unless it is nil, select.
+func (c *cluster) fleetRequests(
+	filter controlplane.Filter, are func(*controlplane.Request) bool,
+) []controlplane.Request {
+	c.Helper()
+	const agent = "hollownode" // this test's own begins like it
+	filter.UserAgent = agent
+	requests, err := c.plane.Requests(c.Context(), filter)
+	require.NoError(c, err)
+	return slices.DeleteFunc(requests, func(r controlplane.Request) bool {
+		return r.UserAgent != agent || are != nil && !are(&r)
+	})
 }
 
 // abandoned says whether the fleet was killed while the API server worked on a
