@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/kubelife/lifecycle/examples/htmlpage"
 	"github.com/kubelife/lifecycle/examples/outage/blast"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
@@ -26,10 +27,20 @@ type blastDocument struct {
 	Notes []string `json:"notes"`
 }
 
+// addBlastFlags adds the flags that blast alone has, and its own page.
+func (s *settings) addBlastFlags(flags *pflag.FlagSet) {
+	flags.DurationVar(&s.longest, "longest", 6*time.Hour, "How long a loss is played at most, in time of the cluster.")
+	flags.StringVar(&s.html, "html", "", "Also write a page to `FILE`: the tables with all settings, and plots of the "+
+		"losses that hurt most. It needs no network.")
+}
+
 // checkBlast takes the scenario whose cluster is lost in parts.
 func (s *settings) checkBlast(flags *pflag.FlagSet) error {
 	if s.longest <= 0 {
 		return fmt.Errorf("--longest is %v, want more than 0", s.longest)
+	}
+	if flags.Changed("html") && s.html == "" {
+		return errors.New("--html wants the name of a file")
 	}
 	return s.takeScenario(flags)
 }
@@ -37,10 +48,15 @@ func (s *settings) checkBlast(flags *pflag.FlagSet) error {
 // performBlast plays all losses and prints what they come to. If it is
 // interrupted, it prints what is known.
 func (s *settings) performBlast(ctx context.Context, given *scenario.Scenario, out, diagnostics io.Writer) error {
+	file, err := htmlpage.NewFile("--html", s.html)
+	if err != nil {
+		return usageError{err}
+	}
+	defer file.Discard()
 	shown := newProgress(diagnostics, 0)
 	result, err := blast.Play(ctx, given, blast.Config{
 		Longest:  s.longest,
-		Progress: func(done, all int) { shown.runs(time.Now(), done, all) },
+		Progress: func(p blast.Progress) { shown.runs(time.Now(), p) },
 	})
 	shown.clear()
 	switch {
@@ -49,6 +65,9 @@ func (s *settings) performBlast(ctx context.Context, given *scenario.Scenario, o
 	case errors.Is(err, context.Canceled):
 		err = fmt.Errorf("%w after %d of %d runs", errInterrupted, result.Done, result.Of)
 	}
+	err = errors.Join(file.Write(func(out io.Writer) error {
+		return result.WritePage(out, s.set, s.source.notes)
+	}), err) // before anything is printed: a reader of that may be gone
 	if !s.json {
 		return errors.Join(result.Write(out), err)
 	}

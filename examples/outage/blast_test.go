@@ -128,8 +128,11 @@ func TestBlastPrintsATable(t *testing.T) {
 	require.Contains(t, out, "cluster, seed 0, action evict, grace 40s, rate 0.1/s. Times count from the loss.\n")
 	// Two of the three pods of db have to be left. Zone b has two of them: with
 	// one left, the Eviction API lets neither go.
-	require.Regexp(t, `(?m)^zone eu-1b +4 +4 +3 +0 +0:05:\d\d +0:06:\d\d +0 +2$`, out)
-	require.Contains(t, out, "  pool gpu: shop-train-job\n")
+	require.Regexp(t, `(?m)^zone eu-1b +4 +4 +3 +0 +0:05:\d\d +0:06:\d\d +0 +0 +2 +2$`, out)
+	require.Contains(t, out, "  pool gpu: shop-train-job*\n", "there is no other pool for its pods")
+	for line := range strings.Lines(out) {
+		require.LessOrEqual(t, len(strings.TrimRight(line, "\n")), 120, line)
+	}
 
 	code, out, _ = call(t, "", "blast", "--from", printed, "--json", "--set", "node-eviction-rate=1")
 	require.Zero(t, code)
@@ -159,22 +162,45 @@ func TestAnInterruptedBlastSaysSo(t *testing.T) {
 	code := run(ctx, []string{"blast", "-"}, strings.NewReader(tiny), &out, &diagnostics)
 	require.Equal(t, exitFailed, code)
 	require.Equal(t, "outage: interrupted after 0 of 24 runs\n", diagnostics.String())
-	require.Contains(t, out.String(), "PARTIAL: 0 of 24 runs; ? is not known.\n")
+	require.Contains(t, out.String(), "PARTIAL: 0 of 24 runs; + was to grow, ? is not known.\n")
 }
 
 func TestProgressOfRuns(t *testing.T) {
 	var out bytes.Buffer
 	p := &progress{out: &out, terminal: true}
 	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	p.runs(begun, 0, 40)
-	p.runs(begun.Add(longRun-1), 4, 40)
+	none := blast.Progress{Of: 40}
+	p.runs(begun, none)
+	p.runs(begun.Add(longRun-1), blast.Progress{Done: 4, Of: 40, Share: 0.1})
 	require.Empty(t, out.String())
-	p.runs(begun.Add(longRun), 0, 40)
+	p.runs(begun.Add(longRun), none)
 	require.Equal(t, "\r["+strings.Repeat(".", barWidth)+"] 0 of 40 runs\x1b[K", out.String(), "nothing is known yet")
 	out.Reset()
-	p.runs(begun.Add(2*time.Second), 10, 40)
-	require.Equal(t, "\r["+strings.Repeat("#", 7)+strings.Repeat(".", 23)+"] 10 of 40 runs, about 6s left\x1b[K",
-		out.String())
+	p.runs(begun.Add(2*time.Second), blast.Progress{Of: 40, Share: 0.25})
+	require.Equal(t, "\r["+strings.Repeat("#", 7)+strings.Repeat(".", 23)+"] 0 of 40 runs, about 6s left\x1b[K",
+		out.String(), "none is over, but they are on their way")
+}
+
+func TestBlastWritesAPage(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "blast.html")
+	code, out, diagnostics := call(t, "", "blast", "--from", printed, "--set", "action=evict", "--html", name)
+	require.Zero(t, code, diagnostics)
+	require.Contains(t, out, "pool gpu")
+	content, err := os.ReadFile(name)
+	require.NoError(t, err)
+	for _, want := range []string{"<th scope=\"col\">kept by budgets</th>", "pool gpu", "<code>action=evict</code>",
+		"pods of kind Job: they are replaced", "outage blast --html"} {
+		require.Contains(t, string(content), want)
+	}
+
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	var printed bytes.Buffer
+	code = run(ctx, []string{"blast", "-", "--html", name}, strings.NewReader(tiny), &printed, &printed)
+	require.Equal(t, exitFailed, code)
+	content, err = os.ReadFile(name)
+	require.NoError(t, err)
+	require.Contains(t, string(content), "PARTIAL: 0 of 24 runs", "it has what is known")
 }
 
 func TestWrongCallsAboutClusters(t *testing.T) {
@@ -197,10 +223,11 @@ func TestWrongCallsAboutClusters(t *testing.T) {
 		"saved to nothing":    {[]string{"rack-loss", "--save", ""}, "--save wants the name of a file"},
 		"blast of nothing":    {[]string{"blast"}, "takes one scenario, got []"},
 		"blast for no time":   {[]string{"blast", "rack-loss", "--longest", "0"}, "--longest is 0s, want more than 0"},
-		"blast with a page":   {[]string{"blast", "rack-loss", "--html", "x"}, "unknown flag: --html"},
 		"blast that evicts": {[]string{"blast", "rack-loss", "--action=evict"},
 			"unknown flag: --action; did you mean --set action=evict?"},
-		"play so long": {[]string{"rack-loss", "--longest", "1h"}, "unknown flag: --longest"},
+		"blast with no page": {[]string{"blast", "rack-loss", "--html", ""}, "--html wants the name of a file"},
+		"blast and a folder": {[]string{"blast", "rack-loss", "--html", "."}, "--html .: it is not a file"},
+		"play so long":       {[]string{"rack-loss", "--longest", "1h"}, "unknown flag: --longest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, diagnostics := call(t, "", test.args...)
@@ -230,7 +257,7 @@ func TestTheCommandsOfTheReadme(t *testing.T) {
 		commands++
 		code, out, diagnostics := call(t, "", strings.Fields(strings.ReplaceAll(arguments, "/tmp/", folder+"/"))...)
 		require.Zero(t, code, "%s%s", line, diagnostics)
-		require.Equal(t, strings.Contains(line, "action=evict"), strings.Contains(out, "kept by budgets"), line)
+		require.Equal(t, strings.Contains(line, "action=evict"), strings.Contains(out, " kept by\n"), line)
 	}
 	require.Equal(t, 3, commands)
 	saved, err := os.ReadFile(filepath.Join(folder, "mine.yaml"))

@@ -161,3 +161,27 @@ func TestBrowserFitsOnPaperAndOnAPhone(t *testing.T) {
 	b.Shoot("phone.png")
 	b.RequireNoFaults(file)
 }
+
+// The page of blast has its plots and tables, and one cursor.
+func TestBrowserShowsBlast(t *testing.T) {
+	b := browser.Start(t)
+	file := filepath.Join(t.TempDir(), "blast.html")
+	code, _, diagnostics := call(t, "", "blast", "--from", printed, "--set", "action=evict", "--html", file)
+	require.Zero(t, code, diagnostics)
+	b.Open(file)
+	b.RequireDrawn(browser.Value[int](b, `document.querySelectorAll(".plot").length`))
+	require.Greater(t, browser.Value[int](b, `document.querySelectorAll(".plot").length`), 2)
+	first := `[...document.querySelectorAll("table:not(.u-legend) tbody th[scope=row]")].map((th) => th.textContent)`
+	names := browser.Value[[]string](b, first)
+	require.Equal(t, "all nodes", names[0], "it hurts most")
+	require.Contains(t, names, "  tolerations x2")
+	b.Focus("#plot-0")
+	b.Press("End")
+	require.Contains(t, b.Readout(), "Pods evicted so far, as given: ")
+	require.Positive(t, b.Current(0))
+	b.Shoot("blast.png")
+	b.Theme("dark")
+	b.Shoot("blast-dark.png")
+	require.True(t, strings.HasPrefix(string(b.Print("blast.pdf")), "%PDF"))
+	b.RequireNoFaults(file)
+}

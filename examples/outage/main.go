@@ -159,7 +159,7 @@ func (s *settings) addFlags(flags *pflag.FlagSet, compare *string) {
 		"of the few rules that stand for it. The same must come out. A run takes 10 to 25 times as long.")
 	flags.BoolVar(&s.json, "json", false, "Print one JSON document instead of text.")
 	if s.blast {
-		flags.DurationVar(&s.longest, "longest", 6*time.Hour, "How long a loss is played at most, in time of the cluster.")
+		s.addBlastFlags(flags)
 		return
 	}
 	flags.BoolVar(&s.check, "check", false, "Check all the time that the controller does what it promises, and at the "+

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/kubelife/lifecycle/examples/outage/blast"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 )
 
@@ -68,9 +69,10 @@ func (p *progress) at(now time.Time, done time.Duration) {
 	p.show(now, text, float64(done)/float64(max(p.total, 1)))
 }
 
-// runs says that at a time on the wall so many runs of all are over.
-func (p *progress) runs(now time.Time, done, all int) {
-	p.share(now, fmt.Sprintf("%d of %d runs", done, all), float64(done)/float64(max(all, 1)))
+// runs says that at a time on the wall so many runs of all are over, and which
+// share of all is, with what others of them have done.
+func (p *progress) runs(now time.Time, of blast.Progress) {
+	p.share(now, fmt.Sprintf("%d of %d runs", of.Done, of.Of), of.Share)
 }
 
 // share says what is done at a time on the wall, and which share of all is.

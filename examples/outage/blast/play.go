@@ -22,8 +22,8 @@ type Config struct {
 	// Workers is how many runs go on at a time. The default is one a core.
 	Workers int
 	// Progress is called on the goroutine of Play, about five times a second and
-	// after each run. It says how many runs of how many are over.
-	Progress func(done, of int)
+	// after each run.
+	Progress func(Progress)
 }
 
 // Validate reports all that is wrong with the config.
@@ -48,11 +48,13 @@ type Report struct {
 	// Variants are in the order of the outcomes of a loss; the first is the
 	// scenario as given.
 	Variants []Variant `json:"variants"`
-	// Losses are sorted by what hurts, as given. First are those that cost pods of
-	// nodes that live, then by the workloads lost, pods evicted and nodes tainted.
+	// Losses are sorted by what hurts, as given, so that none that recovers is
+	// before one that does not. The order is that of pods evicted from living
+	// nodes, workloads lost for good, pods that stay down, workloads lost for a
+	// time, pods that are evicted or down, and nodes lost.
 	Losses []Played `json:"losses"`
-	// Done is how many runs there were, of all. The report is partial if these are
-	// fewer: outcomes are missing.
+	// Done is how many runs came to their end, of all. The report is partial if
+	// these are fewer: outcomes are missing, or of runs that were interrupted.
 	Done int `json:"done"`
 	Of   int `json:"of"`
 }
@@ -107,6 +109,17 @@ func nodes(s *scenario.Scenario, loss *Loss) int {
 }
 
 func (r *Report) play(ctx context.Context, config Config) error {
+	longest, gauges := cmp.Or(config.Longest, 6*time.Hour), make([][]*gauge, len(r.Variants))
+	for v := range r.Variants {
+		for l := range r.Losses {
+			gauges[v] = append(gauges[v], newGauge(r.Variants[v].expected(&r.Losses[l].Loss, longest)))
+		}
+	}
+	tell := func() {
+		if config.Progress != nil {
+			config.Progress(Progress{Done: r.Done, Of: r.Of, Share: shareOf(gauges)})
+		}
+	}
 	tasks, results := make(chan task), make(chan result)
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -114,7 +127,7 @@ func (r *Report) play(ctx context.Context, config Config) error {
 	for range cmp.Or(config.Workers, runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
 			for t := range tasks {
-				outcome, err := run(running, &r.Variants[t.variant], &r.Losses[t.loss].Loss, cmp.Or(config.Longest, 6*time.Hour))
+				outcome, err := run(running, &r.Variants[t.variant], &r.Losses[t.loss].Loss, longest, gauges[t.variant][t.loss])
 				results <- result{t, outcome, err}
 			}
 		})
@@ -135,7 +148,7 @@ func (r *Report) play(ctx context.Context, config Config) error {
 		workers.Wait()
 		close(results)
 	}()
-	if err := r.collect(results, config.Progress, stop); err != nil {
+	if err := r.collect(results, tell, stop); err != nil {
 		return err
 	}
 	if r.Done < r.Of {
@@ -148,14 +161,17 @@ func (r *Report) play(ctx context.Context, config Config) error {
 const tellEvery = 200 * time.Millisecond
 
 // collect takes results until there are no more. After the first error it stops
-// the other runs.
-func (r *Report) collect(results <-chan result, tell func(done, of int), stop func()) error {
+// the other runs. What is known of them counts, but they are not done.
+func (r *Report) collect(results <-chan result, tell, stop func()) error {
 	ticker := time.NewTicker(tellEvery)
 	defer ticker.Stop()
 	var failed error
 	for {
 		select {
 		case one, open := <-results:
+			if open {
+				r.Losses[one.loss].Outcomes[one.variant] = one.outcome
+			}
 			switch {
 			case !open:
 				return failed
@@ -164,18 +180,16 @@ func (r *Report) collect(results <-chan result, tell func(done, of int), stop fu
 				stop()
 			case one.err != nil:
 			default:
-				r.Losses[one.loss].Outcomes[one.variant] = one.outcome
 				r.Done++
 			}
 		case <-ticker.C:
 		}
-		if tell != nil {
-			tell(r.Done, r.Of)
-		}
+		tell()
 	}
 }
 
-// worse orders losses by what hurts. Those that have not been played are last.
+// worse orders losses by what hurts; see [Report.Losses]. Those that have not
+// been played are last.
 func worse(a, b Played) int {
 	x, y := a.Outcomes[0], b.Outcomes[0]
 	if x == nil || y == nil {
@@ -188,8 +202,9 @@ func worse(a, b Played) int {
 		return byName(&a, &b)
 	}
 	return cmp.Or(
-		cmp.Compare(y.EvictedLiving, x.EvictedLiving), cmp.Compare(len(y.Lost), len(x.Lost)),
-		cmp.Compare(y.Evicted, x.Evicted), cmp.Compare(y.Tainted, x.Tainted), cmp.Compare(b.Nodes, a.Nodes), byName(&a, &b))
+		cmp.Compare(y.EvictedLiving, x.EvictedLiving), cmp.Compare(len(y.LostForGood), len(x.LostForGood)),
+		cmp.Compare(y.Down, x.Down), cmp.Compare(len(y.Lost), len(x.Lost)),
+		cmp.Compare(max(y.Evicted, y.Down), max(x.Evicted, x.Down)), cmp.Compare(b.Nodes, a.Nodes), byName(&a, &b))
 }
 
 func byName(a, b *Played) int {

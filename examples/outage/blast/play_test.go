@@ -133,7 +133,7 @@ func TestOtherLossesByHand(t *testing.T) {
 		"pool main":             {8, 8, 16 + 4, []string{"web", "db"}},
 		"rack a/r1":             {2, 2, 4 + 2, []string{}},
 		"zone b":                {6, 6, 12 + 2, []string{}},
-		"all nodes":             {11, 0, 0, []string{"web", "db", "train", "agent"}},
+		"all nodes":             {11, 0, 0, []string{"web", "db", "train"}},
 		"control plane for 1m":  {0, 0, 0, []string{}},
 		"control plane for 5m":  {0, 0, 0, []string{}},
 		"control plane for 30m": {0, 0, 0, []string{}},
@@ -151,7 +151,7 @@ func TestOtherLossesByHand(t *testing.T) {
 	for _, loss := range r.Losses {
 		order = append(order, loss.String())
 	}
-	require.Equal(t, []string{"all nodes", "pool main", "zone a", "pool gpu", "zone b", "rack a/r1",
+	require.Equal(t, []string{"all nodes", "zone a", "pool main", "pool gpu", "zone b", "rack a/r1",
 		"control plane for 1m", "control plane for 5m", "control plane for 30m"}, order, "what hurts most is first")
 	require.Equal(t, 9*4, r.Of)
 }
@@ -171,7 +171,12 @@ func TestBudgetsKeepPodsFromTheEvictionAPI(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, r.Write(&out))
 	require.Contains(t, out.String(), "small, seed 0, action evict, grace 50s, rate 0.1/s.")
-	require.Contains(t, out.String(), "kept by budgets\n")
+	require.Regexp(t, `(?m) kept by$\n.* budgets$`, out.String())
+	require.Equal(t, 2+3, zone.Down, "two of db are kept; those of train are bare, and not replaced")
+	require.Regexp(t, `(?m)^zone a .* 2$\n  grace 1m40s .* 2$`, out.String())
+	for line := range strings.Lines(out.String()) {
+		require.LessOrEqual(t, len(strings.TrimRight(line, "\n")), 120, line)
+	}
 	require.NotContains(t, out.String(), "--set action=evict")
 }
 
@@ -189,12 +194,13 @@ func TestTheTableForPeople(t *testing.T) {
 			}
 		}
 	}
-	require.Regexp(t, `^zone a 5 5 9 0 0:0[12]:\d\d 0:06:\d\d 1$`, lines["zone a"])
-	require.Equal(t, "all nodes 11 0 0 0 - - 4", lines["all nodes"])
+	require.Regexp(t, `^zone a 5 5 9 0 0:0[12]:\d\d 0:06:\d\d 1 1 5$`, lines["zone a"],
+		"train is lost for good; it has 3 pods, and db 2 whose node cannot stop them")
+	require.Equal(t, "all nodes 11 0 0 0 - - 3 3 23", lines["all nodes"])
 	for _, want := range []string{
 		"action delete", "With action delete no PodDisruptionBudget keeps a pod; --set action=evict shows",
-		"\nWorkloads lost:\n  all nodes: web, db, train, agent\n  pool main: web, db\n  zone a: train\n",
-		"as given", "tolerations x2",
+		"\nWorkloads lost, with * for good:\n  all nodes: web*, db*, train*\n  zone a: train*\n  pool main: web, db*\n",
+		"\nWith other settings, where they make a difference:\n", "\n  tolerations x2 ", "What acts is nodelifecycle",
 	} {
 		require.Contains(t, out.String(), want)
 	}
@@ -213,29 +219,118 @@ func TestAnInterruptedReportIsPartial(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var told [][2]int
-	r, err := blast.Play(ctx, read(t, small), blast.Config{Workers: 1, Progress: func(done, of int) {
-		told = append(told, [2]int{done, of})
-		if done == 3 {
+	r, err := blast.Play(ctx, read(t, small), blast.Config{Workers: 1, Progress: func(p blast.Progress) {
+		told = append(told, [2]int{p.Done, p.Of})
+		if p.Done == 3 {
 			stop()
 		}
 	}})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Contains(t, []int{3, 4}, r.Done)
+	cut := 0
 	require.Equal(t, 36, r.Of)
 	require.Equal(t, 36, told[0][1])
 	known := 0
 	for _, loss := range r.Losses {
 		require.Nil(t, loss.Outcomes[1])
-		if loss.Outcomes[0] != nil {
+		switch o := loss.Outcomes[0]; {
+		case o == nil:
+		case o.Over:
 			known++
+		default:
+			require.True(t, o.Interrupted)
+			cut++
 		}
 	}
 	require.Equal(t, r.Done, known)
+	require.LessOrEqual(t, cut, 1, "there is one worker")
 	require.NotNil(t, r.Losses[0].Outcomes[0], "those that are known are first")
 	var out strings.Builder
 	require.NoError(t, r.Write(&out))
-	require.Regexp(t, `PARTIAL: [34] of 36 runs; \? is not known.`, out.String())
-	require.Regexp(t, `(?m)^control plane for 30m +0 +\? +\? +\? +\? +\? +\?$`, out.String())
+	require.Regexp(t, `PARTIAL: [34] of 36 runs; \+ was to grow, \? is not known.`, out.String())
+	require.Regexp(t, `(?m)^control plane for 30m +0( +\?){8}$`, out.String())
+}
+
+// A run that is interrupted says what it has come to, and how far it was. It is
+// not done.
+func TestARunThatIsInterruptedIsKnown(t *testing.T) {
+	s := read(t, small)
+	all, err := blast.Play(t.Context(), s, blast.Config{Workers: 1})
+	require.NoError(t, err)
+	whole := of(t, all, "zone a").Outcomes[0]
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var shares []float64
+	s.Cluster.Zones[0].Nodes, s.Cluster.Zones[0].Groups[1].Nodes = 2002, 2000 // so that it takes a while
+	r, err := blast.Play(ctx, s, blast.Config{Workers: 1, Progress: func(p blast.Progress) {
+		shares = append(shares, p.Share)
+		if p.Done == 0 && p.Share > 0.005 {
+			stop()
+		}
+	}})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Zero(t, r.Done)
+	o := of(t, r, "all nodes").Outcomes[0]
+	require.NotNil(t, o)
+	require.True(t, o.Interrupted)
+	require.False(t, o.Over)
+	require.Positive(t, float64(o.Until))
+	require.Positive(t, o.Down)
+	require.Less(t, float64(o.Until), float64(whole.Until)*100)
+	require.IsNonDecreasing(t, shares)
+	var out strings.Builder
+	require.NoError(t, r.Write(&out))
+	require.Contains(t, out.String(), "\nInterrupted, after the loss:\n  all nodes, as given: "+o.Until.Clock()+"\n")
+	require.NotContains(t, out.String(), "--longest")
+}
+
+// Pool big has 20 of the 21 pods of a workload, and no more than half of the
+// nodes of zone a are left: its rate is 0, no node is tainted, and nothing is
+// replaced. That hurts more than pool small, whose one pod is replaced, and
+// less than all nodes, which leave nothing.
+func TestWhatNeverRecoversHurtsMore(t *testing.T) {
+	r := played(t, read(t, `name: inv
+duration: 1h
+cluster:
+  zones:
+  - name: a
+    nodes: 6
+    groups:
+    - {name: a-big, nodes: 5, pool: big}
+    - {name: a-small, nodes: 1, pool: small}
+  - name: b
+    nodes: 6
+    groups:
+    - {name: b-other, nodes: 6, pool: other}
+  workloads:
+  - {name: w, replicas: 22, placed: {a-big: 20, a-small: 1, b-other: 1}}
+  - {name: o, replicas: 2, placed: {b-other: 2}}
+  - {name: one, replicas: 1, placed: {a-small: 1}}
+  - {name: agent, kind: DaemonSet}
+`))
+	order := []string{}
+	for _, loss := range r.Losses {
+		order = append(order, loss.String())
+	}
+	require.Equal(t, []string{"all nodes", "pool big", "zone a", "zone b", "pool other", "pool small"}, order[:6])
+	big, small, all := of(t, r, "pool big").Outcomes[0], of(t, r, "pool small").Outcomes[0], of(t, r, "all nodes").Outcomes[0]
+	require.Equal(t, 20, big.Down)
+	require.Zero(t, big.Tainted)
+	require.Equal(t, "zone a is in PartialDisruption, rate 0/s", big.Untainted)
+	require.Equal(t, 25, all.Down, "without those of agent")
+	require.Equal(t, []string{"w", "o", "one"}, all.LostForGood)
+	require.Equal(t, "Suspended: no node is acted against", all.Untainted)
+	require.Equal(t, 2, small.Evicted)
+	require.Zero(t, small.Down, "both are replaced")
+	require.Equal(t, []string{"one"}, small.Lost)
+	require.Empty(t, small.LostForGood, "it comes back")
+	require.Empty(t, small.Untainted)
+	var out strings.Builder
+	require.NoError(t, r.Write(&out))
+	require.Contains(t, out.String(), "  all nodes: w*, o*, one*\n")
+	require.Contains(t, out.String(), "  pool small: one\n")
+	require.Contains(t, out.String(), "\nWhy lost nodes are not tainted:\n  all nodes: Suspended: no node is acted against\n"+
+		"  pool big: zone a is in PartialDisruption, rate 0/s\n")
 }
 
 // A context that has ended is an error, whether a run has begun or not.
@@ -282,6 +377,45 @@ func TestNumberedRacks(t *testing.T) {
 		"control plane for 5m", "control plane for 30m"}, names)
 }
 
+// The page has what the table has, with all variants, and plots of the losses
+// after which something was done.
+func TestThePage(t *testing.T) {
+	r := played(t, read(t, small))
+	var out strings.Builder
+	require.NoError(t, r.WritePage(&out, []string{"seed=1"}, []string{"a note <of> what is missing"}))
+	text := out.String()
+	for _, want := range []string{
+		"<title>small: what it can lose</title>", "What acts is nodelifecycle", "a note &lt;of&gt; what is missing",
+		"<code>seed=1</code>", "<h2>What hurts, worst first</h2>", "<td>zone a is in PartialDisruption, rate 0/s</td>",
+		"<th scope=\"row\">  tolerations x2</th>", "<td>web, db*</td>", "the last of 9 pods is evicted",
+	} {
+		require.Contains(t, text, want)
+	}
+	require.Less(t, strings.Index(text, `<th scope="row">zone a</th>`), strings.Index(text, `<th scope="row">zone b</th>`))
+	_, rest, _ := strings.Cut(text, `id="data">`)
+	rest, _, _ = strings.Cut(rest, "</script>")
+	var data struct {
+		At    [][]float64
+		Plots []struct {
+			Title string
+			Lines []struct {
+				Name   string
+				Values [][]int
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(rest), &data))
+	require.Len(t, data.Plots, 2+4, "zone a, pool main, zone b, rack a/r1")
+	evicted := data.Plots[0].Lines[0]
+	require.Equal(t, "zone a", evicted.Name)
+	require.Len(t, evicted.Values[0], len(data.At[0]))
+	require.IsNonDecreasing(t, evicted.Values[0])
+	require.Equal(t, 9, evicted.Values[0][len(data.At[0])-1])
+	require.Equal(t, "Pods evicted so far, zone a", data.Plots[2].Title)
+	require.Len(t, data.Plots[2].Lines, 4)
+	require.Less(t, len(text), 1<<18)
+}
+
 func TestTheReportInJSON(t *testing.T) {
 	data, err := json.Marshal(played(t, read(t, small)))
 	require.NoError(t, err)
@@ -299,8 +433,9 @@ func TestTheReportInJSON(t *testing.T) {
 	require.Equal(t, "delete", back.Action)
 	require.Equal(t, []string{"node-monitor-grace-period=1m40s"}, back.Variants[1].Settings)
 	require.Equal(t, "all nodes", back.Losses[0].Kind)
-	require.Equal(t, "main", back.Losses[1].Name)
-	require.Len(t, back.Losses[1].Outcomes, 4)
-	require.Equal(t, 20, back.Losses[1].Outcomes[0].Evicted)
+	require.Equal(t, "main", back.Losses[2].Name)
+	require.Len(t, back.Losses[2].Outcomes, 4)
+	require.Equal(t, 20, back.Losses[2].Outcomes[0].Evicted)
+	require.Equal(t, []string{"db"}, back.Losses[2].Outcomes[0].LostForGood)
 	require.Equal(t, back.Of, back.Done)
 }

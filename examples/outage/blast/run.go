@@ -2,6 +2,10 @@ package blast
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +15,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/zone"
 )
 
 // Outcome is what one loss comes to with one variant. Times count from the
@@ -18,6 +23,8 @@ import (
 type Outcome struct {
 	// Tainted is how many nodes got a NoExecute taint of the controller.
 	Tainted int `json:"tainted"`
+	// Untainted says why others of the lost nodes got none, empty if all did.
+	Untainted string `json:"untainted,omitempty"`
 	// Evicted is how many pods the controller told to leave, and EvictedLiving how
 	// many of them ran on nodes that were not lost. First and Last are when, zero
 	// if there was none.
@@ -26,14 +33,44 @@ type Outcome struct {
 	First         report.Seconds `json:"first"`
 	Last          report.Seconds `json:"last"`
 	// Lost are the workloads that have lost all their pods. Each pod that was
-	// there before the loss was on a lost node, or has been told to leave.
-	Lost []string `json:"lost"`
+	// there before the loss was on a lost node, or has been told to leave. Those of
+	// LostForGood have no ready pod in the end either. DaemonSets do not count:
+	// their pods are where nodes are.
+	Lost        []string `json:"lost"`
+	LostForGood []string `json:"lostForGood"`
+	// Down is how many pods the workloads have fewer in the end than before, of
+	// those that are ready and on a node that is not lost. DaemonSets do not count.
+	Down int `json:"down"`
 	// Kept is how many pods were left on lost nodes in the end because budgets
 	// refused to let them go. Only the Eviction API asks for budgets.
 	Kept int `json:"kept"`
-	// Over says that nothing more was to come. Otherwise the run was as long as it
-	// may be.
-	Over bool `json:"over"`
+	// Until is how far the run went. Over says that nothing more was to come.
+	// Otherwise the run was as long as it may be, or was interrupted.
+	Until       report.Seconds `json:"until"`
+	Over        bool           `json:"over"`
+	Interrupted bool           `json:"interrupted,omitempty"`
+
+	// evictions and taintings are how many there were so far, at times in
+	// order, one in each stretch of pointEvery.
+	evictions, taintings []point
+}
+
+// point is how much there was so far.
+type point struct {
+	at    time.Duration // from the loss
+	count int
+}
+
+// pointEvery bounds how many points a run has.
+const pointEvery = 5 * time.Second
+
+// counted adds a point, or moves the last one on if it is recent.
+func counted(points []point, at time.Duration, count int) []point {
+	if n := len(points); n > 0 && at/pointEvery == points[n-1].at/pointEvery {
+		points[n-1].count = count
+		return points
+	}
+	return append(points, point{at, count})
 }
 
 // stepsBetweenChecks is after how many events a run asks whether it is to end.
@@ -53,6 +90,8 @@ type observer struct {
 	last     time.Duration
 	activity time.Duration      // when something happened last
 	refused  map[types.UID]bool // pods
+
+	evictions, taintings []point
 }
 
 // WroteNode counts nodes that get a NoExecute taint of the controller.
@@ -63,6 +102,7 @@ func (o *observer) WroteNode(write model.NodeWrite) {
 	if hasTaint(write.After) && !hasTaint(write.Before) {
 		o.tainted[write.After.Name] = true
 		o.activity = o.world.Now()
+		o.taintings = counted(o.taintings, o.activity-o.begin, len(o.tainted))
 	}
 }
 
@@ -89,6 +129,7 @@ func (o *observer) WrotePod(write model.PodWrite) {
 	}
 	o.last, o.activity = now-o.begin, now
 	o.evicted++
+	o.evictions = counted(o.evictions, now-o.begin, o.evicted)
 	if !o.lost(write.Before.Spec.NodeName) {
 		o.living++
 	}
@@ -105,8 +146,8 @@ func (o *observer) Processed(call *model.Call) {
 }
 
 // run plays a loss. If the context ends first, the error is that of the
-// context.
-func run(ctx context.Context, v *Variant, loss *Loss, longest time.Duration) (*Outcome, error) {
+// context. The outcome is what is known by then, nil before the loss.
+func run(ctx context.Context, v *Variant, loss *Loss, longest time.Duration, g *gauge) (*Outcome, error) {
 	begin := v.begin
 	step := loss.step
 	step.At = scenario.Duration(begin)
@@ -127,41 +168,112 @@ func run(ctx context.Context, v *Variant, loss *Loss, longest time.Duration) (*O
 	o.world.Watch(o)
 	var before []*corev1.Pod
 	o.world.At(begin, func() { before = o.world.Pods() })
-	over, silent := false, v.silentFor()
-	for i := 0; !over && s.Step(); i++ {
+	over, interrupted, silent := false, false, v.silentFor()
+	for i := 0; !over && !interrupted && s.Step(); i++ {
 		if i%stepsBetweenChecks == 0 {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			over = o.world.Now()-o.activity > silent
+			over, interrupted = o.world.Now()-o.activity > silent, ctx.Err() != nil
+			g.is(o.world.Now(), min(o.activity+silent, end))
 		}
+	}
+	g.over(o.world.Now())
+	if interrupted && o.world.Now() <= begin {
+		return nil, ctx.Err()
 	}
 	outcome := &Outcome{
 		Tainted: len(o.tainted), Evicted: o.evicted, EvictedLiving: o.living,
 		First: report.SecondsOf(o.first), Last: report.SecondsOf(o.last),
-		Lost: o.workloadsLost(played, before), Kept: o.kept(), Over: over,
+		Kept: o.kept(), Until: report.SecondsOf(o.world.Now() - begin), Over: over, Interrupted: interrupted,
+		evictions: o.evictions, taintings: o.taintings,
 	}
-	return outcome, nil
+	o.count(outcome, played, before)
+	if !interrupted {
+		outcome.Untainted = o.untainted(s)
+		return outcome, nil
+	}
+	return outcome, ctx.Err()
 }
 
-// workloadsLost returns the workloads that had pods, none of which is left.
-func (o *observer) workloadsLost(s *scenario.Scenario, before []*corev1.Pod) []string {
-	had, has := map[string]bool{}, map[string]bool{}
+// count counts the workloads and pods that are lost and down.
+func (o *observer) count(outcome *Outcome, s *scenario.Scenario, before []*corev1.Pod) {
+	had, left, ready := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, pod := range before {
 		name := model.WorkloadOf(pod)
-		had[name] = true
+		had[name]++
 		now := o.world.Pod(pod.Name)
 		if now != nil && now.UID == pod.UID && now.DeletionTimestamp == nil && !o.lost(now.Spec.NodeName) {
-			has[name] = true
+			left[name]++
 		}
 	}
-	lost := []string{}
+	for _, pod := range o.world.Pods() {
+		if pod.DeletionTimestamp == nil && isReady(pod) && !o.lost(pod.Spec.NodeName) {
+			ready[model.WorkloadOf(pod)]++
+		}
+	}
+	outcome.Lost, outcome.LostForGood = []string{}, []string{}
 	for i := range s.Cluster.Workloads {
-		if name := s.Cluster.Workloads[i].Name; had[name] && !has[name] {
-			lost = append(lost, name)
+		w := &s.Cluster.Workloads[i]
+		if w.Kind == scenario.DaemonSet {
+			continue
+		}
+		outcome.Down += max(had[w.Name]-ready[w.Name], 0)
+		if had[w.Name] > 0 && left[w.Name] == 0 {
+			outcome.Lost = append(outcome.Lost, w.Name)
+			if ready[w.Name] == 0 {
+				outcome.LostForGood = append(outcome.LostForGood, w.Name)
+			}
 		}
 	}
-	return lost
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// untainted says why lost nodes have got no taint: the phase of the cluster, or
+// the state of their zones.
+func (o *observer) untainted(s *simulation.Simulation) string {
+	names := map[string]string{} // of the zones with such nodes, by what the controller calls them
+	for _, node := range o.world.Nodes() {
+		if o.lost(node.Name) && !o.tainted[node.Name] {
+			names[zone.ByTopology(node)] = node.Labels[corev1.LabelTopologyZone]
+		}
+	}
+	acting := s.Acting()
+	if len(names) == 0 || acting == nil {
+		return ""
+	}
+	knowledge := acting.Knowledge()
+	if knowledge.Phase != zone.PhaseActive {
+		return fmt.Sprintf("%s: no node is acted against", knowledge.Phase)
+	}
+	in := map[string][]string{} // zones, by what they are in
+	for _, status := range knowledge.Zones {
+		if name, ok := names[status.Zone]; ok {
+			state := fmt.Sprintf("in %s, rate %s/s", status.State, number(status.Rate))
+			in[state] = append(in[state], name)
+		}
+	}
+	var texts []string
+	for _, state := range slices.Sorted(maps.Keys(in)) {
+		texts = append(texts, zones(in[state])+" "+state)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// mostZones is how many zones are named that are in one state.
+const mostZones = 3
+
+func zones(names []string) string {
+	slices.Sort(names)
+	switch more := len(names) - mostZones; {
+	case len(names) == 1:
+		return "zone " + names[0] + " is"
+	case more > 0:
+		return fmt.Sprintf("zones %s and %d more are", strings.Join(names[:mostZones], ", "), more)
+	}
+	return "zones " + strings.Join(names, ", ") + " are"
 }
 
 // kept counts the pods on lost nodes that a budget has kept from leaving.

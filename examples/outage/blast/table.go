@@ -3,6 +3,7 @@ package blast
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,60 +22,132 @@ const (
 
 // Write writes the report for people.
 func (r *Report) Write(out io.Writer) error {
-	budgets := r.Action == evicting.Evict || r.Action == evicting.EvictThenDelete
-	given := r.Variants[0].options
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, seed %d, action %s, grace %s, rate %s/s. Times count from the loss.\n", r.Scenario, r.Seed,
-		r.Action, short(given.MonitorGracePeriod), number(given.EvictionRate))
-	if !budgets {
-		fmt.Fprintf(&b, "With action %s no PodDisruptionBudget keeps a pod; --set action=evict shows what they would keep.\n",
-			r.Action)
-	}
+	b.WriteString(r.setting() + "\n" + r.reading() + "\n")
 	if r.Done < r.Of {
-		fmt.Fprintf(&b, "PARTIAL: %d of %d runs; %s is not known.\n", r.Done, r.Of, unknown)
+		b.WriteString(r.partial() + "\n")
 	}
 	b.WriteString("\n")
-	if err := report.WriteTable(&b, r.rows(budgets)); err != nil {
+	if err := report.WriteTable(&b, r.rows(r.columns(), false)); err != nil {
 		return err
 	}
-	b.WriteString("\nWith other settings: pods evicted, the first to the last after\n")
-	if err := report.WriteTable(&b, r.variantRows()); err != nil {
+	b.WriteString("\nWith other settings, where they make a difference:\n")
+	if err := report.WriteTable(&b, r.rows(r.columns(), true)); err != nil {
 		return err
 	}
-	r.writeWorkloads(&b)
-	if !r.allOver() {
-		b.WriteString("\n+ The run was as long as it may be (--longest), and more was to come.\n")
+	for _, list := range []*list{r.workloads(), r.untainted(), r.interrupted()} {
+		list.write(&b)
+	}
+	if r.cutShort() {
+		b.WriteString("\n" + tooLong + "\n")
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
 }
 
-// rows are what each loss comes to as given.
-func (r *Report) rows(budgets bool) [][]string {
-	header := []string{"loss", "nodes", "tainted", "pods evicted", "of living nodes", "first", "last", "workloads lost"}
-	if budgets {
-		header = append(header, "kept by budgets")
+const tooLong = "+ The run was as long as it may be (--longest), and more was to come."
+
+// setting says what is played.
+func (r *Report) setting() string {
+	given := r.Variants[0].options
+	return fmt.Sprintf("%s, seed %d, action %s, grace %s, rate %s/s. Times count from the loss.", r.Scenario, r.Seed,
+		r.Action, short(given.MonitorGracePeriod), number(given.EvictionRate))
+}
+
+// reading says how to read the tables.
+func (r *Report) reading() string {
+	text := "What acts is nodelifecycle: with the flags of kube-controller-manager it confirms silence first, and waits " +
+		"where\nthat does not. First are losses with pods of living nodes evicted, then those with workloads lost for good, " +
+		"pods\nthat stay down, and workloads lost for a time. DaemonSets do not count."
+	if !r.budgets() {
+		text += fmt.Sprintf("\nWith action %s no PodDisruptionBudget keeps a pod; --set action=evict shows what they would keep.",
+			r.Action)
 	}
-	rows := [][]string{header}
+	return text
+}
+
+func (r *Report) partial() string {
+	return fmt.Sprintf("PARTIAL: %d of %d runs; + was to grow, %s is not known.", r.Done, r.Of, unknown)
+}
+
+// budgets reports whether the action asks for budgets.
+func (r *Report) budgets() bool {
+	return r.Action == evicting.Evict || r.Action == evicting.EvictThenDelete
+}
+
+// column is one of the tables. Its head is in two lines.
+type column struct {
+	head [2]string
+	of   func(*Outcome) string
+	// fault says that any but zero is a fault of the controller.
+	fault bool
+}
+
+func (r *Report) columns() []column {
+	all := []column{
+		{[2]string{"", "tainted"}, func(o *Outcome) string { return strconv.Itoa(o.Tainted) }, false},
+		{[2]string{"pods", "evicted"}, func(o *Outcome) string { return strconv.Itoa(o.Evicted) + more(o) }, false},
+		{[2]string{"of living", "nodes"}, func(o *Outcome) string { return strconv.Itoa(o.EvictedLiving) }, true},
+		{[2]string{"", "first"}, func(o *Outcome) string { return o.time(o.First) }, false},
+		{[2]string{"", "last"}, func(o *Outcome) string { return o.time(o.Last) }, false},
+		{[2]string{"workloads", "lost"}, func(o *Outcome) string { return strconv.Itoa(len(o.Lost)) }, false},
+		{[2]string{"for", "good"}, func(o *Outcome) string { return strconv.Itoa(len(o.LostForGood)) }, false},
+		{[2]string{"pods", "down"}, func(o *Outcome) string { return strconv.Itoa(o.Down) }, false},
+	}
+	if r.budgets() {
+		all = append(all, column{[2]string{"kept by", "budgets"}, func(o *Outcome) string { return strconv.Itoa(o.Kept) }, false})
+	}
+	return all
+}
+
+// rows are what each loss comes to as given, or with the other variants. Those
+// that come to the same as given have no row.
+func (r *Report) rows(columns []column, others bool) [][]string {
+	rows := [][]string{{"", ""}, {"loss", "nodes"}}
+	for _, c := range columns {
+		rows[0], rows[1] = append(rows[0], c.head[0]), append(rows[1], c.head[1])
+	}
 	for i := range r.Losses {
 		p := &r.Losses[i]
-		row := []string{p.String(), strconv.Itoa(p.Nodes)}
-		o := p.Outcomes[0]
-		if o == nil {
-			for len(row) < len(header) {
-				row = append(row, unknown)
-			}
-			rows = append(rows, row)
+		given := append([]string{p.String(), strconv.Itoa(p.Nodes)}, cells(columns, p.Outcomes[0])...)
+		if !others {
+			rows = append(rows, given)
 			continue
 		}
-		row = append(row, strconv.Itoa(o.Tainted), strconv.Itoa(o.Evicted)+more(o), strconv.Itoa(o.EvictedLiving),
-			o.time(o.First), o.time(o.Last), strconv.Itoa(len(o.Lost)))
-		if budgets {
-			row = append(row, strconv.Itoa(o.Kept))
-		}
-		rows = append(rows, row)
+		rows = append(rows, r.differing(columns, p, given)...)
+	}
+	if others && len(rows) == 2 {
+		return [][]string{{"They make none."}}
 	}
 	return rows
+}
+
+// differing returns the rows of a loss with other settings, below that as
+// given. There are none if all come to the same.
+func (r *Report) differing(columns []column, p *Played, given []string) [][]string {
+	rows := [][]string{given}
+	for v := 1; v < len(r.Variants); v++ {
+		row := append([]string{"  " + r.Variants[v].Name, ""}, cells(columns, p.Outcomes[v])...)
+		if !slices.Equal(row[2:], given[2:]) {
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	return rows
+}
+
+func cells(columns []column, o *Outcome) []string {
+	var row []string
+	for _, c := range columns {
+		if o == nil {
+			row = append(row, unknown)
+		} else {
+			row = append(row, c.of(o))
+		}
+	}
+	return row
 }
 
 // more marks a number that would have grown.
@@ -93,56 +166,80 @@ func (o *Outcome) time(at report.Seconds) string {
 	return at.Clock()
 }
 
-// variantRows are how many pods leave, and when, with each variant.
-func (r *Report) variantRows() [][]string {
-	header := []string{"loss"}
-	for i := range r.Variants {
-		header = append(header, r.Variants[i].Name)
-	}
-	rows := [][]string{header}
-	for i := range r.Losses {
-		row := []string{r.Losses[i].String()}
-		for _, o := range r.Losses[i].Outcomes {
-			switch {
-			case o == nil:
-				row = append(row, unknown)
-			case o.Evicted == 0:
-				row = append(row, "0"+more(o))
-			default:
-				row = append(row, fmt.Sprintf("%d%s, %s to %s", o.Evicted, more(o), o.time(o.First), o.time(o.Last)))
-			}
-		}
-		rows = append(rows, row)
-	}
-	return rows
+// list says something of some losses.
+type list struct {
+	title string
+	lines [][2]string // the loss, and what
 }
 
-// writeWorkloads names the workloads that each loss takes.
-func (r *Report) writeWorkloads(b *strings.Builder) {
-	title := "\nWorkloads lost:\n"
+func (l *list) add(loss, what string) { l.lines = append(l.lines, [2]string{loss, what}) }
+
+func (l *list) write(b *strings.Builder) {
+	for i, line := range l.lines {
+		if i == 0 {
+			fmt.Fprintf(b, "\n%s:\n", l.title)
+		}
+		fmt.Fprintf(b, "  %s: %s\n", line[0], line[1])
+	}
+}
+
+// workloads names the workloads that each loss takes.
+func (r *Report) workloads() *list {
+	l := &list{title: "Workloads lost, with * for good"}
 	for i := range r.Losses {
 		o := r.Losses[i].Outcomes[0]
 		if o == nil || len(o.Lost) == 0 {
 			continue
 		}
-		names := o.Lost
+		var names []string
+		for _, name := range o.Lost {
+			if slices.Contains(o.LostForGood, name) {
+				name += "*"
+			}
+			names = append(names, name)
+		}
 		rest := ""
 		if len(names) > mostWorkloads {
 			rest = fmt.Sprintf(" and %d more", len(names)-mostWorkloads)
 			names = names[:mostWorkloads]
 		}
-		fmt.Fprintf(b, "%s  %s: %s%s\n", title, r.Losses[i].Loss, strings.Join(names, ", "), rest)
-		title = ""
+		l.add(r.Losses[i].String(), strings.Join(names, ", ")+rest)
 	}
+	return l
 }
 
-func (r *Report) allOver() bool {
+// untainted says why nodes that are lost have no taint.
+func (r *Report) untainted() *list {
+	l := &list{title: "Why lost nodes are not tainted"}
 	for i := range r.Losses {
-		for _, o := range r.Losses[i].Outcomes {
-			if o != nil && !o.Over {
-				return false
+		if o := r.Losses[i].Outcomes[0]; o != nil && o.Untainted != "" {
+			l.add(r.Losses[i].String(), o.Untainted)
+		}
+	}
+	return l
+}
+
+// interrupted says how far the runs are that were interrupted.
+func (r *Report) interrupted() *list {
+	l := &list{title: "Interrupted, after the loss"}
+	for i := range r.Losses {
+		for v, o := range r.Losses[i].Outcomes {
+			if o != nil && o.Interrupted {
+				l.add(fmt.Sprintf("%s, %s", r.Losses[i].Loss, r.Variants[v].Name), o.Until.Clock())
 			}
 		}
 	}
-	return true
+	return l
+}
+
+// cutShort reports whether a run was as long as it may be.
+func (r *Report) cutShort() bool {
+	for i := range r.Losses {
+		for _, o := range r.Losses[i].Outcomes {
+			if o != nil && !o.Over && !o.Interrupted {
+				return true
+			}
+		}
+	}
+	return false
 }
