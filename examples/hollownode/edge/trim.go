@@ -138,7 +138,7 @@ func (t *Trimmer) trimNode(node *corev1.Node) {
 	info := &status.NodeInfo
 	for _, text := range []*string{
 		&info.KernelVersion, &info.OSImage, &info.OperatingSystem, &info.Architecture,
-		&info.ContainerRuntimeVersion, &info.KubeletVersion, &info.KubeProxyVersion,
+		&info.ContainerRuntimeVersion, &info.KubeletVersion,
 	} {
 		*text = common(*text)
 	}

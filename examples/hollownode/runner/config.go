@@ -91,17 +91,7 @@ func (c Config) Validate() error {
 	if messages := validation.IsValidLabelValue(c.Fleet); c.Fleet == "" || len(messages) > 0 {
 		wrong("Fleet is %q, want the value of a label", c.Fleet)
 	}
-	names := map[string]bool{}
-	for i, node := range c.Register {
-		switch {
-		case node == nil || node.Name == "":
-			wrong("Register[%d] has no name", i)
-		case names[node.Name]:
-			wrong("Register[%d] has the name %q, as another one", i, node.Name)
-		default:
-			names[node.Name] = true
-		}
-	}
+	c.validateNodes(wrong)
 	if err := kubelet.ValidateStaticPods(c.StaticPods); err != nil {
 		wrong("StaticPods: %w", err)
 	}
@@ -125,4 +115,18 @@ func (c Config) Validate() error {
 		wrong("Heartbeat: %w", err)
 	}
 	return errors.Join(problems...)
+}
+
+func (c Config) validateNodes(wrong func(format string, args ...any)) {
+	names := map[string]bool{}
+	for i, node := range c.Register {
+		switch {
+		case node == nil || node.Name == "":
+			wrong("Register[%d] has no name", i)
+		case names[node.Name]:
+			wrong("Register[%d] has the name %q, as another one", i, node.Name)
+		default:
+			names[node.Name] = true
+		}
+	}
 }

@@ -56,13 +56,21 @@ const (
 // complaint says what is wrong with a value of a kind, if anything is, except
 // for what the tags say.
 func complaint(name string, v reflect.Value) string {
-	text, kind := v.String(), kinds[name]
-	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
 	switch {
 	case name == "share" && !(v.Float() > 0 && v.Float() <= 1): // also what is no number
 		return fmt.Sprintf("is %v; want more than 0 and at most 1", v.Float())
 	case name == "clock" && v.IsZero():
 		return "is 0s; say by how much the clock steps, as in 5m or -5m"
+	case v.Kind() == reflect.String:
+		return wrongText(name, v.String())
+	}
+	return ""
+}
+
+func wrongText(name, text string) string {
+	kind := kinds[name]
+	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
+	switch {
 	case name == "timeAdded" && text != TimeAddedNow && text != TimeAddedMissing:
 		return wrongTimeAdded(text)
 	case name == "text" && !utf8.ValidString(text):
