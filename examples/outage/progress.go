@@ -69,8 +69,8 @@ func (p *progress) at(now time.Time, done time.Duration) {
 	p.show(now, text, float64(done)/float64(max(p.total, 1)))
 }
 
-// runs says that at a time on the wall so many runs of all are over, and which
-// share of all is, with what others of them have done.
+// runs says at a time on the wall how many runs are over. The share counts what
+// others of them have done.
 func (p *progress) runs(now time.Time, of blast.Progress) {
 	p.share(now, fmt.Sprintf("%d of %d runs", of.Done, of.Of), of.Share)
 }

@@ -177,7 +177,8 @@ const (
 	mostMemory = 1024
 	// mostGoroutines is how many ours may have, whatever it runs. They are the
 	// workers of --concurrent-calls, and those of a heartbeat.Sender for renewals,
-	// reports and gates. As many again are for connections, informers and the rest.
+	// reports and gates. As many again are for connections, informers and the
+	// rest.
 	mostGoroutines = 2 * (32 + 3*32)
 )
 

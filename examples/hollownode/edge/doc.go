@@ -35,5 +35,5 @@
 //	handlers  beats
 //	edge
 //	crash  trim
-//	shared
+//	kept
 package edge

@@ -2,7 +2,6 @@ package edge
 
 import (
 	"slices"
-	"sync"
 	"unique"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,14 +9,13 @@ import (
 )
 
 // A Trimmer drops what no kubelet here reads from objects that caches are about
-// to keep, and keeps once what many of them have in common. Its zero value is
-// ready, and its method safe for concurrent use.
+// to keep. What many of them have in common is kept once. Its zero value is
+// ready. It is not safe for concurrent use.
 type Trimmer struct {
-	mu sync.Mutex
 	// specs are without the name of a node.
-	specs      shared[corev1.PodSpec]
-	conditions shared[[]corev1.PodCondition]
-	resources  shared[corev1.ResourceList]
+	specs      kept[corev1.PodSpec]
+	conditions kept[[]corev1.PodCondition]
+	resources  kept[corev1.ResourceList]
 	// spec, status and list are room for what is encoded of one object.
 	spec   corev1.PodSpec
 	status corev1.PodStatus
@@ -32,8 +30,6 @@ type Trimmer struct {
 // that of former results, so none may be changed. An object that is not a pod
 // is changed in place. In one that is, texts are replaced by equal ones.
 func (t *Trimmer) Trim(object any) (any, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	switch object := object.(type) {
 	case *corev1.Pod:
 		return t.trimPod(object), nil

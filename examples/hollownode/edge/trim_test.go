@@ -282,7 +282,7 @@ func TestTrimKeepsUsualTextsOnce(t *testing.T) {
 	}
 }
 
-// of trims a copy of an object that shares no memory with it.
+// of trims a copy of an object that has no memory in common with it.
 func of[T interface {
 	Marshal() ([]byte, error)
 	Unmarshal(data []byte) error

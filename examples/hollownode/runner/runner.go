@@ -51,10 +51,10 @@ func NewRunner(config Config) (*Runner, error) {
 	if config.Timeout == 0 {
 		config.Timeout = defaultTimeout
 	}
-	trimmer := new(edge.Trimmer)
+	trim := newTransform()
 	selecting := func(tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
 		return informers.NewSharedInformerFactoryWithOptions(config.Watching, 0,
-			informers.WithTweakListOptions(tweak), informers.WithTransform(trimmer.Trim))
+			informers.WithTweakListOptions(tweak), informers.WithTransform(trim))
 	}
 	r := &Runner{
 		config: config, silent: map[string]bool{}, static: config.StaticPods,
@@ -226,4 +226,18 @@ func (r *Runner) View(read func(fleet *kubelet.Fleet, runtime *cri.Fake)) bool {
 	}
 	s.view(func(time.Time) { read(s.fleet, s.runtime) })
 	return true
+}
+
+// newTransform returns the transform of all informers, which call it on
+// goroutines of their own.
+func newTransform() cache.TransformFunc {
+	var (
+		mu      sync.Mutex
+		trimmer edge.Trimmer
+	)
+	return func(object any) (any, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return trimmer.Trim(object)
+	}
 }

@@ -112,7 +112,8 @@ func (r *Report) plotted() []*Played {
 
 func (r *Report) plotsLeft(plotted int) string {
 	if left := len(r.Losses) - plotted; left > 0 {
-		return fmt.Sprintf("The tables have %d more losses: those that hurt less, and those after which nothing was done.", left)
+		return fmt.Sprintf("The tables have %d more losses: those that hurt less, and those after which nothing was "+
+			"done.", left)
 	}
 	return ""
 }
@@ -175,7 +176,9 @@ func curve(name string, number int, points []point, at []time.Duration) htmlpage
 		values[i] = count
 	}
 	colors := plotColors()
-	return htmlpage.Curve{Name: htmlpage.Clip(name, 64), Color: colors[number%len(colors)], State: true, Values: []any{values}}
+	return htmlpage.Curve{
+		Name: htmlpage.Clip(name, 64), Color: colors[number%len(colors)], State: true, Values: []any{values},
+	}
 }
 
 // lines are when the first and the last pod leaves after each loss.

@@ -49,9 +49,9 @@ type Report struct {
 	// scenario as given.
 	Variants []Variant `json:"variants"`
 	// Losses are sorted by what hurts, as given, so that none that recovers is
-	// before one that does not. The order is that of pods evicted from living
-	// nodes, workloads lost for good, pods that stay down, workloads lost for a
-	// time, pods that are evicted or down, and nodes lost.
+	// before one that does not. First counts how many pods of living nodes are
+	// evicted. Then count workloads lost for good and pods that stay down. The
+	// last are workloads lost for a time, pods evicted or down, and nodes lost.
 	Losses []Played `json:"losses"`
 	// Done is how many runs came to their end, of all. The report is partial if
 	// these are fewer: outcomes are missing, or of runs that were interrupted.

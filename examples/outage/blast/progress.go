@@ -54,9 +54,8 @@ func shareOf(gauges [][]*gauge) float64 {
 	return now / max(end, 1)
 }
 
-// expected returns how long the run of a loss is likely to be: until its nodes
-// are tainted at the rates of their zones, and then for as long as nothing may
-// happen before it is over.
+// expected returns how long the run of a loss is likely to be. Its nodes are
+// tainted at the rates of their zones, and then nothing happens for a while.
 func (v *Variant) expected(loss *Loss, longest time.Duration) time.Duration {
 	return v.begin + loss.step.For.D() + min(v.tainting(loss)+v.silentFor(), longest)
 }

@@ -25,7 +25,7 @@ type Outcome struct {
 	Tainted int `json:"tainted"`
 	// Untainted says why others of the lost nodes got none, empty if all did.
 	Untainted string `json:"untainted,omitempty"`
-	// Evicted is how many pods the controller told to leave, and EvictedLiving how
+	// Evicted is how many pods the controller told to leave, EvictedLiving how
 	// many of them ran on nodes that were not lost. First and Last are when, zero
 	// if there was none.
 	Evicted       int            `json:"evicted"`
@@ -33,13 +33,13 @@ type Outcome struct {
 	First         report.Seconds `json:"first"`
 	Last          report.Seconds `json:"last"`
 	// Lost are the workloads that have lost all their pods. Each pod that was
-	// there before the loss was on a lost node, or has been told to leave. Those of
-	// LostForGood have no ready pod in the end either. DaemonSets do not count:
+	// there before the loss was on a lost node, or has been told to leave. Those
+	// of LostForGood have no ready pod in the end either. DaemonSets do not count:
 	// their pods are where nodes are.
 	Lost        []string `json:"lost"`
 	LostForGood []string `json:"lostForGood"`
-	// Down is how many pods the workloads have fewer in the end than before, of
-	// those that are ready and on a node that is not lost. DaemonSets do not count.
+	// Down is how many ready pods the workloads miss in the end, compared with
+	// before. Those on lost nodes are missed. DaemonSets do not count.
 	Down int `json:"down"`
 	// Kept is how many pods were left on lost nodes in the end because budgets
 	// refused to let them go. Only the Eviction API asks for budgets.

@@ -56,12 +56,12 @@ func (r *Report) setting() string {
 
 // reading says how to read the tables.
 func (r *Report) reading() string {
-	text := "What acts is nodelifecycle: with the flags of kube-controller-manager it confirms silence first, and waits " +
-		"where\nthat does not. First are losses with pods of living nodes evicted, then those with workloads lost for good, " +
-		"pods\nthat stay down, and workloads lost for a time. DaemonSets do not count."
+	text := "What acts is nodelifecycle: with the flags of kube-controller-manager it confirms silence first, and waits\n" +
+		"where that does not. First are losses with pods of living nodes evicted, then those with workloads lost for\n" +
+		"good, pods that stay down, and workloads lost for a time. DaemonSets do not count."
 	if !r.budgets() {
-		text += fmt.Sprintf("\nWith action %s no PodDisruptionBudget keeps a pod; --set action=evict shows what they would keep.",
-			r.Action)
+		text += fmt.Sprintf("\nWith action %s no PodDisruptionBudget keeps a pod; --set action=evict shows what they "+
+			"would keep.", r.Action)
 	}
 	return text
 }
@@ -95,7 +95,9 @@ func (r *Report) columns() []column {
 		{[2]string{"pods", "down"}, func(o *Outcome) string { return strconv.Itoa(o.Down) }, false},
 	}
 	if r.budgets() {
-		all = append(all, column{[2]string{"kept by", "budgets"}, func(o *Outcome) string { return strconv.Itoa(o.Kept) }, false})
+		all = append(all, column{
+			head: [2]string{"kept by", "budgets"}, of: func(o *Outcome) string { return strconv.Itoa(o.Kept) },
+		})
 	}
 	return all
 }

@@ -212,13 +212,17 @@ func TestTheOrderOfObjectsDoesNotMatter(t *testing.T) {
 // The scenario with hashed names is the same except for names, and shows none.
 func TestNamesAreHidden(t *testing.T) {
 	o := shop()
-	o.Unused = map[string]int{"v1 Service": 1, "events.k8s.io/v1 Event": 1, "acme.io/v1 AcmeGame": 2, "acme/v1 AcmeThing": 3}
+	o.Unused = map[string]int{
+		"v1 Service": 1, "events.k8s.io/v1 Event": 1, "acme.io/v1 AcmeGame": 2, "acme/v1 AcmeThing": 3,
+	}
 	for i, kind := range []string{"AcmeGame", "Job"} {
 		o.Pods = append(o.Pods, pod("default", fmt.Sprint("x", i), "n1", ownedBy(kind, "x")))
 	}
 	s, notes := imported(t, o, cluster.Config{HashNames: true})
 	text := written(t, s) + strings.Join(notes, "\n")
-	for _, name := range []string{"web", "train", "gpu", "example.com", "agent", "b-main", "default-", "db", "acme", "Acme"} {
+	for _, name := range []string{
+		"web", "train", "gpu", "example.com", "agent", "b-main", "default-", "db", "acme", "Acme",
+	} {
 		require.NotContains(t, text, name)
 	}
 	require.Regexp(t, `\nnot used: 1 of kind events.k8s.io/v1 Event, 1 of kind v1 Service, 2 of kind kind-[0-9a-f]{8}, `+
@@ -359,8 +363,8 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 				})(o)
 			},
 			has: "minAvailable: 3", isNoted: "several PodDisruptionBudgets (default/b, default/web)",
-			isAbsent: "left out: PodDisruptionBudget default/b, which lets pods that are not ready go at any time, as all pods " +
-				"of a lost node are",
+			isAbsent: "left out: PodDisruptionBudget default/b, which lets pods that are not ready go at any time, as all " +
+				"pods of a lost node are",
 		},
 		"a second budget of some pods": {
 			change: func(o *cluster.Objects) {

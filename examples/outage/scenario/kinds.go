@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// kind is a kind of value: the tags that its fields have in common. Of a form of
-// text it is what finds problems with the form, and what the form is called.
+// kind is a kind of value: the tags that its fields have in common. Of a form
+// of text it is what finds problems with the form, and what the form is called.
 type kind struct {
 	tags reflect.StructTag
 	form func(text string) (problems []string)

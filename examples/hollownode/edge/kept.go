@@ -1,8 +1,8 @@
 package edge
 
-// mostShared bounds what is remembered for objects to come. A fleet has fewer
+// mostKept bounds what is remembered for objects to come. A fleet has fewer
 // templates of pods, and the pods that start in a second come together.
-const mostShared = 256
+const mostKept = 256
 
 // encoded is an object that can be encoded, as the generated types of the API.
 type encoded interface {
@@ -10,15 +10,15 @@ type encoded interface {
 	MarshalToSizedBuffer(into []byte) (int, error)
 }
 
-// shared keeps equal values once. Values are equal if their encodings are.
-type shared[T any] struct {
+// kept keeps equal values once. Values are equal if their encodings are.
+type kept[T any] struct {
 	known map[string]*T
 	text  []byte // room for one encoding
 }
 
 // of returns the known value of an encoding. If there is none, it is what keep
 // returns, which is known from then on.
-func (s *shared[T]) of(object encoded, keep func() T) *T {
+func (s *kept[T]) of(object encoded, keep func() T) *T {
 	size := object.Size()
 	if size > cap(s.text) {
 		s.text = make([]byte, 2*size)
@@ -26,17 +26,17 @@ func (s *shared[T]) of(object encoded, keep func() T) *T {
 	text := s.text[:size]
 	n, err := object.MarshalToSizedBuffer(text)
 	if err != nil {
-		kept := keep() // there is no encoding of it
-		return &kept
+		value := keep() // there is no encoding of it
+		return &value
 	}
 	key := text[size-n:]
 	if known, found := s.known[string(key)]; found {
 		return known
 	}
-	if s.known == nil || len(s.known) >= mostShared {
+	if s.known == nil || len(s.known) >= mostKept {
 		s.known = map[string]*T{}
 	}
-	kept := keep()
-	s.known[string(key)] = &kept
-	return &kept
+	value := keep()
+	s.known[string(key)] = &value
+	return &value
 }
