@@ -16,9 +16,9 @@ import (
 	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
 )
 
-// BeginCall is called before each call of a node's heartbeats. It returns by how
-// much the times in the call are ahead, and an error if the call is not to be
-// made. [Edge.BeginCall] is one.
+// BeginCall is called before each call of a node's heartbeats. It returns by
+// how much the times in the call are ahead, and an error if the call is not to
+// be made. [Edge.BeginCall] is one.
 type BeginCall func(ctx context.Context, node string) (skew time.Duration, err error)
 
 // ErrFault is wrapped by the errors of calls that fail because an annotation of

@@ -12,8 +12,8 @@
 // # Slow and failing calls
 //
 // The faults of a node hold for each of its calls. Of tasks the fleet decides
-// that before it hands one out. For heartbeats, give the sender the clients that
-// [Leases] and [Statuses] make of [Edge.BeginCall].
+// that before it hands one out. For heartbeats, give the sender the clients
+// that [Leases] and [Statuses] make of [Edge.BeginCall].
 //
 // # Which nodes and pods
 //

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
@@ -24,7 +23,6 @@ var ErrInvalidConfig = errors.New("invalid edge config")
 // client of client-go is one. The pods that Create and Patch return are not
 // read.
 type PodClient interface {
-	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
 	Create(ctx context.Context, pod *corev1.Pod, opts metav1.CreateOptions) (*corev1.Pod, error)
 	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
 	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions,
@@ -52,8 +50,8 @@ type Heartbeats interface {
 	Changed(name string) bool
 }
 
-// Config is what an [Edge] needs. All except SlowHeartbeats, Wait, Silent,
-// Problem and the stores is required.
+// Config is what an [Edge] needs. All except StreamPods, SlowHeartbeats, Wait,
+// Silent, Problem and the stores is required.
 type Config struct {
 	// Fleet and Runtime are used only inside what Observe and View run.
 	Fleet   *kubelet.Fleet
@@ -65,15 +63,18 @@ type Config struct {
 	// Pods returns the client of a namespace.
 	Pods  func(namespace string) PodClient
 	Nodes NodeClient
+	// StreamPods has the pods of a node streamed once, for the load of it. Nil
+	// does nothing.
+	StreamPods func(ctx context.Context, node string) error
 	// PodsOf returns the pods of a node that the informer of pods has.
 	PodsOf func(node string) []*corev1.Pod
 	// Heartbeats is told inside Observe which nodes there are.
 	Heartbeats Heartbeats
-	// SlowHeartbeats is told of nodes whose API is slow, in place of Heartbeats. So
-	// calls that wait occupy none of its workers. Nil means Heartbeats.
+	// SlowHeartbeats is told of nodes whose API is slow, in place of Heartbeats.
+	// So calls that wait occupy none of its workers. Nil means Heartbeats.
 	SlowHeartbeats Heartbeats
-	// Wait waits for a time, or until ctx ends and then returns its error. Calls of
-	// [Edge.BeginCall] use it, for the latency of the API. Nil waits for nothing.
+	// Wait waits for a time, or until ctx ends and then returns its error. Calls
+	// of [Edge.BeginCall] use it, for the latency of the API. Nil does not wait.
 	Wait func(ctx context.Context, period time.Duration) error
 	// IsOurs reports whether a node is of the fleet. A node that is to register is
 	// not done while another client's node has its name.
@@ -133,6 +134,9 @@ func NewEdge(config Config) (*Edge, error) {
 	}
 	if config.Problem == nil {
 		config.Problem = func(metav1.Object, error) {}
+	}
+	if config.StreamPods == nil {
+		config.StreamPods = func(context.Context, string) error { return nil }
 	}
 	if config.Wait == nil {
 		config.Wait = func(context.Context, time.Duration) error { return nil }

@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
@@ -308,50 +306,6 @@ func TestAMirrorIsAboutItsStaticPod(t *testing.T) {
 	result, err = w.Perform(t.Context(), kubelet.Task{Kind: kubelet.TaskDeleteMirror, Pod: mirror})
 	require.NoError(t, err)
 	assert.Equal(t, kubelet.ResultDone, result)
-}
-
-// streaming is a client of pods with one stream.
-type streaming struct {
-	PodClient
-
-	stream  *watch.FakeWatcher
-	options metav1.ListOptions
-}
-
-func (s *streaming) Watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	s.options = options
-	return s.stream, nil
-}
-
-// A kubelet streams its pods when it starts, as reflectors do, and does not list
-// them.
-func TestAKubeletThatStartsStreamsItsPods(t *testing.T) {
-	w := newWorld(t)
-	begin := func(events ...watch.Event) error {
-		client := &streaming{stream: watch.NewFakeWithChanSize(len(events), false)}
-		w.config.Pods = func(string) PodClient { return client }
-		for _, event := range events {
-			client.stream.Action(event.Type, event.Object)
-		}
-		if len(events) == 1 {
-			client.stream.Stop()
-		}
-		_, err := w.Perform(t.Context(), kubelet.Task{Kind: kubelet.TaskListPods, Node: "node"})
-		assert.True(t, client.stream.IsStopped())
-		assert.Equal(t, metav1.ListOptions{
-			FieldSelector: "spec.nodeName=node", AllowWatchBookmarks: true, SendInitialEvents: new(true),
-			ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-		}, client.options)
-		return err
-	}
-	complete := newPod("")
-	complete.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
-	added := watch.Event{Type: watch.Added, Object: newPod("p")}
-	early := watch.Event{Type: watch.Bookmark, Object: newPod("")}
-	require.NoError(t, begin(added, early, watch.Event{Type: watch.Bookmark, Object: complete}))
-	require.ErrorIs(t, begin(added), errStreamEnded)
-	refused := &metav1.Status{Status: metav1.StatusFailure, Message: "too old"}
-	require.ErrorContains(t, begin(added, watch.Event{Type: watch.Error, Object: refused}), "too old")
 }
 
 func TestAnEdgeNamesAllThatIsMissing(t *testing.T) {

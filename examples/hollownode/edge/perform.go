@@ -9,8 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubelife/lifecycle/daemon/ownership"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
@@ -42,7 +40,7 @@ func (e *Edge) Perform(ctx context.Context, task kubelet.Task) (kubelet.Result, 
 	case kubelet.TaskReportNode:
 		e.report(task.Node)
 	case kubelet.TaskListPods:
-		err = e.streamPods(ctx, task.Node)
+		err = e.config.StreamPods(ctx, task.Node)
 	default:
 		err = errTask
 	}
@@ -66,40 +64,6 @@ func (e *Edge) patchStatus(ctx context.Context, task kubelet.Task) error {
 	_, err = e.config.Pods(task.Pod.Namespace).
 		Patch(ctx, task.Pod.Name, kubelet.StatusPatchType, patch, metav1.PatchOptions{}, "status")
 	return err
-}
-
-// errStreamEnded tells that a stream has ended before it was complete.
-var errStreamEnded = errors.New("stream of pods has ended before its bookmark")
-
-// streamPods has the pods of a node streamed, as a kubelet that starts does.
-// Their bookmark ends the stream, because the informer has the pods already.
-// Source: Reflector.watchList of client-go v0.37, whose options these are.
-func (e *Edge) streamPods(ctx context.Context, node string) error {
-	stream, err := e.config.Pods(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{
-		FieldSelector:        fields.OneTermEqualSelector("spec.nodeName", node).String(),
-		AllowWatchBookmarks:  true,
-		SendInitialEvents:    new(true),
-		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-	})
-	if err != nil {
-		return err
-	}
-	defer stream.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case event, open := <-stream.ResultChan():
-			switch pod, isPod := event.Object.(*corev1.Pod); {
-			case !open:
-				return errStreamEnded
-			case event.Type == watch.Error:
-				return apierrors.FromObject(event.Object)
-			case event.Type == watch.Bookmark && isPod && pod.Annotations[metav1.InitialEventsAnnotationKey] == "true":
-				return nil
-			}
-		}
-	}
 }
 
 // report has the status of a node reported at once.

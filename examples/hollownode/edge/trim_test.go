@@ -364,11 +364,11 @@ func TestTrimKeepsOnceWhatNodesHaveInCommon(t *testing.T) {
 // The memory of a process with ever new templates does not grow.
 func TestTrimForgetsFormerTemplates(t *testing.T) {
 	trimmer := new(Trimmer)
-	for i := range 3 * mostShared {
+	for i := range 3 * mostKept {
 		pod := newPod("a")
 		pod.Spec.Containers[0].Image = fmt.Sprint(i)
 		trimmed := of(t, trimmer, pod, new(corev1.Pod))
 		require.Equal(t, fmt.Sprint(i), trimmed.Spec.Containers[0].Image)
-		require.LessOrEqual(t, len(trimmer.specs.known), mostShared)
+		require.LessOrEqual(t, len(trimmer.specs.known), mostKept)
 	}
 }

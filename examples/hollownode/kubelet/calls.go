@@ -6,6 +6,13 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
+const (
+	// firstRegistration and longestRegistration bound the waits between attempts
+	// to register. Source: registerWithAPIServer, v1.37.1.
+	firstRegistration   = 100 * time.Millisecond
+	longestRegistration = 7 * time.Second
+)
+
 // Call is what the faults of a node do to one of its calls of the API server.
 // The zero value is a call that works.
 type Call struct {
@@ -34,8 +41,8 @@ func (f *Fleet) fails(n *nodeRecord) bool {
 	return part > 0 && (f.config.Rand == nil || f.config.Rand() < part)
 }
 
-// retry returns the result of a call that has failed. Its next attempt takes the
-// latency of the node's API too.
+// retry returns the result of a call that has failed. Its next attempt takes
+// the latency of the node's API too.
 func (f *Fleet) retry(n *nodeRecord, item dueItem) timedqueue.Result {
 	result := timedqueue.Result{Outcome: timedqueue.OutcomeFailed}
 	waits := f.config.Backoff

@@ -9,13 +9,6 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-const (
-	// firstRegistration and longestRegistration bound the waits between attempts
-	// to register. Source: registerWithAPIServer, v1.37.1.
-	firstRegistration   = 100 * time.Millisecond
-	longestRegistration = 7 * time.Second
-)
-
 // NodeStatus returns what a node reports at a time. It reports false of a node
 // that is not observed.
 func (f *Fleet) NodeStatus(now time.Time, name string) (corev1.NodeStatus, bool) {
@@ -28,8 +21,8 @@ func (f *Fleet) NodeStatus(now time.Time, name string) (corev1.NodeStatus, bool)
 
 // Register makes a node create its object, with the labels, annotations and
 // taints of this one. Its status is the first report, and its faults hold from
-// now on. A node that is observed meanwhile is registered. A node without a name
-// is an error.
+// now on. A node that is observed meanwhile is registered. A node without a
+// name is an error.
 func (f *Fleet) Register(now time.Time, node *corev1.Node) error {
 	if node.Name == "" {
 		return fmt.Errorf("%w: node to register has no name", ErrInvalidConfig)

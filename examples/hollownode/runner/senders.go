@@ -16,8 +16,8 @@ import (
 type senders []*heartbeat.Sender
 
 // slowWorkers is how many heartbeats of each kind may wait at a time for an API
-// that is slow by a fault. With 5 s they are those of 2,000 nodes. Of more nodes
-// the heartbeats come later, and those of the other nodes do not.
+// that is slow by a fault. With 5 s they are those of 2,000 nodes. Of more
+// nodes the heartbeats come later, and those of the other nodes do not.
 const slowWorkers = 1000
 
 // newSenders returns the senders of a session. Those of slow nodes have workers

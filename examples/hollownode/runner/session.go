@@ -73,7 +73,10 @@ func (r *Runner) newSession() (*session, error) {
 		Pods: func(namespace string) edge.PodClient {
 			return podsOfNamespace(r.config.Acting.CoreV1(), namespace)
 		},
-		Nodes:      r.config.Acting.CoreV1().Nodes(),
+		Nodes: r.config.Acting.CoreV1().Nodes(),
+		StreamPods: func(ctx context.Context, node string) error {
+			return streamPods(ctx, r.config.Acting.CoreV1().Pods(metav1.NamespaceAll), node)
+		},
 		PodsOf:     r.podsOf,
 		Heartbeats: s.senders, SlowHeartbeats: s.slow, Wait: pause,
 		Silent:    r.isSilent,

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubelife/lifecycle/examples/apiserver"
 	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
@@ -128,10 +127,6 @@ func (c *client) Create(_ context.Context, pod *corev1.Pod, _ metav1.CreateOptio
 		_, err := s.Create(now, resourceOf(invariant.Pods), pod.Namespace, pod.DeepCopy(), apiserver.WriteOptions{})
 		return err
 	})
-}
-
-func (c *client) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
-	return nil, errUnexpected
 }
 
 // nodeClient is never used, because the nodes are there before their kubelets.

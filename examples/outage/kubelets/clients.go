@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
@@ -146,10 +145,5 @@ func (p pods) Delete(_ context.Context, name string, options metav1.DeleteOption
 
 // Create is for mirrors of static pods, which these nodes do not have.
 func (pods) Create(context.Context, *corev1.Pod, metav1.CreateOptions) (*corev1.Pod, error) {
-	return nil, errUnexpected
-}
-
-// Watch is for kubelets that have their pods streamed when they start.
-func (pods) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return nil, errUnexpected
 }

@@ -15,7 +15,7 @@
 //   - A silent machine is silent: its gate is shut, and its containers go on.
 //   - Without an API server for kubelets, renewals fail and are retried, and
 //     pods are as on a silent machine.
-//   - A machine that is not ready has no network for pods, and its kubelet finds
+//   - A machine that is not ready has no network for pods. Its kubelet finds
 //     that at once because it starts again. So its pods go on and can end, as
 //     with the model's own. No pod starts there meanwhile.
 //   - Memory pressure is that of the kubelet, which admits fewer pods then.
@@ -24,9 +24,9 @@
 //
 // # What is left out
 //
-// Of the cases that ship, flapping-nodes, flapping-zone, silent-cluster,
-// silent-zone and stale-leases are not played with these kubelets by the tests,
-// because each run takes minutes of CPU. All others are.
+// Tests do not play the cases flapping-nodes, flapping-zone, silent-cluster,
+// silent-zone and stale-leases with these kubelets. Each run of one takes
+// minutes of CPU. All other cases and scenarios are played.
 //
 // Kubelets write to the newest state and hear of each change at once, as all
 // but the controllers do in a world. The capacity of a node has no end. Each
