@@ -56,12 +56,13 @@ func (r *Report) setting() string {
 
 // reading says how to read the tables.
 func (r *Report) reading() string {
-	text := "What acts is nodelifecycle: with the flags of kube-controller-manager it confirms silence first, and waits\n" +
+	text := "What acts is nodelifecycle: with the flags of kube-controller-manager it confirms silence first, and " +
+		"waits\n" +
 		"where that does not. First are losses with pods of living nodes evicted, then those with workloads lost for\n" +
 		"good, pods that stay down, and workloads lost for a time. DaemonSets do not count."
 	if !r.budgets() {
-		text += fmt.Sprintf("\nWith action %s no PodDisruptionBudget keeps a pod; --set action=evict shows what they "+
-			"would keep.", r.Action)
+		text += fmt.Sprintf("\nWith action %s no PodDisruptionBudget keeps a pod; "+
+			"--set action=evict shows what they would keep.", r.Action)
 	}
 	return text
 }
