@@ -74,12 +74,12 @@ func TestFaultsAreSetAndShownByKubectl(t *testing.T) {
 
 	c.eventually("faults show by kubectl get nodes", func() string {
 		status := byName(c.columns(person, "nodes"), "STATUS")
-		for _, node := range []string{silentNode, runtimeNode, networkNode} {
+		for _, node := range []string{silentNode, runtimeNode, networkNode, failingNode} {
 			if status[node] != "NotReady" {
 				return node + " is " + status[node]
 			}
 		}
-		return unless(count(c.columns(person, "nodes"), "STATUS", "NotReady"), 3)
+		return unless(count(c.columns(person, "nodes"), "STATUS", "NotReady"), 4)
 	})
 	c.eventually("they show in the conditions of nodes", func() string {
 		return c.lacksConditions(person)
@@ -253,6 +253,7 @@ func (c *cluster) lacksConditions(kubectl runner) string {
 		{pressedNode, "", corev1.NodeDiskPressure, corev1.ConditionTrue},
 		{pressedNode, "", corev1.NodePIDPressure, corev1.ConditionTrue},
 		{silentNode, "", corev1.NodeReady, corev1.ConditionUnknown},
+		{failingNode, "", corev1.NodeReady, corev1.ConditionUnknown},
 	} {
 		found := slices.ContainsFunc(c.shownNode(kubectl, want.node).Status.Conditions, func(is corev1.NodeCondition) bool {
 			return is.Type == want.kind && is.Status == want.status && strings.Contains(is.Message, want.message)

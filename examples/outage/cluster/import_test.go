@@ -130,10 +130,7 @@ cluster:
     nodes: 2
     groups:
     - {name: b-main, nodes: 1, pool: main}
-    - name: b-main-cordoned
-      nodes: 1
-      pool: main
-      cordoned: true
+    - {name: b-main-cordoned, nodes: 1, pool: main, cordoned: true}
   workloads:
   - name: default-db
     kind: StatefulSet
@@ -411,7 +408,7 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 				manager("kube-controller-manager", "--node-eviction-rate=0.5", "--node-monitor-grace-period", "40s",
 					"--cluster-cidr=10.0.0.0/8", "--leader-elect")(o)
 			},
-			has:     "    leader-elect: true\n    node-eviction-rate: 0.5\n    node-monitor-grace-period: 40s\nscript",
+			has:     "  flags: {leader-elect: true, node-eviction-rate: 0.5, node-monitor-grace-period: 40s}\nscript",
 			isNoted: "left out: static pods of kubelets, which no controller evicts (1)", isAbsent: noFlags,
 		},
 		"flags that differ": {
@@ -428,7 +425,7 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 		"flags in a script": {
 			change: manager("/bin/sh", "-ec", "ulimit -n 1000; exec kube-controller-manager \\\n  --node-eviction-rate='0.5' "+
 				"--node-monitor-grace-period \\\n  \"40s\" --leader-elect; echo done"),
-			has: "    leader-elect: true\n    node-eviction-rate: 0.5\n    node-monitor-grace-period: 40s\nscript",
+			has: "  flags: {leader-elect: true, node-eviction-rate: 0.5, node-monitor-grace-period: 40s}\nscript",
 		},
 		"flags with underscores": {
 			change: manager("kube-controller-manager", "--node_monitor_grace_period=40s"),
