@@ -264,7 +264,7 @@ func TestARunThatIsInterruptedIsKnown(t *testing.T) {
 	s.Cluster.Zones[0].Nodes, s.Cluster.Zones[0].Groups[1].Nodes = 2002, 2000 // so that it takes a while
 	r, err := blast.Play(ctx, s, blast.Config{Workers: 1, Progress: func(p blast.Progress) {
 		shares = append(shares, p.Share)
-		if p.Done == 0 && p.Share > 0.005 {
+		if p.Done == 0 && p.Share > 0.002 {
 			stop()
 		}
 	}})
