@@ -221,8 +221,8 @@ func TestContainersWaitForTheirTurn(t *testing.T) {
 	assert.Equal(t, start.Add(time.Minute), get(t, f, start, "c").FinishedAt)
 }
 
-// The kubelet cancels the sync of a pod that is deleted. The runtime gives up
-// then what it does for that sync, whatever time it would take.
+// A plan that is canceled ends at once, in each of its stages. This differs
+// from the kubelet v1.37.1, which lets the runtime finish; see package kubelet.
 func TestACanceledPlanEndsAtOnce(t *testing.T) {
 	for annotation, reason := range map[string]string{
 		AnnotationPostStartTime: ReasonPostStart, AnnotationPullTime: ReasonImagePull,

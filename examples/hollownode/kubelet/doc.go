@@ -179,6 +179,9 @@
 //   - A preStop hook never fails, and no runtime fails to kill. So there is no
 //     FailedPreStopHook and no FailedKillPod. What the machine itself would
 //     tell is missing as well, for example InvalidDiskCapacity.
+//   - A pod that must end cancels what the runtime does for it, also the pull
+//     of an image. There only waits for volumes are canceled: a pull goes on,
+//     and its container starts before it is stopped.
 //   - A Node that is there already is taken as it is. There its default labels
 //     and extended resources are brought up to date.
 //
