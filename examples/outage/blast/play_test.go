@@ -251,43 +251,10 @@ func TestAnInterruptedReportIsPartial(t *testing.T) {
 	require.Regexp(t, `(?m)^control plane for 30m +0( +\?){8}$`, out.String())
 }
 
-// A run that is interrupted says what it has come to, and how far it was. It is
-// not done.
-func TestARunThatIsInterruptedIsKnown(t *testing.T) {
-	s := read(t, small)
-	all, err := blast.Play(t.Context(), s, blast.Config{Workers: 1})
-	require.NoError(t, err)
-	whole := of(t, all, "zone a").Outcomes[0]
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var shares []float64
-	s.Cluster.Zones[0].Nodes, s.Cluster.Zones[0].Groups[1].Nodes = 2002, 2000 // so that it takes a while
-	r, err := blast.Play(ctx, s, blast.Config{Workers: 1, Progress: func(p blast.Progress) {
-		shares = append(shares, p.Share)
-		if p.Done == 0 && p.Share > 0.002 {
-			stop()
-		}
-	}})
-	require.ErrorIs(t, err, context.Canceled)
-	require.Zero(t, r.Done)
-	o := of(t, r, "all nodes").Outcomes[0]
-	require.NotNil(t, o)
-	require.True(t, o.Interrupted)
-	require.False(t, o.Over)
-	require.Positive(t, float64(o.Until))
-	require.Positive(t, o.Down)
-	require.Less(t, float64(o.Until), float64(whole.Until)*100)
-	require.IsNonDecreasing(t, shares)
-	var out strings.Builder
-	require.NoError(t, r.Write(&out))
-	require.Contains(t, out.String(), "\nInterrupted, after the loss:\n  all nodes, as given: "+o.Until.Clock()+"\n")
-	require.NotContains(t, out.String(), "--longest")
-}
-
 // Pool big has 20 of the 22 pods of a workload, and 5 of the 6 nodes of zone a.
 // So the rate of the zone is 0: no node is tainted, and no pod is replaced.
-// That hurts more than pool small: its pods are all replaced. It hurts
-// less than all nodes, which leave nothing.
+// That hurts more than pool small, where all pods are replaced. It hurts less
+// than all nodes, which leave nothing.
 func TestWhatNeverRecoversHurtsMore(t *testing.T) {
 	r := played(t, read(t, `name: inv
 duration: 1h

@@ -175,8 +175,10 @@ func run(ctx context.Context, v *Variant, loss *Loss, longest time.Duration, g *
 			g.is(o.world.Now(), min(o.activity+silent, end))
 		}
 	}
-	g.over(o.world.Now())
-	if interrupted && o.world.Now() <= begin {
+	switch {
+	case !interrupted:
+		g.over(o.world.Now())
+	case o.world.Now() <= begin:
 		return nil, ctx.Err()
 	}
 	outcome := &Outcome{
