@@ -9,6 +9,6 @@
 //	go -C examples test ./daemonset/mutations -v
 //	LIFECYCLE_TESTS=all go -C examples test ./daemonset/mutations -v
 //
-// The first tries every sixth of them, the second all, which takes
+// The first checks that all can be put in. The second puts them in, which takes
 // minutes.
 package mutations

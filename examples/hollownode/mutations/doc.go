@@ -8,5 +8,6 @@
 //	go -C examples test ./hollownode/mutations -v
 //	LIFECYCLE_TESTS=all go -C examples test ./hollownode/mutations -v
 //
-// The first tries every fourth of them, the second all, which takes minutes.
+// The first checks that all can be put in. The second puts them in, which takes
+// minutes.
 package mutations

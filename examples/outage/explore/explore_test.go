@@ -14,7 +14,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/seeds"
 )
 
-var flags = seeds.Register(flag.CommandLine, uint64(seeds.Sized(100, 2000)))
+var flags = seeds.Register(flag.CommandLine, uint64(seeds.Sized(50, 2000)))
 
 type finding = seeds.Finding[invariant.Violation]
 
@@ -65,7 +65,7 @@ func violates(what invariant.Invariant) func(*scenario.Scenario) bool {
 }
 
 func TestEveryGeneratedScenarioIsValid(t *testing.T) {
-	for seed := range uint64(seeds.Sized(500, 5000)) {
+	for seed := range uint64(seeds.Sized(200, 5000)) {
 		require.NoError(t, Generate(seed).Validate(), "seed %d", seed)
 	}
 }

@@ -10,7 +10,8 @@
 //	go -C examples test ./outage/mutations -v
 //	LIFECYCLE_TESTS=all go -C examples test ./outage/mutations -v -timeout 30m
 //
-// The first tries every twelfth of them, the second all, which takes minutes.
+// The first checks that all can be put in. The second puts them in, which takes
+// minutes.
 //
 // Package mutant puts the faults in and builds. Sources stay as they are. When
 // the code that a mutation replaces changes, the test says so: the mutation has
