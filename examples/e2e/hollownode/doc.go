@@ -27,6 +27,8 @@
 //   - On a hollow node and on kubemark the same pods go through the same
 //     phases, conditions, reasons and deletions, except for listed differences.
 //     Kubemark is the real kubelet v1.37.1 with a runtime that runs nothing.
+//     Its recorder drops all Events, so those of a hollow node are compared
+//     with what the source says.
 //
 // Its tests are processes on two cores, so each step has a minute or more. The
 // seconds that it took are in the log:

@@ -71,6 +71,7 @@ func TestPodsOnAHollowNodeAndOnKubemark(t *testing.T) {
 	stories := append(append(rejectedStories(), together...), overflow(), deadline())
 	for _, s := range stories {
 		recorder.compare(c, s.name)
+		c.wantEvents(s.name)
 	}
 	for i, d := range differences {
 		shows := slices.ContainsFunc(stories, func(s story) bool {
