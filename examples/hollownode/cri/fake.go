@@ -307,9 +307,11 @@ func (f *Fake) remove(p *podRecord, ids []string) {
 		for _, id := range ids {
 			removed = removed || c.ID == id && c.State != StateRunning
 		}
-		if !removed {
-			kept = append(kept, c)
+		if removed {
+			p.remember(c)
+			continue
 		}
+		kept = append(kept, c)
 	}
 	if len(kept) < len(p.containers) {
 		p.containers = kept

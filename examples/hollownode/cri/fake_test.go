@@ -221,27 +221,27 @@ func TestContainersWaitForTheirTurn(t *testing.T) {
 	assert.Equal(t, start.Add(time.Minute), get(t, f, start, "c").FinishedAt)
 }
 
-// A plan that is canceled ends at once, in each of its stages. This differs
-// from the kubelet v1.37.1, which lets the runtime finish; see package kubelet.
+// A plan that is canceled ends at once, in each of its stages. The end of a
+// kubelet does that to its calls.
 func TestACanceledPlanEndsAtOnce(t *testing.T) {
 	for annotation, reason := range map[string]string{
 		AnnotationPostStartTime: ReasonPostStart, AnnotationPullTime: ReasonImagePull,
 		AnnotationStartTime: ReasonCreate, AnnotationSandboxTime: ReasonCreateSandbox,
 	} {
-		for _, takes := range []string{"forever", "2h"} {
+		for _, takes := range []string{"forever", "90s"} {
 			f := newFake(t)
 			pod := newPod(map[string]string{domain + annotation: takes}, "a", "b")
 			pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}}
 			f.Begin(start, Plan{Node: "node", Pod: pod, Steps: startSteps("a", "b")})
-			require.Empty(t, drain(f, start, time.Hour))
-			f.Cancel(start.Add(time.Hour), "pod")
-			report := drain(f, start.Add(time.Hour), 0)[time.Hour]
+			require.Empty(t, drain(f, start, time.Minute))
+			f.Cancel(start.Add(time.Minute), "pod")
+			report := drain(f, start.Add(time.Minute), 0)[time.Minute]
 			require.NotNil(t, report, annotation)
 			assert.True(t, report.Canceled)
 			last := report.Results[len(report.Results)-1]
 			assert.False(t, last.Done)
 			assert.Equal(t, reason, last.Reason)
-			drain(f, start.Add(time.Hour), 10*time.Hour)
+			drain(f, start.Add(time.Minute), 10*time.Hour)
 			state, _ := f.Pod(start.Add(11*time.Hour), "pod")
 			assert.False(t, state.Busy)
 			assert.Equal(t, annotation == AnnotationPostStartTime, state.Running(), "it goes on to run")
@@ -249,6 +249,54 @@ func TestACanceledPlanEndsAtOnce(t *testing.T) {
 			assert.False(t, found, "the plan goes on")
 		}
 	}
+}
+
+// A kubelet whose statuses were not written before its end counts from the
+// first. The ID of a run that was removed comes never again, all the same.
+func TestARunThatWasRemovedCounts(t *testing.T) {
+	f := newFake(t)
+	pod := newPod(map[string]string{domain + AnnotationRunTime: "1s"}, "a")
+	f.Begin(start, Plan{Node: "node", Pod: pod, Steps: startSteps("a")})
+	drain(f, start, time.Minute)
+	first := get(t, f, start.Add(time.Minute), "a").ID
+	steps := []Step{{Kind: StepRemove, Remove: []string{first}}, {Kind: StepStart, Container: "a", MayPull: true}}
+	f.Begin(start.Add(time.Minute), Plan{Node: "node", Pod: pod, Steps: steps})
+	drain(f, start.Add(time.Minute), 0)
+	second := get(t, f, start.Add(time.Minute), "a")
+	assert.NotEqual(t, first, second.ID)
+	assert.Equal(t, int32(1), second.Attempt)
+}
+
+// Calls that take too long fail when their time is over, and a pull never does.
+func TestCallsTimeOut(t *testing.T) {
+	for annotation, want := range map[string]struct {
+		after  time.Duration
+		reason string
+	}{
+		AnnotationSandboxTime: {4 * time.Minute, ReasonCreateSandbox},
+		AnnotationStartTime:   {2 * time.Minute, ReasonCreate},
+	} {
+		for _, takes := range []string{"forever", "4m1ns"} {
+			f := newFake(t)
+			f.Begin(start, Plan{Node: "node", Pod: newPod(map[string]string{domain + annotation: takes}, "a"),
+				Steps: startSteps("a")})
+			report := drain(f, start, time.Hour)[want.after]
+			require.NotNil(t, report, annotation)
+			last := report.Results[len(report.Results)-1]
+			assert.False(t, last.Done)
+			assert.Equal(t, want.reason, last.Reason)
+			assert.Zero(t, f.Counts().Started)
+		}
+		f := newFake(t)
+		f.Begin(start, Plan{Node: "node", Pod: newPod(map[string]string{domain + annotation: want.after.String()}, "a"),
+			Steps: startSteps("a")})
+		require.Contains(t, drain(f, start, time.Hour), want.after)
+		assert.Equal(t, 1, f.Counts().Started, "just in time")
+	}
+	f := newFake(t)
+	f.Begin(start, Plan{Node: "node", Pod: newPod(map[string]string{domain + AnnotationPullTime: "forever"}, "a"),
+		Steps: startSteps("a")})
+	require.Empty(t, drain(f, start, 1000*time.Hour))
 }
 
 func TestAHookEndsWithItsContainer(t *testing.T) {

@@ -39,6 +39,7 @@ type Step struct {
 	Kind StepKind
 
 	// Attempt is how many sandboxes, or runs of the container, there were before.
+	// Of runs that were removed the runtime may know more, which count.
 	Attempt uint32
 	// Container is the name of the container to start.
 	Container string

@@ -66,6 +66,11 @@ type podRecord struct {
 	plan       *execution         // nil between plans
 	// failures counts what its annotations let fail, by the kind of failure.
 	failures map[failure]int
+	// removed counts the runs of the containers that were removed, by name. A
+	// kubelet whose statuses were not written before its end does not know these.
+	// It has them from its log directories (calcRestartCountByLogDir in
+	// kuberuntime_container.go, v1.37.1).
+	removed map[string]int32
 	// announced tells that an event of a change waits to be polled.
 	announced bool
 }
@@ -109,6 +114,14 @@ func (p *podRecord) container(id string) *containerRecord {
 		}
 	}
 	return nil
+}
+
+// remember counts a run that is removed.
+func (p *podRecord) remember(c *containerRecord) {
+	if p.removed == nil {
+		p.removed = map[string]int32{}
+	}
+	p.removed[c.Name] = max(p.removed[c.Name], c.Attempt+1)
 }
 
 // containerRecord is one container and how it is being stopped.

@@ -15,12 +15,14 @@ const AnnotationDomain = "hollownode.kubelife.dev"
 
 // Names of the annotations. Times are Go durations.
 const (
-	// AnnotationPullTime is how long a pull takes.
+	// AnnotationPullTime is how long a pull takes. "forever" holds up the pod's
+	// deletion too, as in a kubelet.
 	AnnotationPullTime = "pull-time"
 	// AnnotationPullFailures is how many pulls of a pod fail for each container,
 	// or "all".
 	AnnotationPullFailures = "pull-failures"
-	// AnnotationStartTime is how long a start takes, after the pull.
+	// AnnotationStartTime is how long a start takes, after the pull. It fails
+	// after 2 min.
 	AnnotationStartTime = "start-time"
 	// AnnotationStartFailures is how many starts fail, or "all".
 	AnnotationStartFailures = "start-failures"
@@ -35,7 +37,8 @@ const (
 	AnnotationStopTime = "stop-time"
 	// AnnotationStopCode is its exit code then, unless it is killed.
 	AnnotationStopCode = "stop-code"
-	// AnnotationPostStartTime is how long its postStart hook takes.
+	// AnnotationPostStartTime is how long its postStart hook takes. "forever"
+	// holds up the pod's deletion too, as in a kubelet.
 	AnnotationPostStartTime = "post-start-time"
 	// AnnotationPostStartFailures is how many postStart hooks fail, or "all".
 	AnnotationPostStartFailures = "post-start-failures"
@@ -56,7 +59,8 @@ const (
 	// takes the time that a kubelet waits. The next wait begins the times above.
 	AnnotationMountFailures   = "mount-failures"
 	AnnotationUnmountFailures = "unmount-failures"
-	// AnnotationSandboxTime is how long the sandbox of the pod takes.
+	// AnnotationSandboxTime is how long the sandbox of the pod takes. It fails
+	// after 4 min.
 	AnnotationSandboxTime = "sandbox-time"
 	// AnnotationSandboxFailures is how many sandboxes fail, or "all".
 	AnnotationSandboxFailures = "sandbox-failures"

@@ -7,6 +7,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// How long a call of the runtime takes at most. A pull and a postStart hook
+// have no such limit. Sources: RuntimeRequestTimeout in the defaults of the
+// kubelet's configuration, and cri-client's remote_runtime.go, which has twice
+// that for a sandbox, v1.37.1.
+const (
+	startTimeout   = 2 * time.Minute
+	sandboxTimeout = 2 * startTimeout
+)
+
+// timedOut is the message of a call that has taken longer.
+const timedOut = "rpc error: code = DeadlineExceeded desc = context deadline exceeded"
+
 // createSandbox goes on with a step that creates a sandbox. It returns when the
 // next stage is due, or else the result.
 func (f *Fake) createSandbox(p *podRecord) (time.Duration, *StepResult) {
@@ -17,7 +29,10 @@ func (f *Fake) createSandbox(p *podRecord) (time.Duration, *StepResult) {
 	}
 	if p.plan.stage == stageIdle {
 		p.plan.stage = stageSandbox
-		return script.SandboxTime, nil
+		return min(script.SandboxTime, sandboxTimeout), nil
+	}
+	if script.SandboxTime > sandboxTimeout {
+		return 0, failed(step, ReasonCreateSandbox, timedOut)
 	}
 	if p.fails("", AnnotationSandboxFailures, script.SandboxFailures) {
 		return 0, failed(step, ReasonCreateSandbox, "failed by annotation")
@@ -65,7 +80,7 @@ func (f *Fake) startContainer(at time.Time, p *podRecord) (time.Duration, *StepR
 		f.machine(p.node).useImage(spec.Image)
 		plan.stage = stageStart
 		f.notice(p, NoticePulled, script.PullTime)
-		return script.StartTime, nil
+		return min(script.StartTime, startTimeout), nil
 	case stageStart:
 		return f.run(at, p, spec, &script)
 	case stageHook:
@@ -93,7 +108,7 @@ func (f *Fake) pull(p *podRecord, spec *corev1.Container, script *Script) (time.
 		f.machine(p.node).useImage(spec.Image)
 		plan.stage = stageStart
 		f.notice(p, NoticePresent, 0)
-		return script.StartTime, nil
+		return min(script.StartTime, startTimeout), nil
 	case !step.MayPull:
 		return 0, failed(step, ReasonImagePullBackOff, fmt.Sprintf("Back-off pulling image %q", spec.Image))
 	default:
@@ -114,10 +129,14 @@ func (f *Fake) run(
 	if len(p.sandboxes) == 0 || !p.sandboxes[0].Ready {
 		return 0, failed(step, ReasonCreate, "pod has no ready sandbox")
 	}
+	if script.StartTime > startTimeout {
+		return 0, failed(step, ReasonCreate, timedOut)
+	}
+	attempt := max(int32(step.Attempt), p.removed[spec.Name])
 	c := &containerRecord{
 		Container: Container{
-			ID: newID(p.uid, spec.Name, step.Attempt), Name: spec.Name, Image: spec.Image, Sandbox: p.sandboxes[0].ID,
-			Attempt: int32(step.Attempt), State: StateCreated, CreatedAt: at,
+			ID: newID(p.uid, spec.Name, uint32(attempt)), Name: spec.Name, Image: spec.Image, Sandbox: p.sandboxes[0].ID,
+			Attempt: attempt, State: StateCreated, CreatedAt: at,
 		},
 		script: f.scriptOf(plan.plan.Pod, *script),
 		hooked: spec.Lifecycle != nil && spec.Lifecycle.PreStop != nil,

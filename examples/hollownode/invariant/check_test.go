@@ -53,6 +53,16 @@ func TestGoodHistoriesBreakNothing(t *testing.T) {
 			s.own(21, leaving(pod, 10, 30), over)
 			s.own(22, over, nil)
 		},
+		"a pod is deleted during its pull": func(s *story) {
+			pod := newPod("a", always)
+			s.other(0, nil, pod)
+			s.other(10, pod, leaving(pod, 10, 30))
+			s.run(pod, "main", 0, 15, 20)
+			s.Runs[0].Planned = at(1)
+			over := leaving(shown(pod, corev1.PodFailed, 0, hasExited("uid-a/main/0")), 10, 30)
+			s.own(21, leaving(pod, 10, 30), over)
+			s.own(22, over, nil)
+		},
 		"volumes that fail once are waited for": func(s *story) {
 			pod := newPod("a", always)
 			pod.Annotations[domain+mountFailures] = "1"

@@ -34,9 +34,10 @@ func (c *checker) ended(l *life) {
 	}
 }
 
-// deleted checks that nothing starts of a pod that is deleted, and that its end
-// is shown before it is removed. A kubelet of a node that works knows of the
-// deletion soon.
+// deleted checks that nothing of a pod that is deleted is decided to start, and
+// that its end is shown before it is removed. A kubelet of a node that works
+// knows of the deletion soon. What its runtime does by then, a pull for
+// example, goes on.
 func (c *checker) deleted(l *life) {
 	for _, change := range l.changes {
 		before, after := change.pods()
@@ -51,9 +52,9 @@ func (c *checker) deleted(l *life) {
 		}
 		known := change.At.Add(callsWithin)
 		for _, run := range l.runs {
-			knew := func(s span) bool { return !s.from.After(change.At) && s.to.After(run.Started) }
-			if !run.Restored && run.Started.After(known) && slices.ContainsFunc(c.undisturbed(l.spec.Spec.NodeName), knew) {
-				c.violate(StaysDeleted, run.Started, "%s starts, and %s was deleted at %s", run.ID, l, clock(change.At))
+			knew := func(s span) bool { return !s.from.After(change.At) && s.to.After(run.Planned) }
+			if !run.Restored && run.Planned.After(known) && slices.ContainsFunc(c.undisturbed(l.spec.Spec.NodeName), knew) {
+				c.violate(StaysDeleted, run.Planned, "%s is to start, and %s was deleted at %s", run.ID, l, clock(change.At))
 			}
 		}
 	}

@@ -20,8 +20,8 @@ const (
 	// StaysEnded: no container starts of a pod whose phase is final or that its
 	// kubelet has removed.
 	StaysEnded Invariant = "StaysEnded"
-	// StaysDeleted: no container of a pod starts once its kubelet knows that it is
-	// deleted.
+	// StaysDeleted: no kubelet has a container started once it knows that its pod
+	// is deleted.
 	StaysDeleted Invariant = "StaysDeleted"
 	// WithinPolicy: no container is restarted that its restart policy leaves.
 	WithinPolicy Invariant = "WithinPolicy"

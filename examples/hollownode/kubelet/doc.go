@@ -36,8 +36,9 @@
 //
 // A sync ends with the plan that it gave the runtime, or with its wait for
 // volumes. A pod is synced only between them, so no two of its syncs overlap.
-// Of several updates meanwhile the latest counts. A pod that must end cancels
-// the plan under way, also a pull, and its grace period only shrinks.
+// Of several updates meanwhile the latest counts. A pod that must end waits for
+// no volumes any more, and its grace period only shrinks. Its plan goes on,
+// also a pull: its containers start, and stop then.
 //
 // A change that the runtime tells of makes a relist of that pod, and a sync if
 // a container has started or died. A full relist of a node each 5 to 7.5 min
@@ -179,9 +180,6 @@
 //   - A preStop hook never fails, and no runtime fails to kill. So there is no
 //     FailedPreStopHook and no FailedKillPod. What the machine itself would
 //     tell is missing as well, for example InvalidDiskCapacity.
-//   - A pod that must end cancels what the runtime does for it, also the pull
-//     of an image. There only waits for volumes are canceled: a pull goes on,
-//     and its container starts before it is stopped.
 //   - A Node that is there already is taken as it is. There its default labels
 //     and extended resources are brought up to date.
 //

@@ -114,31 +114,46 @@ func TestNothingIsRemovedBeforeAllPodsAreKnown(t *testing.T) {
 	assert.Empty(t, w.fleet.pods)
 }
 
-func TestAPodThatIsDeletedDuringItsPullNeverRuns(t *testing.T) {
+// The runtime goes on with its sync, as the kubelet's does. All its containers
+// start, and stop then.
+func TestAPodThatIsDeletedDuringItsPullStartsFirst(t *testing.T) {
 	w := newWorld(t, "node")
 	w.pod("a", func(p *corev1.Pod) { p.Spec.Containers = append(p.Spec.Containers, container("d", nil)) },
-		"pull-time", "10s")
+		"pull-time", "10s", "start-time", "5s")
 	w.run(5 * time.Second)
 	w.delete("a", 30)
+	w.run(14 * time.Second)
+	assert.Equal(t, 1, w.runtime.Counts().Started, "d takes 5 s more")
 	w.run(time.Minute)
-	assert.NotContains(t, strings.Join(w.log, "\n"), "d:running", "the plan ends with its step")
+	assert.Equal(t, 2, w.runtime.Counts().Started)
 	assert.Empty(t, w.pods)
+	assert.Empty(t, w.runtime.Pods(w.now, "node"))
 }
 
-// The kubelet cancels the sync of a pod that must end, and so the call of the
-// runtime that is under way.
-func TestADeletionWaitsForNothingThatStartsThePod(t *testing.T) {
-	for _, annotation := range []string{"sandbox-time", "pull-time", "start-time", "mount-time"} {
-		w := newWorld(t, "node")
-		w.pod("a", nil, annotation, "10m")
-		w.run(10 * time.Second)
-		w.delete("a", 30)
-		w.run(time.Second)
-		assert.Empty(t, w.pods, annotation)
-		w.run(time.Hour)
-		assert.Zero(t, w.runtime.Counts().Started, annotation)
-		assert.Empty(t, w.runtime.Pods(w.now, "node"), annotation)
-	}
+// A shorter grace period cancels a stop, and nothing that starts the pod.
+func TestAShorterGracePeriodEndsNoPull(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil, "pull-time", "10s", "stop-time", "forever")
+	w.run(5 * time.Second)
+	w.delete("a", 30)
+	w.run(time.Second)
+	w.delete("a", 7)
+	w.run(time.Minute)
+	assert.Equal(t, 1, w.runtime.Counts().Started)
+	assert.Contains(t, w.log, "17s DeletePod a")
+}
+
+// A wait for volumes is all that a deletion ends.
+func TestADeletionWaitsForNoVolumes(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil, "mount-time", "10m")
+	w.run(10 * time.Second)
+	w.delete("a", 30)
+	w.run(time.Second)
+	assert.Empty(t, w.pods)
+	w.run(time.Hour)
+	assert.Zero(t, w.runtime.Counts().Started)
+	assert.Empty(t, w.runtime.Pods(w.now, "node"))
 }
 
 // A kubelet that restarts loses the calls of its runtime that are under way.
@@ -172,6 +187,7 @@ func TestAnUpdateThatShortensNothingCancelsNothing(t *testing.T) {
 	w.pod("a", nil, "stop-time", "forever")
 	w.run(time.Second)
 	w.delete("a", 30)
+	w.run(time.Second)
 	cancels := w.runtime.cancels
 	w.delete("a", 40)
 	assert.Equal(t, cancels, w.runtime.cancels)

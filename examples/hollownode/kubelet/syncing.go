@@ -101,7 +101,9 @@ func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
 	case workerTerminating:
 		if grace := effectiveGrace(r.grace, r.pod, nil); grace < r.grace {
 			r.grace = grace
-			f.config.Runtime.Cancel(now, r.pod.UID)
+			if r.stops {
+				f.config.Runtime.Cancel(now, r.pod.UID)
+			}
 		}
 	}
 	if !same || needsSync(old, r.pod) {
@@ -193,8 +195,10 @@ func (f *Fleet) move(now time.Time, r *podRecord, state workerState) {
 	r.count()
 	switch state {
 	case workerTerminating:
+		// A plan under way goes on. The kubelet cancels the sync of a pod that must
+		// end, but the runtime's part has a context without that. Only waits for
+		// volumes end. Source: SyncPod in kubelet.go, v1.37.1, see issue 113606.
 		r.grace = effectiveGrace(0, r.pod, nil)
-		f.config.Runtime.Cancel(now, r.pod.UID)
 		if r.doing == activityMounting {
 			r.doing = activityIdle
 			f.queue.Remove(dueKey{pod: r.pod.UID, kind: dueVolumes})
@@ -343,7 +347,7 @@ func (f *Fleet) syncTerminated(now time.Time, r *podRecord) {
 
 // begin gives the runtime a plan.
 func (f *Fleet) begin(now time.Time, r *podRecord, steps []cri.Step) {
-	r.doing = activityRunning
+	r.doing, r.stops = activityRunning, r.state == workerTerminating
 	f.config.Runtime.Begin(now, cri.Plan{
 		Node: r.node.name, Pod: r.pod, Steps: steps, Notices: f.config.Record != nil,
 	})

@@ -170,6 +170,8 @@ type podRecord struct {
 	life uint64
 	// grace is the seconds in which it ends, zero before it is terminating.
 	grace int64
+	// stops tells that the plan under way is one that ends the pod.
+	stops bool
 
 	observed cri.Pod
 	// report is one that the runtime could not deliver, or nil.

@@ -82,9 +82,8 @@ var mutations = []mutation{
 		"p.written = max(p.written, version)", "p.written = p.version"),
 	fault(invariant.Finished, "what the runtime has not told is not looked for", "rounds.go",
 		"	if n.loop != loopRunning || !f.synced {", "	if n.loop != loopRunning || f.synced {"),
+	fault(invariant.StaysDeleted, "a deletion does not end a pod that is synced", "syncing.go",
+		"	case workerSyncing:\n		if r.pod.DeletionTimestamp != nil || isTerminal", "	case workerSyncing:\n		if isTerminal"),
 	faultIn(invariant.OwnPods, "a deletion is not guarded by the UID", "edge/perform.go",
 		"metav1.NewUIDPreconditions(string(task.Pod.UID))", "nil"),
-	faultIn(invariant.StaysDeleted, "a canceled pull goes on and starts its container", "cri/fake.go",
-		"	if step := p.plan.step(); step.Kind != StepStop {",
-		"	if p.plan.stage == stagePull {\n		return\n	}\n	if step := p.plan.step(); step.Kind != StepStop {"),
 }

@@ -3,7 +3,6 @@ package simulation
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -120,12 +119,8 @@ func (d drawer) mainContainer(name string) corev1.Container {
 	if d.IntN(3) == 0 {
 		c.Lifecycle = &corev1.Lifecycle{PreStop: d.hook(), PostStart: d.hook()}
 		d.set(name, cri.AnnotationPreStopTime, "0s", "3s", "20s", "1m")
-		d.set(name, cri.AnnotationPostStartTime, "0s", "2s", "forever")
+		d.set(name, cri.AnnotationPostStartTime, "0s", "2s", "40s")
 		d.set(name, cri.AnnotationPostStartFailures, "0", "0", "1")
-		if strings.HasPrefix(d.pod.Annotations[name+"."+cri.AnnotationDomain+"/"+cri.AnnotationPostStartTime], "for") &&
-			d.IntN(4) > 0 {
-			d.set(name, cri.AnnotationPostStartTime, "1s") // a hook that never ends is rare
-		}
 	}
 	d.set(name, cri.AnnotationRunTime, "forever", "forever", "forever", "0s", "5s", "1m", "8s,forever", "11m")
 	d.set(name, cri.AnnotationExitCode, "0", "1", "1,0", "1,1,1,0")
