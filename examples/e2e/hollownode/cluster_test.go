@@ -186,16 +186,14 @@ func (c *cluster) nodes() []corev1.Node {
 	return list.Items
 }
 
-// annotate sets an annotation of all nodes of a zone.
-func (c *cluster) annotate(zone, name, value string) {
+// annotate sets an annotation of nodes.
+func (c *cluster) annotate(nodes nodeSet, name, value string) {
 	c.Helper()
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, domain+name, value)
-	for _, node := range c.nodes() {
-		if node.Labels[corev1.LabelTopologyZone] == zone {
-			_, err := c.client.CoreV1().Nodes().
-				Patch(c.Context(), node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-			require.NoError(c, err)
-		}
+	for node := range nodes {
+		_, err := c.client.CoreV1().Nodes().
+			Patch(c.Context(), node, types.MergePatchType, patch, metav1.PatchOptions{})
+		require.NoError(c, err)
 	}
 }
 

@@ -1,16 +1,17 @@
 package hollownode
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
 // A difference is one between kubemark and a hollow node that is meant. Its
-// neutral takes the difference out of a state.
+// neutral takes the difference out of the states of a pod, which it may change.
 type difference struct {
 	name    string
-	neutral func(*podState)
+	neutral func([]podState) []podState
 }
 
 // differences must all show: without any of them some story differs.
@@ -20,7 +21,7 @@ var differences = []difference{
 		// it has started, and no init container is ready. Source:
 		// pkg/kubelet/prober/testing, v1.37.1.
 		name: "kubemark has no probes",
-		neutral: func(s *podState) {
+		neutral: inEach(func(s *podState) {
 			for i := range s.containers {
 				s.containers[i].ready, s.containers[i].started = false, false
 			}
@@ -31,42 +32,64 @@ var differences = []difference{
 				delete(s.conditions, corev1.PodReady)
 				delete(s.conditions, corev1.ContainersReady)
 			}
-		},
+		}),
 	},
 	{
 		// Its runtime gives none. With containerd it is Completed or Error.
 		name: "kubemark's containers exit without a reason",
-		neutral: func(s *podState) {
+		neutral: inEach(func(s *podState) {
 			for i := range s.containers {
 				s.containers[i].state = strings.TrimSuffix(s.containers[i].state, "/Completed")
 			}
+		}),
+	},
+	{
+		// It lasts as long as a sandbox takes, or the end of a pod after its last
+		// exit. Both kubelets write what holds when a write is its turn. What may be
+		// seen then is compared apart, in wantKnownFleeting.
+		name: "a fleeting state is written or not",
+		neutral: func(states []podState) []podState {
+			return slices.DeleteFunc(states, podState.fleeting)
 		},
 	},
 }
 
+// inEach returns a function that changes each state.
+func inEach(change func(*podState)) func([]podState) []podState {
+	return func(states []podState) []podState {
+		for i := range states {
+			change(&states[i])
+		}
+		return states
+	}
+}
+
 // neutral returns what two sequences are compared by. One difference can be
 // left in; a negative number leaves none.
-//
-// A fleeting state may not be seen at all. It lasts as long as a sandbox takes,
-// or the end of a pod after its last exit. Both kubelets write what holds when
-// a write is its turn.
 func neutral(states []podState, without int) []string {
+	own := make([]podState, len(states))
+	for i, s := range states {
+		own[i] = s.copy()
+	}
+	for i, d := range differences {
+		if i != without {
+			own = d.neutral(own)
+		}
+	}
 	var lines []string
-	for _, s := range states {
-		if s.fleeting() {
-			continue
-		}
-		s = s.copy()
-		for i, d := range differences {
-			if i != without {
-				d.neutral(&s)
-			}
-		}
+	for _, s := range own {
 		if line := s.String(); len(lines) == 0 || lines[len(lines)-1] != line {
 			lines = append(lines, line)
 		}
 	}
 	return lines
+}
+
+// fleetingOf returns the fleeting states of a sequence without the other
+// differences.
+func fleetingOf(states []podState) []string {
+	return neutral(slices.DeleteFunc(slices.Clone(states), func(s podState) bool { return !s.fleeting() }),
+		len(differences)-1)
 }
 
 // fleeting reports whether no container runs and the phase is not final.

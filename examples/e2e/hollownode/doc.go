@@ -9,8 +9,10 @@
 //     written twice, and no final one is lost.
 //
 //   - A mirror pod that is deleted comes again, and no container restarts.
+//     That holds too when no process runs meanwhile.
 //
-//   - Jobs succeed, and fail at their backoffLimit.
+//   - Jobs succeed, and fail at their backoffLimit. The containers of one end
+//     while no process runs. Each has ended once, and at its time.
 //
 //   - A container that crashes waits 0, 10, 20 and 40 s, and shows it. It runs
 //     on when the fleet is killed, with its restarts counted. Another one
@@ -19,7 +21,9 @@
 //
 //   - A zone falls silent. Its nodes are tainted, its pods evicted and
 //     replaced. When it returns, the evicted pods end, and those that stayed
-//     are ready again within 10 s and their calls.
+//     are ready again within 10 s. The fleet is killed in the silence, while
+//     replacements start, and at the return. Nothing restarts, the silent nodes
+//     write nothing, and a namesake that came meanwhile stays.
 //
 //   - Faults are set with kubectl under the role of the manifest, and kubectl
 //     shows them. Without the role they are forbidden.

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +21,9 @@ const (
 	silent   = "zone-3"
 	// killing is how long a signal may take until its process has ended.
 	killing = time.Second
+	// readyAgain is how long after the return of its node a pod that stayed may
+	// take to be ready.
+	readyAgain = 10 * time.Second
 )
 
 func TestHollowNodesOnARealControlPlane(t *testing.T) {
@@ -103,32 +105,47 @@ func (c *cluster) killThrice() {
 	c.eventually("they have ended", func() string { return unless(len(c.pods("ends")), 0) })
 }
 
-// deleteMirror deletes the mirror pod of a node, with its grace period. It
-// comes again, and shows the containers that run.
+// deleteMirror deletes the mirror pods of two nodes, with their grace period,
+// the second while no process runs. They come again, and show the containers
+// that run.
 func (c *cluster) deleteMirror() {
-	mirror := c.pods("agent")[0]
-	container := mirror.Status.ContainerStatuses[0].ContainerID
-	require.NoError(c, c.client.CoreV1().Pods(metav1.NamespaceDefault).
-		Delete(c.Context(), mirror.Name, metav1.DeleteOptions{}))
-	c.eventually("there is another one", func() string {
-		for _, pod := range c.pods("agent") {
-			if pod.Name == mirror.Name && pod.UID != mirror.UID && isReady(&pod) {
-				require.Equal(c, container, pod.Status.ContainerStatuses[0].ContainerID)
-				return ""
-			}
+	mirrors := c.pods("agent")[:2]
+	for i, mirror := range mirrors {
+		if i > 0 {
+			c.killFleet()
 		}
-		return "none that is ready"
-	})
+		require.NoError(c, c.client.CoreV1().Pods(metav1.NamespaceDefault).
+			Delete(c.Context(), mirror.Name, metav1.DeleteOptions{}))
+		if i > 0 {
+			c.startFleet()
+		}
+		c.eventually("there is another one", func() string {
+			for _, pod := range c.pods("agent") {
+				if pod.Name == mirror.Name && pod.UID != mirror.UID && isReady(&pod) {
+					require.Equal(c, mirror.Status.ContainerStatuses[0].ContainerID, pod.Status.ContainerStatuses[0].ContainerID)
+					return ""
+				}
+			}
+			return "none that is ready"
+		})
+	}
 }
 
-// runJobs has one job succeed and one fail. The fleet is killed in between, and
-// final statuses are as before.
+// jobTime is how long the containers of the job that succeeds run. The fleet is
+// away for little longer, so that no node seems to be dead.
+const jobTime = 8 * time.Second
+
+// runJobs has one job succeed and one fail. The fleet is killed while the first
+// runs, until its containers have ended, and again in between. Final statuses
+// are as before.
 func (c *cluster) runJobs() {
-	c.addJob("succeeds", 10, 0, map[string]string{domain + "run-time": "2s"})
+	c.addJob("succeeds", 10, 0, map[string]string{domain + "run-time": jobTime.String()})
+	c.killWhileTheJobRuns()
 	c.addJob("fails", 1, 2, map[string]string{domain + "run-time": "1s", domain + "exit-code": "3"})
 	c.eventually("one job is complete", func() string {
 		return unless(c.jobCondition("succeeds"), "Complete CompletionsReached")
 	})
+	require.Len(c, c.pods("succeeds"), 10, "none was repeated")
 	c.killFleet()
 	final := map[types.UID]corev1.PodStatus{}
 	for _, pod := range c.pods("succeeds") {
@@ -151,53 +168,56 @@ func (c *cluster) runJobs() {
 	}
 }
 
-// silenceZone cuts a zone off until its pods are replaced, and lets it return.
-func (c *cluster) silenceZone() {
-	inZone := map[string]bool{}
-	for _, node := range c.nodes() {
-		if node.Labels[corev1.LabelTopologyZone] == silent {
-			inZone[node.Name] = true
-		}
-	}
-	c.annotate(silent, "silent", "")
-	c.eventually("its pods are evicted", func() string {
-		left := 0
-		for _, pod := range c.pods("web") {
-			if inZone[pod.Spec.NodeName] && pod.DeletionTimestamp == nil {
-				left++
+// killWhileTheJobRuns kills the fleet when most containers of the job run, and
+// starts it when these have ended. Each has ended once, and at its time.
+func (c *cluster) killWhileTheJobRuns() {
+	c.Helper()
+	running := func() map[types.UID]corev1.ContainerStatus {
+		found := map[types.UID]corev1.ContainerStatus{}
+		for _, pod := range c.pods("succeeds") {
+			if list := pod.Status.ContainerStatuses; len(list) > 0 && list[0].State.Running != nil {
+				found[pod.UID] = list[0]
 			}
 		}
-		return unless(left, 0)
-	})
-	c.eventually("all replacements are ready elsewhere", func() string {
-		ready := 0
-		for _, pod := range c.pods("web") {
-			if isReady(&pod) && pod.DeletionTimestamp == nil && !inZone[pod.Spec.NodeName] {
-				ready++
+		return found
+	}
+	c.eventually("most pods of the job run", func() string { return unless(len(running()) >= 7, true) })
+	c.killFleet()
+	before := running()
+	require.NotEmpty(c, before)
+	var last time.Time
+	for _, s := range before {
+		if at := s.State.Running.StartedAt.Time; at.After(last) {
+			last = at
+		}
+	}
+	time.Sleep(time.Until(last.Add(jobTime + time.Second)))
+	c.startFleet()
+	c.eventually("their ends are shown", func() string {
+		shown := 0
+		for _, pod := range c.pods("succeeds") {
+			if _, ran := before[pod.UID]; ran && pod.Status.Phase == corev1.PodSucceeded {
+				shown++
 			}
 		}
-		return unless(ready, replicas)
+		return unless(shown, len(before))
 	})
-	c.eventually("pods that stay are not ready", func() string {
-		return unless(c.countReady("stays")+c.countReady("agent"), 2*(nodes-len(inZone)))
-	})
-	require.Greater(c, len(c.pods("web")), replicas, "no kubelet has ended the evicted pods")
-
-	c.annotate(silent, "silent", "false")
-	returned := time.Now()
-	c.eventually("pods that stayed are ready again", func() string {
-		return unless(c.countReady("stays")+c.countReady("agent"), 2*nodes)
-	})
-	assert.Less(c, time.Since(returned), 15*time.Second, "10 s and the calls")
-	c.eventually("the evicted pods have ended", func() string { return unless(len(c.pods("web")), replicas) })
-	for _, pod := range append(c.pods("stays"), c.pods("agent")...) {
-		assert.Zero(c, pod.Status.ContainerStatuses[0].RestartCount, pod.Name)
+	for _, pod := range c.pods("succeeds") {
+		was, ran := before[pod.UID]
+		if !ran {
+			continue
+		}
+		s := &pod.Status.ContainerStatuses[0]
+		require.Equal(c, was.ContainerID, s.ContainerID)
+		require.Zero(c, s.RestartCount)
+		require.Equal(c, was.State.Running.StartedAt.Add(jobTime), s.State.Terminated.FinishedAt.Time)
 	}
+	c.Logf("%d containers have ended while no process ran", len(before))
 }
 
 func (c *cluster) addReplicaSet(name string, replicas int32, tolerated int64) {
 	c.Helper()
-	pod := template(name, map[string]string{domain + "stop-time": "2s"})
+	pod := template(name, map[string]string{domain + "start-time": "2s", domain + "stop-time": "2s"})
 	pod.Spec.Tolerations = tolerations(&tolerated)
 	_, err := c.client.AppsV1().ReplicaSets(metav1.NamespaceDefault).Create(c.Context(), &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -212,13 +232,21 @@ func (c *cluster) addReplicaSet(name string, replicas int32, tolerated int64) {
 func (c *cluster) addStaying() {
 	c.Helper()
 	for _, node := range c.nodes() {
-		of := template("stays", nil)
-		of.Spec.NodeName, of.Spec.Tolerations = node.Name, tolerations(nil)
-		_, err := c.client.CoreV1().Pods(metav1.NamespaceDefault).Create(c.Context(), &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "stays-" + node.Name, Labels: of.Labels}, Spec: of.Spec,
-		}, metav1.CreateOptions{})
-		require.NoError(c, err)
+		c.stay(node.Name)
 	}
+}
+
+func stayingName(node string) string { return "stays-" + node }
+
+func (c *cluster) stay(node string) *corev1.Pod {
+	c.Helper()
+	of := template("stays", nil)
+	of.Spec.NodeName, of.Spec.Tolerations = node, tolerations(nil)
+	pod, err := c.client.CoreV1().Pods(metav1.NamespaceDefault).Create(c.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: stayingName(node), Labels: of.Labels}, Spec: of.Spec,
+	}, metav1.CreateOptions{})
+	require.NoError(c, err)
+	return pod
 }
 
 // tolerations are for nodes that are not ready or unreachable, for so many

@@ -2,8 +2,6 @@ package hollownode
 
 import (
 	"fmt"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 )
@@ -38,70 +37,95 @@ type story struct {
 	ends bool
 }
 
+// A side is the node of one kubelet and what runs it.
+type side struct {
+	name, node string
+	start      func()
+	process    *controlplane.Process
+	// manifests is the folder of its static pods.
+	manifests string
+}
+
+// pod returns the name of the pod of a story.
+func (s *side) pod(story string) string {
+	if story == staticStory {
+		return story + "-" + s.node
+	}
+	return story + "-" + s.name
+}
+
 // The pods of each story go through the same states on a hollow node and on
 // kubemark. Left out are probes and sidecars, because kubemark's probes are
-// fake. Restarts are left out because its containers never exit by themselves.
+// fake. Restarts are left out because its containers never exit by themselves,
+// and all end with its process. So both processes start again when no container
+// runs.
 func TestPodsOnAHollowNodeAndOnKubemark(t *testing.T) {
 	c := newPlane(t)
-	c.startKubemark()
-	capacity := c.nodeOf(theirsNode).Status.Allocatable
-	var sizes []string
-	for _, name := range []corev1.ResourceName{
-		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods,
-	} {
-		sizes = append(sizes, fmt.Sprintf("%s=%s", name, capacity.Name(name, resource.DecimalSI)))
-	}
-	c.startNodes("--nodes=1", "--name-prefix=ours", "--capacity="+strings.Join(sizes, ","))
-	c.eventually("both nodes are ready", func() string {
-		ready := 0
-		for _, name := range []string{oursNode, theirsNode} {
-			if node := c.nodeOf(name); node != nil && nodeIsReady(node) {
-				ready++
-			}
-		}
-		return unless(ready, 2)
-	})
+	theirs := c.startKubemark()
+	ours := c.startBeside(theirs)
+	c.eventually("both nodes are ready", func() string { return unless(c.readySides(), 2) })
+	c.taintBoth()
 	recorder := c.record()
-	together := admittedTogether()
-	c.settle(rejectedStories())
+	rejected, together, late := rejectedStories(), admittedTogether(), []story{afterwards()}
+	c.settle(rejected)
 	c.settle(together)
 	c.settle([]story{overflow()})
 	c.finish(together)
 	c.settle([]story{deadline()})
-	stories := append(append(rejectedStories(), together...), overflow(), deadline())
+	c.clear(together)
+	c.runStatic(ours, theirs)
+	c.restartBoth(late, ours, theirs)
+	c.finish(late)
+	stories := slices.Concat(rejected, together, late, []story{overflow(), deadline(), {name: staticStory}})
 	for _, s := range stories {
-		recorder.compare(c, s.name)
+		recorder.compare(c, ours.pod(s.name), theirs.pod(s.name))
 		c.wantEvents(s.name)
 	}
 	for i, d := range differences {
 		shows := slices.ContainsFunc(stories, func(s story) bool {
-			ours, theirs := recorder.both(s.name, i)
-			return !slices.Equal(ours, theirs)
+			return !slices.Equal(recorder.neutral(ours.pod(s.name), i), recorder.neutral(theirs.pod(s.name), i))
 		})
 		require.True(t, shows, "listed, and it does not occur any more: %s", d.name)
 	}
+	recorder.wantKnownFleeting(c, stories, ours, theirs)
 }
 
-// both returns the sequences of a story.
-func (r *recorder) both(story string, without int) (ours, theirs []string) {
-	return neutral(r.sequence(story+"-ours"), without), neutral(r.sequence(story+"-theirs"), without)
+// neutral returns what the sequence of a pod is compared by.
+func (r *recorder) neutral(pod string, without int) []string {
+	return neutral(r.sequence(pod), without)
 }
 
 // compare waits until the watch has shown the same of both pods of a story. It
 // may be behind what a read has shown.
-func (r *recorder) compare(c *cluster, story string) {
+func (r *recorder) compare(c *cluster, ourPod, theirPod string) {
 	c.Helper()
 	var ours, theirs []string
 	for range 50 {
-		if ours, theirs = r.both(story, -1); slices.Equal(ours, theirs) {
+		ours, theirs = r.neutral(ourPod, -1), r.neutral(theirPod, -1)
+		if slices.Equal(ours, theirs) {
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
 	require.NotEmpty(c, theirs)
 	require.Equal(c, strings.Join(theirs, "\n"), strings.Join(ours, "\n"), "%s: kubemark's states and ours\n%s\n%s",
-		story, lines(r.sequence(story+"-theirs")), lines(r.sequence(story+"-ours")))
-	c.Logf("%s: %d states, %d compared", story, len(r.sequence(story+"-ours")), len(ours))
+		ourPod, lines(r.sequence(theirPod)), lines(r.sequence(ourPod)))
+	c.Logf("%s: %d states, %d compared", ourPod, len(r.sequence(ourPod)), len(ours))
+}
+
+// wantKnownFleeting wants that each fleeting state of ours is one that kubemark
+// has shown of some pod. Which of them are seen of one pod is a matter of time.
+func (r *recorder) wantKnownFleeting(c *cluster, stories []story, ours, theirs *side) {
+	c.Helper()
+	known, seen := sets.New[string](), sets.New[string]()
+	for _, s := range stories {
+		known.Insert(fleetingOf(r.sequence(theirs.pod(s.name)))...)
+		seen.Insert(fleetingOf(r.sequence(ours.pod(s.name)))...)
+	}
+	require.NotEmpty(c, seen)
+	require.Empty(c, sets.List(seen.Difference(known)), "of ours; kubemark's are\n%s",
+		strings.Join(sets.List(known), "\n"))
+	c.Logf("%d fleeting states, %d of kubemark", len(seen), len(known))
 }
 
 func lines(states []podState) string {
@@ -110,26 +134,6 @@ func lines(states []podState) string {
 		all = append(all, s.String())
 	}
 	return strings.Join(all, "\n")
-}
-
-// startKubemark starts the real kubelet, and removes the folder that it makes.
-func (c *cluster) startKubemark() {
-	c.Helper()
-	built, err := controlplane.Build(c.Context(), controlplane.BuildConfig{Progress: c.Output()}, controlplane.Kubemark)
-	require.NoError(c, err)
-	process := c.launch("kubemark", built[controlplane.Kubemark], "--morph=kubelet", "--name="+theirsNode,
-		"--use-host-image-service=false", "--kubelet-port="+c.port(), "--kubelet-read-only-port=0",
-		fmt.Sprintf("--max-pods=%d", admittedStories))
-	c.Cleanup(func() {
-		process.Kill()
-		root := regexp.MustCompile(`Using (\S+) as root dir`).FindStringSubmatch(process.LogTail(1_000_000))
-		if len(root) == 2 {
-			require.NoError(c, os.RemoveAll(root[1]))
-		}
-	})
-	c.eventually("kubemark has registered its node", func() string {
-		return unless(c.nodeOf(theirsNode) != nil, true)
-	})
 }
 
 // nodeOf returns a node, or nil.
@@ -156,6 +160,12 @@ func nodeIsReady(node *corev1.Node) bool {
 // have settled.
 func (c *cluster) settle(stories []story) {
 	c.Helper()
+	c.createPods(stories)
+	c.awaitSettled(stories)
+}
+
+func (c *cluster) createPods(stories []story) {
+	c.Helper()
 	for _, s := range stories {
 		for side, node := range map[string]string{"ours": oursNode, "theirs": theirsNode} {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: s.name + "-" + side}, Spec: template("", nil).Spec}
@@ -166,6 +176,10 @@ func (c *cluster) settle(stories []story) {
 			require.NoError(c, err)
 		}
 	}
+}
+
+func (c *cluster) awaitSettled(stories []story) {
+	c.Helper()
 	for _, s := range stories {
 		c.eventually(s.name+" has settled on both", func() string {
 			return unless(c.count(s, s.settled), 2)
@@ -191,6 +205,22 @@ func (c *cluster) finish(stories []story) {
 	}
 }
 
+// clear deletes the pods of stories that have not ended, and waits for the end.
+func (c *cluster) clear(stories []story) {
+	c.Helper()
+	for _, s := range stories {
+		if s.ends {
+			continue
+		}
+		for _, side := range []string{"ours", "theirs"} {
+			deleteWith(5)(c, s.name+"-"+side)
+		}
+		c.eventually(s.name+" is gone from both", func() string {
+			return unless(c.count(s, func(*corev1.Pod) bool { return true }), 0)
+		})
+	}
+}
+
 func (c *cluster) count(s story, is func(*corev1.Pod) bool) (n int) {
 	c.Helper()
 	for _, side := range []string{"ours", "theirs"} {
@@ -206,10 +236,17 @@ func isFailed(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodFaile
 
 // rejectedStories are of pods that the node does not take.
 func rejectedStories() []story {
+	tooMuch := func(name string, what corev1.ResourceName, amount string) story {
+		return story{name: name, settled: isFailed, change: func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{what: resource.MustParse(amount)}
+		}}
+	}
 	return []story{
-		{name: "cpu", settled: isFailed, change: func(p *corev1.Pod) {
-			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")}
-		}},
+		tooMuch("cpu", corev1.ResourceCPU, "1000"),
+		tooMuch("memory", corev1.ResourceMemory, "1Pi"),
+		tooMuch("storage", corev1.ResourceEphemeralStorage, "1Ei"),
+		// Both nodes have a taint that the other pods tolerate.
+		{name: "taint", settled: isFailed, change: func(p *corev1.Pod) { p.Spec.Tolerations = nil }},
 		{name: "affinity", settled: isFailed, change: func(p *corev1.Pod) {
 			p.Spec.NodeSelector = map[string]string{"example.com/disk": "ssd"}
 		}},
@@ -217,6 +254,11 @@ func rejectedStories() []story {
 			p.Labels = map[string]string{corev1.LabelOSStable: "windows"}
 		}},
 	}
+}
+
+// afterwards is of a pod that comes while neither kubelet runs.
+func afterwards() story {
+	return story{name: "afterwards", settled: isReady, change: func(*corev1.Pod) {}, act: deleteWith(5), ends: true}
 }
 
 // overflow is of a pod for which the node has no room.
@@ -237,30 +279,32 @@ func deadline() story {
 	}}
 }
 
+// deleteWith deletes a pod.
+func deleteWith(grace int64) func(*cluster, string) {
+	return func(c *cluster, pod string) {
+		c.Helper()
+		require.NoError(c, c.client.CoreV1().Pods(metav1.NamespaceDefault).Delete(c.Context(), pod,
+			metav1.DeleteOptions{GracePeriodSeconds: &grace}))
+	}
+}
+
 // admittedTogether are of pods that run until they are deleted.
 func admittedTogether() []story {
-	del := func(grace int64) func(*cluster, string) {
-		return func(c *cluster, pod string) {
-			c.Helper()
-			require.NoError(c, c.client.CoreV1().Pods(metav1.NamespaceDefault).Delete(c.Context(), pod,
-				metav1.DeleteOptions{GracePeriodSeconds: &grace}))
-		}
-	}
 	return []story{
-		{name: "plain", settled: isReady, change: func(*corev1.Pod) {}, act: del(5), ends: true},
-		{name: "two", settled: isReady, act: del(5), ends: true, change: func(p *corev1.Pod) {
+		{name: "plain", settled: isReady, change: func(*corev1.Pod) {}, act: deleteWith(5), ends: true},
+		{name: "two", settled: isReady, act: deleteWith(5), ends: true, change: func(p *corev1.Pod) {
 			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "second", Image: "example.invalid/second"})
 		}},
-		{name: "init", act: del(5), ends: true, change: func(p *corev1.Pod) {
+		{name: "init", act: deleteWith(5), ends: true, change: func(p *corev1.Pod) {
 			p.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "example.invalid/init"}}
 		}, settled: func(p *corev1.Pod) bool {
 			return len(p.Status.InitContainerStatuses) == 1 && p.Status.InitContainerStatuses[0].State.Running != nil
 		}},
-		{name: "hooks", settled: isReady, act: del(30), ends: true, change: func(p *corev1.Pod) {
+		{name: "hooks", settled: isReady, act: deleteWith(30), ends: true, change: func(p *corev1.Pod) {
 			exec := &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}
 			p.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: exec, PreStop: exec}
 		}},
-		{name: "forced", settled: isReady, act: del(0), ends: true, change: func(*corev1.Pod) {}},
+		{name: "forced", settled: isReady, act: deleteWith(0), ends: true, change: func(*corev1.Pod) {}},
 		{name: "gate", change: func(p *corev1.Pod) {
 			p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: gated}}
 		}, settled: func(p *corev1.Pod) bool {
