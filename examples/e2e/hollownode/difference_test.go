@@ -44,6 +44,18 @@ var differences = []difference{
 		}),
 	},
 	{
+		// It terminates each ended pod once more. Containers that never were have
+		// ended then, for a reason of its own.
+		name: "kubemark restarts and writes the status of rejected pods again",
+		neutral: func(states []podState) []podState {
+			return slices.DeleteFunc(states, func(s podState) bool {
+				return isFinal(s.phase) && slices.ContainsFunc(s.containers, func(c containerState) bool {
+					return c.state == "exited=137/ContainerStatusUnknown"
+				})
+			})
+		},
+	},
+	{
 		// It lasts as long as a sandbox takes, or the end of a pod after its last
 		// exit. Both kubelets write what holds when a write is its turn. What may be
 		// seen then is compared apart, in wantKnownFleeting.
@@ -92,10 +104,14 @@ func fleetingOf(states []podState) []string {
 		len(differences)-1)
 }
 
+// isFinal reports whether the phase of a state is final.
+func isFinal(phase string) bool {
+	return strings.HasPrefix(phase, string(corev1.PodFailed)) || strings.HasPrefix(phase, string(corev1.PodSucceeded))
+}
+
 // fleeting reports whether no container runs and the phase is not final.
 func (s podState) fleeting() bool {
-	if s.gone || strings.HasPrefix(s.phase, string(corev1.PodFailed)) ||
-		strings.HasPrefix(s.phase, string(corev1.PodSucceeded)) {
+	if s.gone || isFinal(s.phase) {
 		return false
 	}
 	for _, c := range s.containers {

@@ -13,29 +13,34 @@ import (
 
 // wantedEvents are the reasons that a kubelet gives for the pod of each story,
 // in order. They follow from the source of v1.37.1: kubemark's kubelet has a
-// recorder that drops them all. The story of the gate ends while its pod runs.
+// recorder that drops them all.
 var wantedEvents = map[string]string{
-	"cpu":      "OutOfcpu",
-	"affinity": "NodeAffinity",
-	"system":   "PodOSSelectorNodeLabelDoesNotMatch",
-	"overflow": "OutOfpods",
-	"plain":    "Pulled Created Started Killing",
-	"two":      "Pulled Created Started Pulled Created Started Killing Killing",
-	"init":     "Pulled Created Started Killing",
-	"hooks":    "Pulled Created Started Killing",
-	"forced":   "Pulled Created Started Killing",
-	"gate":     "Pulled Created Started",
-	"deadline": "Pulled Created Started DeadlineExceeded Killing",
+	"cpu":        "OutOfcpu",
+	"memory":     "OutOfmemory",
+	"storage":    "OutOfephemeral-storage",
+	"taint":      "TaintToleration",
+	"affinity":   "NodeAffinity",
+	"system":     "PodOSSelectorNodeLabelDoesNotMatch",
+	"overflow":   "OutOfpods",
+	"plain":      "Pulled Created Started Killing",
+	"two":        "Pulled Created Started Pulled Created Started Killing Killing",
+	"init":       "Pulled Created Started Killing",
+	"hooks":      "Pulled Created Started Killing",
+	"forced":     "Pulled Created Started Killing",
+	"gate":       "Pulled Created Started Killing",
+	"afterwards": "Pulled Created Started Killing",
+	staticStory:  "Pulled Created Started Killing",
+	"deadline":   "Pulled Created Started DeadlineExceeded Killing",
 }
 
 // wantEvents waits until the API server has the events of a story. They may
 // come after the states that they are about. Whether a pod finds its image on
 // the node depends on which of them was first, so its pull does not count.
-func (c *cluster) wantEvents(story string) {
+func (c *cluster) wantEvents(story, pod string) {
 	c.Helper()
 	var reasons string
 	for range 50 {
-		if reasons = c.reasonsOf(story + "-ours"); reasons == wantedEvents[story] {
+		if reasons = c.reasonsOf(pod); reasons == wantedEvents[story] {
 			break
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -79,7 +79,7 @@ func TestPodsOnAHollowNodeAndOnKubemark(t *testing.T) {
 	stories := slices.Concat(rejected, together, late, []story{overflow(), deadline(), {name: staticStory}})
 	for _, s := range stories {
 		recorder.compare(c, ours.pod(s.name), theirs.pod(s.name))
-		c.wantEvents(s.name)
+		c.wantEvents(s.name, ours.pod(s.name))
 	}
 	for i, d := range differences {
 		shows := slices.ContainsFunc(stories, func(s story) bool {

@@ -162,6 +162,9 @@
 //     restart. There it waits only for one that this process has started.
 //   - The runtime forgets a pod when the API shows its end. There it keeps the
 //     last containers until the pod is deleted.
+//   - A kubelet that starts again leaves pods alone that have ended. There it
+//     writes the status of each again. A rejected pod gets the ends of
+//     containers that never were.
 //   - Static pods start once the Node is observed and all pods are known. There
 //     they need no API server.
 //   - A mirror is also created again after its static pod has ended or was
