@@ -19,6 +19,7 @@ var ofClocks = []mutation{
 		return day
 `,
 		caughtBy: invariant.InTime,
+		first:    720,
 	},
 	{
 		name:     "a machine that was suspended evicts so much later",
@@ -26,6 +27,7 @@ var ofClocks = []mutation{
 		old:      `	if (shift - c.shift).Abs() <= parted {`,
 		with:     `	if shift.Abs() >= 0 {`,
 		caughtBy: invariant.InTime,
+		first:    500,
 	},
 	{
 		name:     "the timeout of a node does not follow the clock that counts",
@@ -33,7 +35,7 @@ var ofClocks = []mutation{
 		old:      `return o.origin.start(t.clock.shift)`,
 		with:     `return o.origin.start(0)`,
 		caughtBy: invariant.NoIdleToken,
-		first:    2001, // it takes a suspension in a long timeout, and one replica
+		first:    3320, // it takes a suspension in a long timeout, and one replica
 	},
 	{
 		name:     "a machine that was suspended writes the time of day without that",

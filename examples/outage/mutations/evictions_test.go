@@ -20,6 +20,7 @@ var ofEvictions = []mutation{
 	case OutcomeAlreadyGone, OutcomeNotDue:
 `,
 		caughtBy: invariant.WithinBudget,
+		first:    620,
 	},
 	{
 		name:     "budgets by node are ignored",

@@ -82,5 +82,6 @@ var ofMassFailure = []mutation{
 `,
 		with:     ``,
 		caughtBy: invariant.DeclaredInTime,
+		first:    310,
 	},
 }

@@ -76,6 +76,7 @@ var mutations = []mutation{
 		return Result{Outcome: OutcomeNotDue}, true
 	case r.pod == nil:`,
 		caughtBy: invariant.NeverEarly,
+		first:    870,
 	},
 	{
 		name: "an eviction is given up after five tries",
@@ -88,6 +89,7 @@ var mutations = []mutation{
 		}
 `,
 		caughtBy: invariant.InTime,
+		first:    620,
 	},
 	{
 		name:     "tainted nodes are untainted at the start",
@@ -116,6 +118,7 @@ var mutations = []mutation{
 	}
 `,
 		caughtBy: invariant.InTime,
+		first:    310,
 	},
 	{
 		name: "any write to a node is a heartbeat",
@@ -157,6 +160,7 @@ var mutations = []mutation{
 		with:     ``,
 		in:       hostile,
 		caughtBy: invariant.OthersUntouched,
+		first:    350,
 	},
 	{
 		name:     "what the live read of a lease says is ignored",
@@ -195,6 +199,7 @@ var mutations = []mutation{
 		old:      `known && result.Pod != nil {`,
 		with:     `known {`,
 		caughtBy: invariant.PodsNotReady,
+		first:    520,
 	},
 	{
 		name:     "a pod that terminates on a silent node stays ready",
@@ -227,6 +232,7 @@ var mutations = []mutation{
 	}
 `,
 		caughtBy: invariant.InTime,
+		first:    500,
 	},
 	{
 		name:     "a node that changes often waits without end",

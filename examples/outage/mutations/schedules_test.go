@@ -32,7 +32,7 @@ func TestSchedulesShowFaults(t *testing.T) {
 	for _, name := range byOneDeviation {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.NoError(t, program.Fails(t.Context(), name, "-test.run", "^TestEverySchedule$"))
+			require.NoError(t, program.Fails(t.Context(), name, "-test.run", "^TestEverySchedule$", "-deviations", "1"))
 		})
 	}
 }
