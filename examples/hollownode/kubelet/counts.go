@@ -109,14 +109,19 @@ func (c *Counts) add(r *podRecord) {
 			*c.Active.of(r.pod)++
 		}
 	}
-	worker := Worker{Lifecycle: r.lifecycle(), Config: ConfigStateOrphan, Static: isStatic(r.pod)}
-	switch {
-	case r.basis == basisNone || r.state == workerNew && !isStatic(r.pod):
+	if r.state == workerNew && !isStatic(r.pod) {
 		return
-	case r.basis == basisRuntime:
+	}
+	worker := Worker{Lifecycle: r.lifecycle(), Config: ConfigStateOrphan, Static: isStatic(r.pod)}
+	switch r.basis {
+	case basisNone:
+		return
+	case basisRuntime:
 		worker.Config, worker.Static = ConfigStateRuntimeOnly, false
-	case desired:
-		worker.Config = ConfigStateDesired
+	case basisConfig:
+		if desired {
+			worker.Config = ConfigStateDesired
+		}
 	}
 	c.Workers[worker]++
 }

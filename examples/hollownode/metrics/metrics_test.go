@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -88,7 +89,7 @@ func TestAllKindsOfWorkersAreShown(t *testing.T) {
 		for _, rest := range [][2]string{
 			{"desired", ""}, {"desired", "true"}, {"orphan", ""}, {"orphan", "true"}, {"runtime_only", "unknown"},
 		} {
-			want.WriteString(`kubelet_working_pods{config="` + rest[0] + `",lifecycle="` + life + `",static="` + rest[1] + "\"} 0\n")
+			fmt.Fprintf(&want, "kubelet_working_pods{config=%q,lifecycle=%q,static=%q} 0\n", rest[0], life, rest[1])
 		}
 	}
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(want.String()), "kubelet_working_pods"))
