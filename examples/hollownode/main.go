@@ -26,7 +26,8 @@
 //     the fleet. There its default labels and its extended resources are
 //     reconciled, and a report sets the rest here as well.
 //   - One identity acts for all nodes, so NodeRestriction does not apply to it.
-//   - Metrics with the kubelet's names are sums over the fleet.
+//   - Metrics with the kubelet's names are sums over the fleet. Package
+//     examples/hollownode/metrics lists which there are, and how they differ.
 //   - --event-qps and --event-burst hold for all nodes together, and
 //     --events=false turns events off. There each kubelet has its own limit.
 //   - Events have the time of this process, whatever the clock of their node.

@@ -12,6 +12,7 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+	"github.com/kubelife/lifecycle/examples/hollownode/metrics"
 	"github.com/kubelife/lifecycle/examples/hollownode/runner"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/timedqueue"
@@ -55,7 +56,7 @@ func program(s *settings) *process.Program {
 // the manifests of static pods again and again.
 type fleet struct {
 	*runner.Runner
-	metrics *metrics
+	metrics *metrics.Metrics
 
 	manifestPath string
 	fileCheck    time.Duration
@@ -70,7 +71,7 @@ func newFleet(
 ) (*fleet, error) {
 	f := &fleet{manifestPath: s.manifestPath, fileCheck: s.fileCheck}
 	var err error
-	if f.metrics, err = newMetrics(registry, f.view); err != nil {
+	if f.metrics, err = metrics.NewMetrics(metrics.Config{Registry: registry, View: f.view}); err != nil {
 		return nil, err
 	}
 	counting, err := process.NewDispatcherMetrics(registry)
@@ -137,7 +138,7 @@ func (f *fleet) Idle(ctx context.Context) { <-ctx.Done() }
 
 // performed tells about a task that has ended.
 func (f *fleet) performed(ctx context.Context, task kubelet.Task, err error) {
-	f.metrics.performed(task.Kind, err)
+	f.metrics.Performed(task.Kind, err)
 	logger := klog.FromContext(ctx).WithValues("task", task.Kind, "node", task.Node)
 	if task.Pod != nil {
 		logger = logger.WithValues("pod", klog.KObj(task.Pod))

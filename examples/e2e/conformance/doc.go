@@ -27,7 +27,8 @@
 //     ComputePodQOS and, under pressure, the manager of pkg/kubelet/eviction;
 //   - when a change of containers syncs a pod: the relist of pkg/kubelet/pleg;
 //   - the times of a crash loop: the back-off of client-go, set as there;
-//   - the conditions of a node: the setters of pkg/kubelet/nodestatus.
+//   - the conditions of a node: the setters of pkg/kubelet/nodestatus;
+//   - names, types, labels and buckets of metrics: pkg/kubelet/metrics.
 //
 // Equal answers to inputs that reach nothing prove nothing. So each test counts
 // each outcome and each operator that it has reached on each side, and fails

@@ -1,20 +1,32 @@
 package cri
 
-// Counts are how many sandboxes and containers a runtime has.
+import "maps"
+
+// Counts are how many sandboxes and containers a runtime has, and how many it
+// was to start since it was made. What was restored counts as no start.
 type Counts struct {
 	// Sandboxes are those that are ready.
 	Sandboxes int
 	// Running and Exited are containers by state.
 	Running, Exited int
-	// Started is how many containers were ever started. Those that were restored
-	// do not count.
+	// Started is how many containers began to run.
 	Started int
+	// SandboxStarts are the steps that began to create a sandbox, and
+	// SandboxFailures those of them that failed.
+	SandboxStarts, SandboxFailures int
+	// Starts are the steps that began to start a container, and StartFailures
+	// those of them that failed. A pull that fails or must wait is among them.
+	Starts        map[ContainerType]int
+	StartFailures map[StartFailure]int
 }
 
 // Counts counts sandboxes and containers as of the last call with a time.
 // O(pods).
 func (f *Fake) Counts() Counts {
-	c := Counts{Started: f.started}
+	c := Counts{
+		Started: f.started, SandboxStarts: f.sandboxStarts, SandboxFailures: f.sandboxFailures,
+		Starts: maps.Clone(f.starts), StartFailures: maps.Clone(f.startFailures),
+	}
 	for _, p := range f.pods {
 		if len(p.sandboxes) > 0 && p.sandboxes[0].Ready {
 			c.Sandboxes++

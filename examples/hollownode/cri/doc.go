@@ -52,6 +52,7 @@
 //	images
 //	record
 //	script  runtime  stages  addresses
+//	totals
 //	plan  notice
 //	state
 package cri

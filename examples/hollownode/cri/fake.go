@@ -248,6 +248,7 @@ func (f *Fake) proceed(at time.Time, p *podRecord) {
 			return
 		}
 		e.results = append(e.results, *result)
+		f.countFailure(e.plan.Pod, result)
 		f.noticeFailure(p, result)
 		step := e.step()
 		e.index, e.stage, e.started = e.index+1, stageIdle, nil
@@ -261,6 +262,9 @@ func (f *Fake) proceed(at time.Time, p *podRecord) {
 // takes that it is in now. A stop waits for its containers, without a time.
 func (f *Fake) perform(at time.Time, p *podRecord) (time.Duration, *StepResult) {
 	step := p.plan.step()
+	if p.plan.stage == stageIdle {
+		f.countStart(p.plan.plan.Pod, step)
+	}
 	switch step.Kind {
 	case StepCreateSandbox:
 		return f.createSandbox(p)

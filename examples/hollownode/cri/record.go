@@ -27,8 +27,7 @@ type Fake struct {
 	// plain is the script of pods without annotations.
 	plain     *Script
 	addresses addresses
-	// started is how many containers were started.
-	started int
+	totals
 }
 
 // timer identifies what is due: something of a container, or of the step of a

@@ -34,7 +34,7 @@ func (f *Fleet) configure(now time.Time, n *nodeRecord) {
 	for _, name := range slices.SortedFunc(maps.Keys(n.static), compareNames) {
 		pod := n.static[name]
 		if _, known := f.pods[pod.UID]; !known { // one that is ending comes back when it is forgotten
-			r := &podRecord{node: n, pod: pod, life: n.life}
+			r := &podRecord{node: n, pod: pod, life: n.life, seen: f.age(now)}
 			f.pods[pod.UID] = r
 			n.insert(r)
 		}

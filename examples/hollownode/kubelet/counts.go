@@ -1,54 +1,147 @@
 package kubelet
 
-// Counts are how many nodes and pods a fleet has.
+import "maps"
+
+// Counts are how many nodes and pods a fleet has, and what has happened since
+// it was made. The restart of a kubelet ends no count.
 type Counts struct {
 	// Nodes are those that are observed, by state: silent; failing or stopped
 	// without a runtime; else running. Each state is there.
 	Nodes map[string]int
-	// Pods by the state of their worker. Those of no node are in none.
-	Syncing, Terminating, Terminated, Finished int
-	// Static are the static pods among them, and StaticSyncing those of them that
-	// are syncing.
-	Static, StaticSyncing int
+	// Desired are the pods that the kubelets are told to run, those that were
+	// rejected or have ended included. Active are those of them that may run.
+	Desired, Active BySource
 	// Mirrors are the mirror pods in the API.
 	Mirrors int
+	// Workers are the pods that the kubelets take care of. What there is none of
+	// is not in it.
+	Workers map[Worker]int
+
+	// Terminated are the containers that have ended.
+	Terminated map[Termination]int
+	// Restarted are pods that came back while they were ending, and began again.
+	Restarted BySource
+	// Orphaned are the pods that only the runtime had running.
+	Orphaned int
+	// SandboxErrors are sandboxes that could not be created, of pods that do not
+	// end.
+	SandboxErrors int
+	// Starts are from when a kubelet sees a pod to its first sync, and to when it
+	// runs: two of each pod. TotalStarts are from the creation of a pod of the API
+	// to when the API shows that it runs.
+	Starts, TotalStarts Durations
+	// Writes are from the first change of a status that the API does not have to
+	// its write.
+	Writes Durations
 }
 
-// Counts counts the nodes and pods. O(nodes + pods).
+// Lifecycle is how far the end of a pod is.
+type Lifecycle string
+
+const (
+	// LifecycleSync: the pod is to run.
+	LifecycleSync Lifecycle = "sync"
+	// LifecycleTerminating: its containers end.
+	LifecycleTerminating Lifecycle = "terminating"
+	// LifecycleTerminated: its containers have ended.
+	LifecycleTerminated Lifecycle = "terminated"
+)
+
+// ConfigState says what a kubelet knows of a pod besides its containers.
+type ConfigState string
+
+const (
+	// ConfigStateDesired: it is told to run the pod.
+	ConfigStateDesired ConfigState = "desired"
+	// ConfigStateOrphan: it no longer is.
+	ConfigStateOrphan ConfigState = "orphan"
+	// ConfigStateRuntimeOnly: only the runtime has the pod.
+	ConfigStateRuntimeOnly ConfigState = "runtime_only"
+)
+
+// Worker is a kind of pod that a kubelet takes care of.
+type Worker struct {
+	Lifecycle Lifecycle
+	Config    ConfigState
+	// Static is false if only the runtime has the pod.
+	Static bool
+}
+
+// Counts counts the nodes and pods. O(nodes + pods). Source of what counts:
+// HandlePodCleanups in pkg/kubelet/kubelet_pods.go, v1.37.1.
 func (f *Fleet) Counts() Counts {
 	const silent = "silent"
-	c := Counts{Nodes: map[string]int{
-		silent: 0, loopRunning.String(): 0, loopFailing.String(): 0, loopStopped.String(): 0,
-	}}
-	c.Mirrors = len(f.mirrors)
-	for _, n := range f.nodes {
-		switch {
-		case n.node == nil:
-		case !n.hears():
-			c.Nodes[silent]++
-		default:
-			c.Nodes[n.loop.String()]++
-		}
+	c := Counts{
+		Nodes: map[string]int{
+			silent: 0, loopRunning.String(): 0, loopFailing.String(): 0, loopStopped.String(): 0,
+		},
+		Workers:    map[Worker]int{},
+		Terminated: maps.Clone(f.totals.terminated),
+		Restarted:  f.totals.restarted, Orphaned: f.totals.orphaned, SandboxErrors: f.totals.sandboxErrors,
+		Starts: f.totals.starts.clone(), TotalStarts: f.totals.totalStarts.clone(), Writes: f.totals.writes.clone(),
 	}
-	for _, r := range f.pods {
-		switch r.state {
-		case workerSyncing:
-			c.Syncing++
-		case workerTerminating:
-			c.Terminating++
-		case workerTerminated:
-			c.Terminated++
-		case workerFinished:
-			c.Finished++
-		default:
+	for _, n := range f.nodes {
+		if n.node == nil {
 			continue
 		}
-		if isStatic(r.pod) {
-			c.Static++
-			if r.state == workerSyncing {
-				c.StaticSyncing++
-			}
+		c.Mirrors += len(n.mirrors)
+		if !n.hears() {
+			c.Nodes[silent]++
+		} else {
+			c.Nodes[n.loop.String()]++
+		}
+		for _, r := range n.pods {
+			c.add(r)
 		}
 	}
 	return c
+}
+
+// add counts a pod.
+func (c *Counts) add(r *podRecord) {
+	if r.former() || r.state == workerNew && !r.heeds() {
+		return // its kubelet does not know of it
+	}
+	desired := r.isDesired()
+	if desired {
+		*c.Desired.of(r.pod)++
+		if r.state < workerTerminated {
+			*c.Active.of(r.pod)++
+		}
+	}
+	if r.state == workerNew && !isStatic(r.pod) {
+		return
+	}
+	worker := Worker{Lifecycle: r.lifecycle(), Config: ConfigStateOrphan, Static: isStatic(r.pod)}
+	switch r.basis {
+	case basisNone:
+		return
+	case basisRuntime:
+		worker.Config, worker.Static = ConfigStateRuntimeOnly, false
+	case basisConfig:
+		if desired {
+			worker.Config = ConfigStateDesired
+		}
+	}
+	c.Workers[worker]++
+}
+
+// isDesired reports whether a kubelet is told to run a pod.
+func (r *podRecord) isDesired() bool {
+	if isStatic(r.pod) {
+		return r.node.wants(r.pod)
+	}
+	return r.back != nil || r.api != apiGone || !r.orphan && r.basis != basisRuntime
+}
+
+// lifecycle returns how far the end of a pod is.
+func (r *podRecord) lifecycle() Lifecycle {
+	switch r.state {
+	case workerTerminating:
+		return LifecycleTerminating
+	case workerTerminated, workerFinished:
+		return LifecycleTerminated
+	default:
+		return LifecycleSync
+	}
 }

@@ -218,15 +218,15 @@
 //	task  event
 //	nodestatus  checks
 //	worker  manifest
-//	publication  admit  relist  mirror
+//	publication  admit  relist  mirror  startup
 //	usage  outage  nodeconditions
 //	faults
-//	status  statuspatch  same
+//	status  statuspatch  same  totals
 //	conditions  containerstatus
 //	plan  phase
 //	decide
 //	initializing
 //	actions
 //	order  grace  static
-//	reasons  backoff  probe  restart  sandbox  qos  identity
+//	reasons  backoff  probe  restart  sandbox  qos  identity  durations
 package kubelet

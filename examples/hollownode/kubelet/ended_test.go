@@ -80,10 +80,10 @@ func TestAManifestThatChangesWhileNoMirrorIsThereReplacesThePod(t *testing.T) {
 	w.run(time.Minute)
 	assert.Equal(t, []types.UID{RuntimeUID(w.mirror("proxy", "node"))}, w.runtime.Pods(w.now, "node"))
 	assert.NotEqual(t, old, w.runtime.Pods(w.now, "node")[0])
-	assert.Equal(t, Counts{
-		Syncing: 1, Static: 1, StaticSyncing: 1, Mirrors: 1,
-		Nodes: map[string]int{"silent": 0, "running": 1, "failing": 0, "stopped": 0},
-	}, w.fleet.Counts())
+	counts := w.fleet.Counts()
+	assert.Equal(t, BySource{Static: 1}, counts.Desired)
+	assert.Equal(t, 1, counts.Mirrors)
+	assert.Equal(t, map[Worker]int{{LifecycleSync, ConfigStateDesired, true}: 1}, counts.Workers)
 }
 
 func TestAStaticPodThatHasEndedDoesNotRunAgainWithoutItsMirror(t *testing.T) {

@@ -31,6 +31,7 @@ func NewFleet(config FleetConfig, now time.Time) (*Fleet, error) {
 	return &Fleet{
 		config: config, queue: queue, nodes: map[string]*nodeRecord{}, pods: map[types.UID]*podRecord{},
 		manifests: manifests, manifestVersion: 1, mirrors: map[types.UID]*corev1.Pod{},
+		made: now, totals: newTotals(),
 	}, nil
 }
 
@@ -240,7 +241,7 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 	outcome := f.retry(r.node, task.item)
 	switch result {
 	case ResultGone:
-		r.publication.end(task.version, true)
+		r.publication.end(task.version, task.since, true)
 		f.queue.Finish(now, task.item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
 		f.lose(now, r, task.Pod)
 		return
@@ -249,7 +250,11 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 	}
 	if task.Kind == TaskPatchStatus {
 		shown := r.shown()
-		r.publication.end(task.version, result == ResultDone && shown != nil && shown.UID == task.Pod.UID)
+		ok := result == ResultDone && shown != nil && shown.UID == task.Pod.UID
+		r.publication.end(task.version, task.since, ok)
+		if ok {
+			f.written(now, r, &task)
+		}
 	} else if result == ResultDone {
 		r.leave(apiDeleted)
 	}
@@ -257,6 +262,14 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: now.Add(r.node.faults.APILatency)}
 	}
 	f.queue.Finish(now, task.item, outcome)
+}
+
+// written counts a status that the API server has taken.
+func (f *Fleet) written(now time.Time, r *podRecord, task *Task) {
+	f.totals.writes.observe((f.age(now) - task.since).Truncate(time.Millisecond))
+	if r.startup == startupMeasured && allRun(&task.Status) {
+		r.startup = startupWritten
+	}
 }
 
 // lose takes that the API server no longer has the object of a pod. Of a static
@@ -308,7 +321,7 @@ func (f *Fleet) perform(now time.Time, r *podRecord, key dueKey) {
 		}
 	case dueReconcile:
 		if isOverwritten(r) {
-			r.publication.overwritten()
+			r.publication.overwritten(f.age(now))
 			f.requestWrite(now, r)
 		}
 	case dueProbe:
@@ -345,7 +358,7 @@ func (f *Fleet) taskOf(now time.Time, item dueItem) (task Task, isTask bool) {
 			return Task{}, true
 		}
 		if task, needed = f.write(item); needed && f.fails(item.Value.node) {
-			task.item.Value.publication.end(task.version, false)
+			task.item.Value.publication.end(task.version, task.since, false)
 			needed, refusal = false, f.retry(item.Value.node, item)
 		}
 	case dueMirror:
@@ -396,6 +409,7 @@ func (f *Fleet) write(item dueItem) (Task, bool) {
 		return Task{}, false
 	case r.publication.pending():
 		task.Kind = TaskPatchStatus
+		task.since = r.publication.since
 		task.Status, task.version = r.publication.begin(task.Pod, r.mayRun())
 	default:
 		task.Kind = TaskDeletePod

@@ -74,7 +74,7 @@ func TestALaterSyncDelaysNoWrite(t *testing.T) {
 	w.pod("a", nil)
 	w.run(time.Second)
 	r := w.fleet.pods["a"]
-	r.publication.overwritten()
+	r.publication.overwritten(0)
 	w.fleet.requestWrite(w.now, r)
 	w.now = w.now.Add(time.Millisecond)
 	w.fleet.queue.Advance(w.now)

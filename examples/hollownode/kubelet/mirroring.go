@@ -59,7 +59,7 @@ func (f *Fleet) compareMirror(now time.Time, r *podRecord, replaced bool) {
 	switch {
 	case shown == nil || r.publication.arrived(shown, r.mayRun()):
 	case replaced:
-		r.publication.overwritten()
+		r.publication.overwritten(f.age(now))
 	default:
 		f.schedule(r, dueReconcile, r.node.nextCompare(now))
 	}

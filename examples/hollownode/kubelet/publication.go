@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"cmp"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -28,6 +29,8 @@ type publication struct {
 	version uint64
 	// written is the version that the API server has, sent that on its way.
 	written, sent uint64
+	// since is the age of the fleet at the first change after both.
+	since time.Duration
 }
 
 // shownPhase is a phase and why a pod is in it.
@@ -37,8 +40,8 @@ type shownPhase struct {
 }
 
 // set replaces the status, and reports whether that is a change. A status that
-// would revive a container is refused.
-func (p *publication) set(pod *corev1.Pod, s corev1.PodStatus) bool {
+// would revive a container is refused. At is the age of the fleet.
+func (p *publication) set(at time.Duration, pod *corev1.Pod, s corev1.PodStatus) bool {
 	old := p.current(pod)
 	if !isLegal(pod, old, &s) || p.version > 0 && sameStatus(old, &s) {
 		return false
@@ -48,12 +51,20 @@ func (p *publication) set(pod *corev1.Pod, s corev1.PodStatus) bool {
 		p.before = &shownPhase{phase: old.Phase, reason: old.Reason, message: old.Message}
 	}
 	p.status = &s
-	p.version++
+	p.change(at)
 	if known {
 		// After a restart the API server has what we would write.
 		p.written = p.version
 	}
 	return true
+}
+
+// change makes the status pending.
+func (p *publication) change(at time.Duration) {
+	if p.version == max(p.written, p.sent) {
+		p.since = at
+	}
+	p.version++
 }
 
 // adopt takes the status of the API as one that was written.
@@ -103,23 +114,25 @@ func (p *publication) shown(pod *corev1.Pod, running bool) corev1.PodStatus {
 }
 
 // release makes a final phase pending that was held back.
-func (p *publication) release() {
+func (p *publication) release(at time.Duration) {
 	if p.held {
 		p.held = false
-		p.version++
+		p.change(at)
 	}
 }
 
-// end takes the result of the write of a version. That of another one changes
-// nothing.
-func (p *publication) end(version uint64, ok bool) {
+// end takes the result of the write of a version, which was pending since an
+// age of the fleet. That of another one changes nothing.
+func (p *publication) end(version uint64, since time.Duration, ok bool) {
 	if p.sent != version || version == 0 {
 		return
 	}
 	p.sent = 0
 	if ok {
 		p.written = max(p.written, version)
+		return
 	}
+	p.since = since // a later change waits for the same write now
 }
 
 // arrived takes the status that the API server has, and reports whether it is
@@ -146,4 +159,4 @@ func (p *publication) shows(pod *corev1.Pod) bool {
 // overwritten makes the status pending again, after another client has changed
 // it. A write that is on its way may have been before that change, so its
 // result does not count for this.
-func (p *publication) overwritten() { p.version++ }
+func (p *publication) overwritten(at time.Duration) { p.change(at) }

@@ -72,7 +72,7 @@ func (f *Fleet) visit(now time.Time, r *podRecord) {
 	if r.former() {
 		f.dropWork(r)
 		r.see()
-		*r = podRecord{node: r.node, pod: r.pod, api: r.api, back: r.back, life: r.node.life}
+		*r = podRecord{node: r.node, pod: r.pod, api: r.api, back: r.back, life: r.node.life, seen: f.age(now)}
 		if r.api == apiGone && !f.endsStill(now, r) {
 			f.forget(now, r)
 			return
@@ -249,8 +249,13 @@ func (f *Fleet) stopLoop(now time.Time, n *nodeRecord) {
 	n.loop, n.stoppedAt, n.visited = loopStopped, now, 0
 }
 
-// forget forgets a pod that has ended. One that is back begins again.
+// forget forgets a pod that has ended. One that is back begins again, as does a
+// static pod that is configured again.
 func (f *Fleet) forget(now time.Time, r *podRecord) {
+	again := r.back != nil || isStatic(r.pod) && r.node.wants(r.pod)
+	if again && r.state == workerFinished && r.basis != basisNone {
+		*f.totals.restarted.of(r.pod)++
+	}
 	f.purge(now, r)
 	if r.back != nil {
 		f.add(now, r.back)
@@ -311,6 +316,7 @@ func (f *Fleet) adoptOrphans(now time.Time, n *nodeRecord) {
 		}
 		f.pods[uid] = r
 		n.insert(r)
+		f.adoptRunning(r)
 		f.move(now, r, workerTerminating)
 	}
 }

@@ -76,7 +76,14 @@ type Fleet struct {
 	synced   bool
 	// halted holds all final deletions.
 	halted bool
+	// made is when the fleet was made.
+	made   time.Time
+	totals totals
 }
+
+// age is how old the fleet is. A pod has such times in place of a time.Time,
+// which has three words. Durations are exact although the wall clock steps.
+func (f *Fleet) age(now time.Time) time.Duration { return now.Sub(f.made) }
 
 // node returns the record of a node, and makes it if there is none.
 func (f *Fleet) node(now time.Time, name string) *nodeRecord {
@@ -109,9 +116,16 @@ func (f *Fleet) observe(now time.Time, r *podRecord) []lifecycleEvent {
 
 // publish replaces the status of a pod.
 func (f *Fleet) publish(now time.Time, r *podRecord, status corev1.PodStatus) {
-	if r.publication.set(r.pod, status) {
-		f.requestWrite(now, r)
+	first, before := r.publication.version == 0, r.publication.current(r.pod)
+	if !r.publication.set(f.age(now), r.pod, status) {
+		return
 	}
+	f.totals.countEnds(before, &status)
+	if r.state == workerSyncing && !isTerminal(status.Phase) &&
+		(first || before.Phase == corev1.PodPending && status.Phase == corev1.PodRunning) {
+		f.totals.starts.observe(f.age(now) - r.seen)
+	}
+	f.requestWrite(now, r)
 }
 
 func (f *Fleet) requestSync(now time.Time, r *podRecord) {

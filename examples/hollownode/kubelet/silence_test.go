@@ -32,8 +32,10 @@ func TestASilentNodeNeitherHearsNorWrites(t *testing.T) {
 	written := len(w.log)
 	w.run(time.Minute)
 	assert.Len(t, w.log, written)
-	assert.Equal(t, Counts{Syncing: 3, Nodes: map[string]int{"silent": 1, "running": 0, "failing": 0, "stopped": 0}},
-		w.fleet.Counts())
+	counts := w.fleet.Counts()
+	assert.Equal(t, map[string]int{"silent": 1, "running": 0, "failing": 0, "stopped": 0}, counts.Nodes)
+	assert.Equal(t, BySource{API: 3}, counts.Desired)
+	assert.Equal(t, map[Worker]int{{LifecycleSync, ConfigStateDesired, false}: 3}, counts.Workers)
 	state, _ := w.runtime.Pod(w.now, "ends")
 	assert.True(t, state.Running())
 	state, _ = w.runtime.Pod(w.now, "crashes")

@@ -215,28 +215,28 @@ func TestAnOldStatusNeverOverwritesANewOne(t *testing.T) {
 	pod := baseView().Pod
 	var p publication
 	phaseOf := func(phase corev1.PodPhase) corev1.PodStatus { return corev1.PodStatus{Phase: phase} }
-	require.True(t, p.set(pod, phaseOf(corev1.PodPending)))
-	require.False(t, p.set(pod, phaseOf(corev1.PodPending)), "nothing has changed")
+	require.True(t, p.set(0, pod, phaseOf(corev1.PodPending)))
+	require.False(t, p.set(0, pod, phaseOf(corev1.PodPending)), "nothing has changed")
 	status, first := p.begin(pod, false)
 	assert.Equal(t, corev1.PodPending, status.Phase)
-	require.True(t, p.set(pod, phaseOf(corev1.PodRunning)))
+	require.True(t, p.set(0, pod, phaseOf(corev1.PodRunning)))
 	assert.False(t, p.pending(), "one write at a time")
-	p.end(first, true)
+	p.end(first, 0, true)
 	assert.True(t, p.pending(), "the second change was not in the first write")
 	status, second := p.begin(pod, false)
 	assert.Equal(t, corev1.PodRunning, status.Phase)
-	p.end(first, true)
+	p.end(first, 0, true)
 	assert.False(t, p.pending(), "the second write is on its way")
-	p.end(second, false)
+	p.end(second, 0, false)
 	assert.True(t, p.pending(), "it failed")
 	_, third := p.begin(pod, false)
-	p.end(third, true)
+	p.end(third, 0, true)
 	assert.False(t, p.pending())
-	p.overwritten()
+	p.overwritten(0)
 	assert.True(t, p.pending())
 	_, fourth := p.begin(pod, false)
-	p.overwritten()
-	p.end(fourth, true)
+	p.overwritten(0)
+	p.end(fourth, 0, true)
 	assert.True(t, p.pending(), "the write may have been before what has overwritten it")
 }
 
@@ -245,23 +245,23 @@ func TestAnOldStatusNeverOverwritesANewOne(t *testing.T) {
 func TestAFinalPhaseIsHeldBackUntilTheContainersHaveEnded(t *testing.T) {
 	pod := baseView().Pod
 	var p publication
-	require.True(t, p.set(pod, corev1.PodStatus{Phase: corev1.PodRunning}))
-	require.True(t, p.set(pod, corev1.PodStatus{Phase: corev1.PodFailed, Reason: "DeadlineExceeded"}))
+	require.True(t, p.set(0, pod, corev1.PodStatus{Phase: corev1.PodRunning}))
+	require.True(t, p.set(0, pod, corev1.PodStatus{Phase: corev1.PodFailed, Reason: "DeadlineExceeded"}))
 	status, version := p.begin(pod, true)
 	assert.Equal(t, corev1.PodStatus{Phase: corev1.PodRunning}, status)
-	p.end(version, true)
+	p.end(version, 0, true)
 	shown := pod.DeepCopy()
 	shown.Status = status
 	assert.True(t, p.arrived(shown, true), "another client has not overwritten it")
 	assert.False(t, p.pending())
-	p.release()
+	p.release(0)
 	assert.True(t, p.pending())
 	status, version = p.begin(shown, false)
 	assert.Equal(t, corev1.PodFailed, status.Phase)
 	assert.Equal(t, "DeadlineExceeded", status.Reason)
-	p.end(version, true)
+	p.end(version, 0, true)
 	shown.Status = status
-	p.release()
+	p.release(0)
 	assert.False(t, p.pending(), "the API server has it")
 }
 
@@ -270,11 +270,11 @@ func TestAStatusDoesNotReviveAContainer(t *testing.T) {
 	policy(v, never)
 	state(v, 0, cri.StateExited, 1)
 	var p publication
-	require.True(t, p.set(v.Pod, statusOf(v, nil, start)))
+	require.True(t, p.set(0, v.Pod, statusOf(v, nil, start)))
 	v.Observed.Containers[0] = running("c1")
-	assert.False(t, p.set(v.Pod, statusOf(v, p.status, start)))
+	assert.False(t, p.set(0, v.Pod, statusOf(v, p.status, start)))
 	policy(v, onFailure)
-	assert.True(t, p.set(v.Pod, statusOf(v, p.status, start)))
+	assert.True(t, p.set(0, v.Pod, statusOf(v, p.status, start)))
 }
 
 func TestConditionsOfOtherClientsAreNoChangeOfOurs(t *testing.T) {

@@ -47,6 +47,10 @@ func (f *Fleet) inherit(now time.Time, r *podRecord) {
 
 // admit decides whether a node takes a new pod.
 func (f *Fleet) admit(now time.Time, r *podRecord) {
+	r.startup = newStartup(r.pod)
+	if !isStatic(r.pod) {
+		r.seen = f.age(now) // a static pod was seen when it was configured
+	}
 	f.inherit(now, r)
 	if isTerminal(r.pod.Status.Phase) && len(r.observed.Containers) == 0 && !r.observed.Busy {
 		// It ended before a restart of this process. If another client has made its
@@ -72,10 +76,12 @@ func (f *Fleet) admit(now time.Time, r *podRecord) {
 		status := rejected(now, r.pod, rejection)
 		if len(r.observed.Containers) > 0 || r.observed.Busy {
 			// It was taken before a restart of this process.
+			f.adoptRunning(r)
 			f.publish(now, r, status)
 			f.move(now, r, workerTerminating)
 			return
 		}
+		r.basis = basisNone
 		f.publish(now, r, finalStatus(now, r.pod, &status))
 		f.move(now, r, workerFinished)
 		return
@@ -83,9 +89,18 @@ func (f *Fleet) admit(now time.Time, r *podRecord) {
 	f.move(now, r, workerSyncing)
 }
 
+// adoptRunning makes the runtime the basis of a pod, and counts one that runs.
+func (f *Fleet) adoptRunning(r *podRecord) {
+	r.basis = basisRuntime
+	if r.observed.Running() || len(r.observed.Sandboxes) > 0 && r.observed.Sandboxes[0].Ready {
+		f.totals.orphaned++
+	}
+}
+
 // update takes a change of a pod. Its own status, which comes back, is no
 // reason to sync it.
 func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
+	f.measure(now, r)
 	same := sameSpec(old, r.pod)
 	if same && r.counted == old {
 		r.counted = r.pod // takes the same room, and the former one can go
@@ -115,6 +130,18 @@ func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
 		return
 	}
 	f.clean(now, r)
+}
+
+// measure counts the first start of a pod when the API shows that it runs.
+func (f *Fleet) measure(now time.Time, r *podRecord) {
+	switch {
+	case r.startup == startupCounted:
+	case hasNoStart(r.pod):
+		r.startup = startupCounted
+	case r.startup == startupWritten && allRun(&r.pod.Status):
+		r.startup = startupCounted
+		f.totals.totalStarts.observe(now.Sub(r.pod.CreationTimestamp.Time))
+	}
 }
 
 // nextCompare returns when the node next compares its statuses. These are times
@@ -160,15 +187,18 @@ func (f *Fleet) remove(now time.Time, r *podRecord) {
 	if r.former() || !r.heeds() {
 		return
 	}
+	r.orphan = true
 	switch r.state {
 	case workerNew:
 		if r.node.node != nil {
 			f.inherit(now, r)
 		}
 		if len(r.observed.Containers) > 0 || r.observed.Busy {
+			f.adoptRunning(r)
 			f.move(now, r, workerTerminating)
 			return
 		}
+		r.basis = basisNone
 		f.move(now, r, workerFinished)
 	case workerSyncing:
 		f.move(now, r, workerTerminating)
@@ -215,7 +245,7 @@ func (f *Fleet) move(now time.Time, r *podRecord, state workerState) {
 			f.reconfigure(now, r)
 		}
 	default:
-		r.publication.release()
+		r.publication.release(f.age(now))
 		f.requestSync(now, r)
 		f.requestWrite(now, r)
 	}
@@ -400,6 +430,10 @@ func (f *Fleet) endPlan(now time.Time, r *podRecord, report *cri.Report) {
 	for i := range report.Results {
 		result := &report.Results[i]
 		failed = failed || !result.Done
+		if result.Step.Kind == cri.StepCreateSandbox && !result.Done && !report.Canceled &&
+			r.state == workerSyncing {
+			f.totals.sandboxErrors++
+		}
 		if result.Step.Kind != cri.StepStart {
 			continue
 		}

@@ -1,6 +1,8 @@
 package kubelet
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -43,7 +45,9 @@ type Task struct {
 	Status corev1.PodStatus
 
 	version uint64
-	item    dueItem
+	// since is the age of the fleet at the first change that is written.
+	since time.Duration
+	item  dueItem
 }
 
 // Result is the result of a task. The zero value is a failure, as is any other

@@ -96,6 +96,23 @@ func (s apiState) String() string { return [...]string{"present", "deleted", "go
 // leave moves a pod to a later state in the API.
 func (r *podRecord) leave(state apiState) { r.api = max(r.api, state) }
 
+// workerBasis is what a node has the worker of a pod from.
+type workerBasis uint8
+
+const (
+	// basisConfig is the pod itself, as it was admitted.
+	basisConfig workerBasis = iota
+	// basisRuntime is what the runtime had running when the kubelet did not know
+	// the pod, or did not admit it.
+	basisRuntime
+	// basisNone tells that there is no worker, because the pod was rejected or
+	// gone before it began.
+	basisNone
+)
+
+// String returns the name of the basis.
+func (b workerBasis) String() string { return [...]string{"config", "runtime", "none"}[b] }
+
 // dueKind says what of a pod is due.
 type dueKind uint8
 
@@ -161,11 +178,17 @@ type podRecord struct {
 	again   bool
 	api     apiState
 	volumes volumeState
+	basis   workerBasis
+	startup startup
+	// orphan tells that its node has heard that it is gone.
+	orphan bool
 	// volumeFailures counts the waits for its volumes that have failed.
 	volumeFailures int32
 	// volumesAt is when the volumes are there, or gone. It is zero before any wait
 	// that does not fail.
 	volumesAt time.Time
+	// seen is the age of the fleet when its kubelet saw it first.
+	seen time.Duration
 	// life is that of its node in which it became known.
 	life uint64
 	// grace is the seconds in which it ends, zero before it is terminating.

@@ -1,0 +1,39 @@
+// Package metrics serves what the kubelets of a fleet count. The names and
+// labels are those of the kubelet v1.37, and the values are sums over the
+// fleet. What only this program has begins with hollownode_.
+//
+//	Fleet.Counts, Fake.Counts ──when asked──► kubelet_..., hollownode_nodes
+//	tasks and heartbeats ────as they end────► hollownode_...
+//
+// # Differences from the kubelet
+//
+//   - Counters begin again with each leadership, and not when a kubelet of the
+//     fleet starts again.
+//   - Numbers are those of the moment at which they are asked for. There those
+//     of containers change with each relist, and those of pods every 2 s.
+//   - kubelet_pod_status_sync_duration_seconds begins with the first change
+//     that the API server does not have. There it begins with the first status
+//     that the pod ever had.
+//   - A pod whose worker comes from the runtime stays runtime_only although the
+//     API has it. There it is in no lifecycle after a moment.
+//   - The label runtime_handler is empty, because the runtime reads no
+//     RuntimeClass.
+//   - A label with few values has all of them from the start, with zero.
+//
+// # What is not here
+//
+//   - What the fleet has not: cgroups, devices, volumes, resize, eviction,
+//     preemption, namespaces of users, host processes, images that are removed.
+//   - Durations of relists, syncs and calls of the runtime. Here they take no
+//     time.
+//   - kubelet_pod_start_sli_duration_seconds, which needs the times of pulls
+//     and init containers of each pod. Nor is there that of pulls themselves.
+//   - What one kubelet says of itself: its node, its start, its version.
+//
+// # Layers
+//
+// A file uses only declarations of its own line and of the lines below.
+//
+//	metrics
+//	fleet
+package metrics

@@ -1,0 +1,134 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+)
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func newMetrics(t *testing.T, view View) (*Metrics, *prometheus.Registry) {
+	registry := prometheus.NewPedanticRegistry()
+	m, err := NewMetrics(Config{Registry: registry, View: view})
+	require.NoError(t, err)
+	return m, registry
+}
+
+func TestACrashingPodIsInTheMetrics(t *testing.T) {
+	runtime, err := cri.NewFake(start)
+	require.NoError(t, err)
+	fleet, err := kubelet.NewFleet(kubelet.FleetConfig{Runtime: runtime}, start)
+	require.NoError(t, err)
+	_, registry := newMetrics(t, func(read func(*kubelet.Fleet, *cri.Fake)) { read(fleet, runtime) })
+	fleet.ObserveNode(start, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
+	fleet.ObservePod(start, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "pod", UID: "pod", Annotations: map[string]string{
+			cri.AnnotationDomain + "/" + cri.AnnotationRunTime:  "5s,forever",
+			cri.AnnotationDomain + "/" + cri.AnnotationPullTime: "5s",
+			cri.AnnotationDomain + "/" + cri.AnnotationExitCode: "3",
+		}},
+		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "main", Image: "image"}}},
+	})
+	for now := start; now.Before(start.Add(time.Minute)); now = now.Add(time.Second) {
+		for task, found := fleet.Start(now); found; task, found = fleet.Start(now) {
+			fleet.Finish(now, task, kubelet.ResultDone)
+		}
+	}
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP kubelet_pod_start_duration_seconds From when a kubelet sees a pod to its first sync, and to when it runs. Both are in it.
+# TYPE kubelet_pod_start_duration_seconds histogram
+kubelet_pod_start_duration_seconds_bucket{le="0.5"} 1
+kubelet_pod_start_duration_seconds_bucket{le="1"} 1
+kubelet_pod_start_duration_seconds_bucket{le="2"} 1
+kubelet_pod_start_duration_seconds_bucket{le="3"} 1
+kubelet_pod_start_duration_seconds_bucket{le="4"} 1
+kubelet_pod_start_duration_seconds_bucket{le="5"} 2
+`+above("kubelet_pod_start_duration_seconds", "6 8 10 20 30 45 60 120 180 240 300 360 480 600 900 1200 1800 2700 3600")+
+		`kubelet_pod_start_duration_seconds_bucket{le="+Inf"} 2
+kubelet_pod_start_duration_seconds_sum 5
+kubelet_pod_start_duration_seconds_count 2
+# HELP kubelet_started_containers_total Starts of containers, those that fail included.
+# TYPE kubelet_started_containers_total counter
+kubelet_started_containers_total{container_type="container"} 2
+kubelet_started_containers_total{container_type="init_container"} 0
+# HELP kubelet_terminated_containers_total Containers that have ended.
+# TYPE kubelet_terminated_containers_total counter
+kubelet_terminated_containers_total{container_type="container",exit_code="3",reason="Error"} 1
+`), "kubelet_pod_start_duration_seconds", "kubelet_started_containers_total",
+		"kubelet_terminated_containers_total"))
+}
+
+// above returns the buckets of a histogram of two values that have both.
+func above(name, bounds string) string {
+	var b strings.Builder
+	for bound := range strings.FieldsSeq(bounds) {
+		b.WriteString(name + `_bucket{le="` + bound + `"} 2` + "\n")
+	}
+	return b.String()
+}
+
+// The kubelet writes these labels and no others in HandlePodCleanups.
+func TestAllKindsOfWorkersAreShown(t *testing.T) {
+	_, registry := newMetrics(t, func(func(*kubelet.Fleet, *cri.Fake)) {})
+	var want strings.Builder
+	want.WriteString("# HELP kubelet_working_pods " + helpOf(t, registry, "kubelet_working_pods") + "\n" +
+		"# TYPE kubelet_working_pods gauge\n")
+	for _, life := range []string{"sync", "terminating", "terminated"} {
+		for _, rest := range [][2]string{
+			{"desired", ""}, {"desired", "true"}, {"orphan", ""}, {"orphan", "true"}, {"runtime_only", "unknown"},
+		} {
+			fmt.Fprintf(&want, "kubelet_working_pods{config=%q,lifecycle=%q,static=%q} 0\n", rest[0], life, rest[1])
+		}
+	}
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(want.String()), "kubelet_working_pods"))
+}
+
+func helpOf(t *testing.T, registry *prometheus.Registry, name string) string {
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.GetHelp()
+		}
+	}
+	return ""
+}
+
+func TestTasksAndHeartbeatsAreCountedByOutcome(t *testing.T) {
+	m, _ := newMetrics(t, func(func(*kubelet.Fleet, *cri.Fake)) {})
+	m.Performed(kubelet.TaskPatchStatus, nil)
+	m.Performed(kubelet.TaskPatchStatus, errors.New("refused"))
+	m.LeaseRenewed(time.Second)
+	m.LeaseFailed()
+	m.LeaseWithheld()
+	m.StatusReported(time.Second)
+	m.StatusFailed()
+	m.StatusWithheld()
+	for _, outcome := range []string{"done", "failed"} {
+		require.InDelta(t, 1, testutil.ToFloat64(m.tasks.WithLabelValues("PatchStatus", outcome)), 0)
+	}
+	for _, kind := range []string{"lease", "status"} {
+		for _, outcome := range []string{"done", "failed", "withheld"} {
+			require.InDelta(t, 1, testutil.ToFloat64(m.beats.WithLabelValues(kind, outcome)), 0, "%s %s", kind, outcome)
+		}
+	}
+}
+
+func TestConfigIsValidated(t *testing.T) {
+	_, err := NewMetrics(Config{})
+	require.ErrorIs(t, err, ErrInvalidConfig)
+	require.ErrorContains(t, err, "Registry is nil, want a registry")
+	require.ErrorContains(t, err, "View is nil, want a function")
+}
