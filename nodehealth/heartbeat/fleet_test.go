@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -301,6 +303,14 @@ func (f *fleetAPI) count() map[string]int {
 	return count
 }
 
+// nodeCalls is count without the calls about leases. At a random moment a lease
+// may be due as well.
+func (f *fleetAPI) nodeCalls() map[string]int {
+	count := f.count()
+	maps.DeleteFunc(count, func(verb string, _ int) bool { return strings.HasSuffix(verb, "lease") })
+	return count
+}
+
 // atOnce returns how many calls about leases, or nodes, were under way at a
 // time.
 func (f *fleetAPI) atOnce(kind string) int {
@@ -329,6 +339,10 @@ func (f fleetCache) Get(name string) (*corev1.Node, error) {
 	}
 	return nil, apierrors.NewNotFound(nodeResource, name)
 }
+
+// longestGap is the most between two beats of a healthy node: the interval, its
+// jitter and the hundredth by which a beat may be late.
+const longestGap = 10*time.Second + 400*time.Millisecond + 100*time.Millisecond
 
 // runFleet runs heartbeats until the test's end.
 func runFleet(t *testing.T, config Config) *Sender {

@@ -37,7 +37,7 @@ func TestH7AChangedStatusIsReportedAtTheNextCheck(t *testing.T) {
 		status.notReady.Store(true)
 		api.forgetCalls()
 		changed := time.Now()
-		time.Sleep(10400 * time.Millisecond)
+		time.Sleep(longestGap)
 		require.Len(t, api.times("patch status", "a"), 1)
 		ready := api.ready(t, "a")
 		require.Equal(t, corev1.ConditionFalse, ready.Status)
@@ -57,11 +57,11 @@ func TestH7ChangedReportsAtOnceAndOnlyWhatHasChanged(t *testing.T) {
 		api.forgetCalls()
 		require.True(t, h.Changed("a"))
 		synctest.Wait()
-		require.Empty(t, api.count(), "nothing has changed")
+		require.Empty(t, api.nodeCalls(), "nothing has changed")
 		status.notReady.Store(true)
 		require.True(t, h.Changed("a"))
 		synctest.Wait()
-		require.Equal(t, map[string]int{"patch status": 1}, api.count())
+		require.Equal(t, map[string]int{"patch status": 1}, api.nodeCalls())
 		require.Equal(t, corev1.ConditionFalse, api.ready(t, "a").Status)
 	})
 }
@@ -148,7 +148,7 @@ func TestH7AnotherNodeOfTheNameIsNotWrittenTo(t *testing.T) {
 		cached bool
 		within time.Duration
 	}{
-		"with a cache, by the next check":     {true, 10400 * time.Millisecond},
+		"with a cache, by the next check":     {true, longestGap},
 		"without a cache, by the next report": {false, 8 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestH7ANodeThatWasNotFoundMayBeFoundLater(t *testing.T) {
 		api.mu.Lock()
 		api.nodes["a"] = missing
 		api.mu.Unlock()
-		time.Sleep(10400 * time.Millisecond)
+		time.Sleep(longestGap)
 		require.Equal(t, corev1.ConditionTrue, api.ready(t, "a").Status)
 		require.NotEmpty(t, api.times("update lease", "a"), "the lease follows at once")
 	})
@@ -226,7 +226,7 @@ func TestH7WithACacheAnOverwrittenStatusIsReportedAgain(t *testing.T) {
 		})
 		api.forgetCalls()
 		overwritten := time.Now()
-		time.Sleep(10400 * time.Millisecond)
+		time.Sleep(longestGap)
 		ready := api.ready(t, "a")
 		require.Equal(t, corev1.ConditionTrue, ready.Status)
 		require.WithinDuration(t, overwritten, ready.LastTransitionTime.Time, 11*time.Second)
@@ -262,7 +262,7 @@ func TestH7ALateCacheDoesNotUndoOurOwnReports(t *testing.T) {
 		h.Changed("a")
 		synctest.Wait()
 		require.Equal(
-			t, map[string]int{"patch status": 1}, api.count(), "the base is our own last report",
+			t, map[string]int{"patch status": 1}, api.nodeCalls(), "the base is our own last report",
 		)
 		require.Equal(t, corev1.ConditionFalse, api.ready(t, "a").Status)
 

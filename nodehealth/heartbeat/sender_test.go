@@ -48,7 +48,7 @@ func TestH7AThousandNodesBeatOnTimeWithFewWorkers(t *testing.T) {
 			require.GreaterOrEqual(t, len(beats), 5)
 			for _, gap := range gaps(beats) {
 				require.GreaterOrEqual(t, gap, 9900*time.Millisecond)
-				require.LessOrEqual(t, gap, 10500*time.Millisecond)
+				require.LessOrEqual(t, gap, longestGap)
 			}
 		}
 		require.LessOrEqual(t, api.atOnce("lease"), workers)
@@ -230,7 +230,8 @@ func TestH7AFailedBeatIsTriedAgainSoon(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		beats := api.times("update lease", "a")
 		require.GreaterOrEqual(t, len(beats), 5)
-		require.Less(t, beats[3].Sub(beats[0]), 2200*time.Millisecond, "0.31, 0.63 and 1.25 s at most")
+		require.Less(t, beats[3].Sub(beats[0]), 2500*time.Millisecond,
+			"0.31, 0.63 and 1.25 s at most, each late by at most a hundredth of the interval")
 		require.Greater(t, beats[3].Sub(beats[0]), time.Second)
 		require.GreaterOrEqual(t, beats[4].Sub(beats[3]), 10*time.Second, "and then on time again")
 		require.Equal(t, 3, counts.get("lease failed"))
@@ -240,7 +241,8 @@ func TestH7AFailedBeatIsTriedAgainSoon(t *testing.T) {
 		api.forgetCalls()
 		time.Sleep(10 * time.Minute)
 		for _, gap := range gaps(api.times("update lease", "a")) {
-			require.LessOrEqual(t, gap, 10*time.Second, "a pause is never longer than the interval")
+			require.LessOrEqual(t, gap, 10*time.Second+100*time.Millisecond,
+				"a pause is never longer than the interval and a hundredth")
 		}
 		require.LessOrEqual(t, len(api.times("update lease", "a")), 10*60/5+6, "and not for ever short")
 	})
