@@ -57,6 +57,7 @@ its return, for clusters of doubling size, and prints the time and the memory of
 
   outage scale                                   12,500 to 100,000 nodes, some minutes
   outage scale --least 1000 --nodes 8000         smaller clusters
+  outage scale --node-eviction-rate 100          all lost nodes tainted, their pods evicted
 `)
 }
 

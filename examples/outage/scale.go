@@ -20,6 +20,8 @@ func (s *settings) addScaleFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&s.scale.Most, "nodes", scale.DefaultMost, "How many nodes the largest cluster has at most.")
 	flags.IntVar(&s.scale.Least, "least", scale.DefaultLeast, "How many nodes the first cluster has. Each other has "+
 		"twice as many as the one before.")
+	flags.Float64Var(&s.scale.EvictionRate, "node-eviction-rate", scale.DefaultEvictionRate, "How many nodes a second "+
+		"are tainted. With a high rate all lost nodes are, and their pods evicted.")
 	flags.Uint64Var(&s.scale.Seed, "seed", 1, "Play another course of the same story.")
 	flags.BoolVar(&s.scale.Kubelets, "kubelets", false, "Run the kubelet of examples/hollownode on each node.")
 	flags.BoolVar(&s.json, "json", false, "Print one JSON document instead of text.")
@@ -34,6 +36,8 @@ func (s *settings) checkScale(flags *pflag.FlagSet) error {
 		return fmt.Errorf("--least is %d, want at least 3", s.scale.Least)
 	case s.scale.Most < s.scale.Least:
 		return fmt.Errorf("--nodes is %d, want at least --least, which is %d", s.scale.Most, s.scale.Least)
+	case s.scale.EvictionRate == 0:
+		return errors.New("--node-eviction-rate is 0, want more")
 	}
 	return s.scale.Validate()
 }

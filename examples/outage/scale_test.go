@@ -14,9 +14,9 @@ import (
 func TestScalePrintsATable(t *testing.T) {
 	code, out, diagnostics := call(t, "", "scale", "--least", "6", "--nodes", "12")
 	require.Zero(t, code, diagnostics)
-	require.Contains(t, out, "0:20:00 in which a third of the nodes is silent for 0:10:00, seed 1.\n")
-	require.Regexp(t, `(?m)^6 +60 +2 `, out)
-	require.Regexp(t, `(?m)^12 +120 +4 `, out)
+	require.Contains(t, out, "0:20:00 in which a third of the nodes is silent for 0:10:00, eviction rate 0.1/s, seed 1.\n")
+	require.Regexp(t, `(?m)^6 +60 +2 +2 `, out)
+	require.Regexp(t, `(?m)^12 +120 +4 +4 `, out)
 
 	code, out, diagnostics = call(t, "", "scale", "--least", "6", "--nodes", "6", "--seed", "7", "--json")
 	require.Zero(t, code, diagnostics)
@@ -43,6 +43,8 @@ func TestScaleIsCalledWrongly(t *testing.T) {
 		"--least is 2, want at least 3":                        {"scale", "--least", "2"},
 		"--nodes is 10, want at least --least, which is 12500": {"scale", "--nodes", "10"},
 		"unknown flag: --check":                                {"scale", "--check"},
+		"--node-eviction-rate is 0, want more":                 {"scale", "--node-eviction-rate", "0"},
+		"EvictionRate is -2, want 0 for 0.1, or more":          {"scale", "--node-eviction-rate=-2"},
 	} {
 		code, out, diagnostics := call(t, "", args...)
 		require.Equal(t, exitUsage, code, text)

@@ -20,7 +20,7 @@ const repository = "../../.."
 // there for it, and says after how many seeds. It runs if
 // LIFECYCLE_TESTS=all, because it builds.
 func TestMutationsAreCaught(t *testing.T) {
-	if seeds.Sized(0, 1) == 0 {
+	if !seeds.Full() {
 		t.Skip("LIFECYCLE_TESTS=all builds the mutants and runs them")
 	}
 	program, err := mutant.Build(t.Context(), repository, "../explore", t.TempDir(), faults())

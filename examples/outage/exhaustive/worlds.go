@@ -7,7 +7,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-// Worlds returns the worlds: two nodes, two pods, and two writes of others.
+// Worlds returns the worlds: two nodes, two pods, and one or two faults, each of
+// which begins and ends.
 func Worlds() []*World {
 	deployment := scenario.Workload{Name: "web", Replicas: 2, TolerationSeconds: new(int64(5)), EveryTaint: true}
 	named := deployment

@@ -24,7 +24,7 @@ var byOneDeviation = []string{
 
 // Small worlds in every interleaving show faults that random ones show.
 func TestSchedulesShowFaults(t *testing.T) {
-	if seeds.Sized(0, 1) == 0 {
+	if !seeds.Full() {
 		t.Skip("LIFECYCLE_TESTS=all builds the mutants and runs them")
 	}
 	program, err := mutant.Build(t.Context(), repository, "../exhaustive", t.TempDir(), faults())

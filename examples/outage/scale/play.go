@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,10 @@ type Config struct {
 	Least, Most int
 	// Seed is that of the scenarios.
 	Seed uint64
+	// EvictionRate is node-eviction-rate, nodes a second. The default is that of
+	// kube-controller-manager, 0.1, at which a large zone is not tainted in the
+	// ten minutes.
+	EvictionRate float64
 	// Kubelets runs the kubelet of examples/hollownode on each node.
 	Kubelets bool
 	// Progress is called often while a size is played, with which share of all
@@ -32,6 +37,9 @@ type Config struct {
 const (
 	DefaultLeast = 12_500
 	DefaultMost  = 100_000
+	// DefaultEvictionRate is that of k8s.io/kubernetes
+	// pkg/controller/nodelifecycle/config/v1alpha1/defaults.go at v1.37.1.
+	DefaultEvictionRate = 0.1
 )
 
 // ErrInvalidConfig is wrapped by each error about a Config.
@@ -49,7 +57,12 @@ func (c *Config) Validate() error {
 		most = fmt.Errorf("%w: Most is %d nodes, want 0 for %d, or at least Least, which is %d", ErrInvalidConfig, c.Most,
 			DefaultMost, d.Least)
 	}
-	return errors.Join(least, most)
+	var rate error
+	if !(c.EvictionRate >= 0) || math.IsInf(c.EvictionRate, 1) { // also NaN
+		rate = fmt.Errorf("%w: EvictionRate is %v, want 0 for %v, or more", ErrInvalidConfig, c.EvictionRate,
+			DefaultEvictionRate)
+	}
+	return errors.Join(least, most, rate)
 }
 
 func (c *Config) withDefaults() Config {
@@ -59,6 +72,9 @@ func (c *Config) withDefaults() Config {
 	}
 	if d.Most == 0 {
 		d.Most = DefaultMost
+	}
+	if d.EvictionRate == 0 {
+		d.EvictionRate = DefaultEvictionRate
 	}
 	return d
 }
@@ -83,7 +99,9 @@ func Play(ctx context.Context, config Config) (*Report, error) {
 	for _, nodes := range sizes {
 		all += nodes
 	}
-	r := &Report{Seed: config.Seed, Kubelets: config.Kubelets, Rows: []Row{}, Of: len(sizes)}
+	r := &Report{
+		Seed: config.Seed, EvictionRate: config.EvictionRate, Kubelets: config.Kubelets, Rows: []Row{}, Of: len(sizes),
+	}
 	for _, nodes := range sizes {
 		tell := func(share float64) {
 			if config.Progress != nil {
@@ -113,9 +131,7 @@ func moments() []time.Duration {
 // measure plays one size.
 func measure(ctx context.Context, nodes int, config Config, tell func(share float64)) (Row, error) {
 	m := newMeter()
-	story := Scenario(nodes, config.Seed)
-	story.Cluster.Kubelets = config.Kubelets
-	s, err := simulation.New(story)
+	s, err := simulation.New(Scenario(nodes, config))
 	if err != nil {
 		return Row{}, fmt.Errorf("%d nodes: %w", nodes, err)
 	}
@@ -138,8 +154,9 @@ func measure(ctx context.Context, nodes int, config Config, tell func(share floa
 	summary := &recorder.Document().Summary
 	row := m.row()
 	row.Nodes, row.Pods = nodes, pods
-	row.Declared, row.Evicted = summary.Cluster.Declared.Nodes, summary.Cluster.Pods.Evicted
-	if err := asTold(world, &summary.Cluster, nodes, pods); err != nil {
+	came := &summary.Cluster
+	row.Declared, row.Tainted, row.Evicted = came.Declared.Nodes, came.Tainted.Nodes, came.Pods.Evicted
+	if err := asTold(world, came, nodes, pods); err != nil {
 		return Row{}, fmt.Errorf("%d nodes: %w", nodes, err)
 	}
 	return row, nil

@@ -2,6 +2,7 @@ package scale
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -43,10 +44,25 @@ func TestEachSizeIsPlayedAndComparedWithTheOneBefore(t *testing.T) {
 
 	var text strings.Builder
 	require.NoError(t, r.Write(&text))
-	require.Contains(t, text.String(), "seed 1.\n")
+	require.Contains(t, text.String(), "eviction rate 0.1/s, seed 1.\n")
 	require.NotContains(t, text.String(), "PARTIAL")
-	require.Regexp(t, `(?m)^30 +300 +10 +\d+ +\d+\.\d +- `, text.String())
-	require.Regexp(t, `(?m)^60 +600 +20 +\d+ +\d+\.\d +\d+\.\d\d `, text.String())
+	require.Regexp(t, `(?m)^30 +300 +10 +10 +\d+ +\d+\.\d +- `, text.String())
+	require.Regexp(t, `(?m)^60 +600 +20 +20 +\d+ +\d+\.\d +\d+\.\d\d `, text.String())
+}
+
+func TestTheEvictionRateDecidesHowManyNodesAreTainted(t *testing.T) {
+	r, err := Play(t.Context(), Config{Least: 300, Most: 300, Seed: 1, EvictionRate: 0.01})
+	require.NoError(t, err)
+	slow := &r.Rows[0]
+	require.Equal(t, 100, slow.Declared)
+	require.LessOrEqual(t, slow.Tainted, 7, "ten minutes of one each 100 s, and one saved up")
+	require.Positive(t, slow.Tainted)
+
+	r, err = Play(t.Context(), Config{Least: 300, Most: 300, Seed: 1, EvictionRate: 10})
+	require.NoError(t, err)
+	fast := &r.Rows[0]
+	require.Equal(t, 100, fast.Tainted)
+	require.Greater(t, fast.Evicted, 10*slow.Evicted)
 }
 
 func TestAnInterruptedReportHasTheSizesThatAreComplete(t *testing.T) {
@@ -74,6 +90,9 @@ func TestAnInvalidConfigIsRefused(t *testing.T) {
 		"Most is -1 nodes":     {Most: -1},
 		"which is 200000":      {Least: 200_000},
 		"want 0 for 12500, or": {Least: 1, Most: 9},
+		"EvictionRate is -1, ": {EvictionRate: -1},
+		"EvictionRate is NaN,": {EvictionRate: math.NaN()},
+		"EvictionRate is +Inf": {EvictionRate: math.Inf(1)},
 	} {
 		r, err := Play(t.Context(), config)
 		require.ErrorIs(t, err, ErrInvalidConfig, text)
@@ -101,7 +120,7 @@ func TestTheFullestHeapCounts(t *testing.T) {
 
 // What a run costs that did not go as told is no measurement.
 func TestAnotherStoryIsAnError(t *testing.T) {
-	s, err := simulation.New(Scenario(6, 1))
+	s, err := simulation.New(Scenario(6, Config{Seed: 1}))
 	require.NoError(t, err)
 	all := &report.Zone{DeclaredDead: report.Hits{Nodes: 2}}
 	require.NoError(t, asTold(s.World(), all, 6, 60))

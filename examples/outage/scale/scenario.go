@@ -1,6 +1,7 @@
 package scale
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
@@ -18,18 +19,22 @@ const zones = 3
 
 // Scenario returns the story for a cluster of so many nodes, with ten pods a
 // node. One of three zones falls silent for ten minutes. The controller has the
-// default flags, except for a thousand calls a second: with 20, a large zone is
-// not declared in that time.
-func Scenario(nodes int, seed uint64) *scenario.Scenario {
+// default flags but for the rate of the config, and for a thousand calls a
+// second: with 20, a large zone is not declared in that time.
+func Scenario(nodes int, config Config) *scenario.Scenario {
+	config = config.withDefaults()
 	s := &scenario.Scenario{
-		Name: "scale", Duration: scenario.Duration(duration), Seed: seed,
-		Cluster: scenario.Cluster{Workloads: []scenario.Workload{
+		Name: "scale", Duration: scenario.Duration(duration), Seed: config.Seed,
+		Cluster: scenario.Cluster{Kubelets: config.Kubelets, Workloads: []scenario.Workload{
 			{Name: "agent", Kind: scenario.DaemonSet},
 			{Name: "database", Kind: scenario.StatefulSet, Replicas: 3 * nodes},
 			{Name: "web", Kind: scenario.Deployment, Replicas: 6 * nodes},
 		}},
 		Controller: scenario.Controller{
-			Flags: map[string]scenario.FlagValue{"kube-api-qps": "1000", "kube-api-burst": "1000"},
+			Flags: map[string]scenario.FlagValue{
+				"kube-api-qps": "1000", "kube-api-burst": "1000",
+				"node-eviction-rate": scenario.FlagValue(strconv.FormatFloat(config.EvictionRate, 'g', -1, 64)),
+			},
 		},
 		Script: []scenario.Step{{
 			At: scenario.Duration(lossAt), For: scenario.Duration(lostFor), Silence: &scenario.Nodes{Zone: "a"},

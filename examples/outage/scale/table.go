@@ -12,6 +12,8 @@ import (
 // Report is what the sizes cost that were played.
 type Report struct {
 	Seed uint64 `json:"seed"`
+	// EvictionRate is node-eviction-rate, nodes a second.
+	EvictionRate float64 `json:"evictionRate"`
 	// Kubelets says that each node ran the kubelet of examples/hollownode.
 	Kubelets bool `json:"kubelets,omitempty"`
 	// Rows are by size. Of is how many there are to be.
@@ -23,9 +25,11 @@ type Report struct {
 type Row struct {
 	Nodes int `json:"nodes"`
 	Pods  int `json:"pods"`
-	// Declared is how many nodes the controller has declared Unknown, Evicted how
-	// many pods it has told to leave.
+	// Declared is how many nodes the controller has declared Unknown, Tainted how
+	// many of them it has tainted NoExecute, and Evicted how many pods it has told
+	// to leave.
 	Declared int `json:"declared"`
+	Tainted  int `json:"tainted"`
 	Evicted  int `json:"evicted"`
 	// Wall and CPU are seconds. CPU is nil where the system does not tell.
 	Wall float64  `json:"wallSeconds"`
@@ -67,8 +71,8 @@ const mebibyte = 1 << 20
 // Write writes the report for people.
 func (r *Report) Write(out io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in which a third of the nodes is silent for %s, seed %d.\n",
-		report.SecondsOf(duration).Clock(), report.SecondsOf(lostFor).Clock(), r.Seed)
+	fmt.Fprintf(&b, "%s in which a third of the nodes is silent for %s, eviction rate %v/s, seed %d.\n",
+		report.SecondsOf(duration).Clock(), report.SecondsOf(lostFor).Clock(), r.EvictionRate, r.Seed)
 	if r.Kubelets {
 		b.WriteString("Each node runs the kubelet of examples/hollownode.\n")
 	}
@@ -78,8 +82,8 @@ func (r *Report) Write(out io.Writer) error {
 		fmt.Fprintf(&b, "PARTIAL: %d of %d sizes.\n", len(r.Rows), r.Of)
 	}
 	b.WriteString("\n")
-	table := [][]string{{"nodes", "pods", "declared", "evicted", "wall s", "x", "CPU s", "x", "live MiB", "x",
-		"M allocations", "x", "MiB allocated"}}
+	table := [][]string{{"nodes", "pods", "declared", "tainted", "evicted", "wall s", "x", "CPU s", "x",
+		"live MiB", "x", "M allocations", "x", "MiB allocated"}}
 	for i := range r.Rows {
 		table = append(table, r.Rows[i].cells())
 	}
@@ -96,7 +100,8 @@ func (w *Row) cells() []string {
 		times = &Ratios{}
 	}
 	return []string{
-		strconv.Itoa(w.Nodes), strconv.Itoa(w.Pods), strconv.Itoa(w.Declared), strconv.Itoa(w.Evicted),
+		strconv.Itoa(w.Nodes), strconv.Itoa(w.Pods),
+		strconv.Itoa(w.Declared), strconv.Itoa(w.Tainted), strconv.Itoa(w.Evicted),
 		decimal(&w.Wall, 1), ratio(&times.Wall),
 		decimal(w.CPU, 1), ratio(times.CPU),
 		strconv.FormatUint(w.LiveHeap/mebibyte, 10), ratio(&times.LiveHeap),
