@@ -77,10 +77,7 @@ func (f *Fake) startContainer(at time.Time, p *podRecord) (time.Duration, *StepR
 		if p.fails(spec.Name, AnnotationPullFailures, script.PullFailures) {
 			return 0, failed(step, ReasonImagePull, fmt.Sprintf("image %q failed by annotation", spec.Image))
 		}
-		f.machine(p.node).useImage(spec.Image)
-		plan.stage = stageStart
-		f.notice(p, NoticePulled, script.PullTime)
-		return min(script.StartTime, startTimeout), nil
+		return f.beginStart(p, spec, &script, NoticePulled, script.PullTime), nil
 	case stageStart:
 		return f.run(at, p, spec, &script)
 	case stageHook:
@@ -105,10 +102,7 @@ func (f *Fake) pull(p *podRecord, spec *corev1.Container, script *Script) (time.
 		return 0, failed(step, ReasonImageNeverPull,
 			fmt.Sprintf("Container image %q is not present with pull policy of Never", spec.Image))
 	case present && spec.ImagePullPolicy != corev1.PullAlways:
-		f.machine(p.node).useImage(spec.Image)
-		plan.stage = stageStart
-		f.notice(p, NoticePresent, 0)
-		return min(script.StartTime, startTimeout), nil
+		return f.beginStart(p, spec, script, NoticePresent, 0), nil
 	case !step.MayPull:
 		return 0, failed(step, ReasonImagePullBackOff, fmt.Sprintf("Back-off pulling image %q", spec.Image))
 	default:
@@ -116,6 +110,17 @@ func (f *Fake) pull(p *podRecord, spec *corev1.Container, script *Script) (time.
 		f.notice(p, NoticePulling, 0)
 		return script.PullTime, nil
 	}
+}
+
+// beginStart begins the start of a container whose image is there. It returns
+// when the next stage is due.
+func (f *Fake) beginStart(
+	p *podRecord, spec *corev1.Container, script *Script, why NoticeKind, took time.Duration,
+) time.Duration {
+	f.machine(p.node).useImage(spec.Image)
+	p.plan.stage = stageStart
+	f.notice(p, why, took)
+	return min(script.StartTime, startTimeout)
 }
 
 // startCode is the exit code of a container that could not be started.

@@ -296,7 +296,7 @@ func (f *Fleet) relistAll(now time.Time, n *nodeRecord) {
 		return // the round that comes then relists
 	}
 	for _, r := range n.pods {
-		if r.doing == activityRunning && !r.former() && r.report == nil && !f.busy(now, r) {
+		if r.doing.plans() && !r.former() && r.report == nil && !f.busy(now, r) {
 			f.endPlan(now, r, &cri.Report{Node: n.name, Pod: r.pod.UID, Canceled: true})
 		}
 	}
@@ -318,6 +318,28 @@ func (f *Fleet) adoptOrphans(now time.Time, n *nodeRecord) {
 		n.insert(r)
 		f.adoptRunning(r)
 		f.move(now, r, workerTerminating)
+	}
+}
+
+// inherit takes over what a former process has left of a new pod.
+func (f *Fleet) inherit(now time.Time, r *podRecord) {
+	f.observe(now, r)
+	if len(r.observed.Sandboxes) > 0 && r.observed.Sandboxes[0].Ready {
+		// A former process has mounted its volumes.
+		r.volumes = volumesMounted
+	}
+	if r.observed.Busy {
+		// A former process began a plan. Its end comes as an event.
+		r.doing = activityRunning
+		f.config.Runtime.Cancel(now, r.pod.UID)
+	}
+}
+
+// adoptRunning makes the runtime the basis of a pod, and counts one that runs.
+func (f *Fleet) adoptRunning(r *podRecord) {
+	r.basis = basisRuntime
+	if r.observed.Running() || len(r.observed.Sandboxes) > 0 && r.observed.Sandboxes[0].Ready {
+		f.totals.orphaned++
 	}
 }
 

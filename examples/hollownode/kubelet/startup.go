@@ -1,6 +1,8 @@
 package kubelet
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -47,4 +49,16 @@ func allRun(status *corev1.PodStatus) bool {
 		}
 	}
 	return true
+}
+
+// measure counts the first start of a pod when the API shows that it runs.
+func (f *Fleet) measure(now time.Time, r *podRecord) {
+	switch {
+	case r.startup == startupCounted:
+	case hasNoStart(r.pod):
+		r.startup = startupCounted
+	case r.startup == startupWritten && allRun(&r.pod.Status):
+		r.startup = startupCounted
+		f.totals.totalStarts.observe(now.Sub(r.pod.CreationTimestamp.Time))
+	}
 }

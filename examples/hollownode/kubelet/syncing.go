@@ -31,20 +31,6 @@ const (
 	returnPause = reconcilePeriod / 4
 )
 
-// inherit takes over what a former process has left of a new pod.
-func (f *Fleet) inherit(now time.Time, r *podRecord) {
-	f.observe(now, r)
-	if len(r.observed.Sandboxes) > 0 && r.observed.Sandboxes[0].Ready {
-		// A former process has mounted its volumes.
-		r.volumes = volumesMounted
-	}
-	if r.observed.Busy {
-		// A former process began a plan. Its end comes as an event.
-		r.doing = activityRunning
-		f.config.Runtime.Cancel(now, r.pod.UID)
-	}
-}
-
 // admit decides whether a node takes a new pod.
 func (f *Fleet) admit(now time.Time, r *podRecord) {
 	r.startup = newStartup(r.pod)
@@ -89,14 +75,6 @@ func (f *Fleet) admit(now time.Time, r *podRecord) {
 	f.move(now, r, workerSyncing)
 }
 
-// adoptRunning makes the runtime the basis of a pod, and counts one that runs.
-func (f *Fleet) adoptRunning(r *podRecord) {
-	r.basis = basisRuntime
-	if r.observed.Running() || len(r.observed.Sandboxes) > 0 && r.observed.Sandboxes[0].Ready {
-		f.totals.orphaned++
-	}
-}
-
 // update takes a change of a pod. Its own status, which comes back, is no
 // reason to sync it.
 func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
@@ -116,7 +94,7 @@ func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
 	case workerTerminating:
 		if grace := effectiveGrace(r.grace, r.pod, nil); grace < r.grace {
 			r.grace = grace
-			if r.stops {
+			if r.doing == activityStopping {
 				f.config.Runtime.Cancel(now, r.pod.UID)
 			}
 		}
@@ -130,18 +108,6 @@ func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
 		return
 	}
 	f.clean(now, r)
-}
-
-// measure counts the first start of a pod when the API shows that it runs.
-func (f *Fleet) measure(now time.Time, r *podRecord) {
-	switch {
-	case r.startup == startupCounted:
-	case hasNoStart(r.pod):
-		r.startup = startupCounted
-	case r.startup == startupWritten && allRun(&r.pod.Status):
-		r.startup = startupCounted
-		f.totals.totalStarts.observe(now.Sub(r.pod.CreationTimestamp.Time))
-	}
 }
 
 // nextCompare returns when the node next compares its statuses. These are times
@@ -377,7 +343,10 @@ func (f *Fleet) syncTerminated(now time.Time, r *podRecord) {
 
 // begin gives the runtime a plan.
 func (f *Fleet) begin(now time.Time, r *podRecord, steps []cri.Step) {
-	r.doing, r.stops = activityRunning, r.state == workerTerminating
+	r.doing = activityRunning
+	if r.state == workerTerminating {
+		r.doing = activityStopping
+	}
 	f.config.Runtime.Begin(now, cri.Plan{
 		Node: r.node.name, Pod: r.pod, Steps: steps, Notices: f.config.Record != nil,
 	})
@@ -399,7 +368,7 @@ func (f *Fleet) runtimeEvent(now time.Time, event cri.Event) {
 		f.tellNotice(r, event.Notice)
 		return
 	}
-	if event.Ended != nil && r.doing == activityRunning && !f.busy(now, r) {
+	if event.Ended != nil && r.doing.plans() && !f.busy(now, r) {
 		f.endPlan(now, r, event.Ended)
 		return
 	}

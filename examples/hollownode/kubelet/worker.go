@@ -45,13 +45,18 @@ const (
 	// activityMounting and activityUnmounting wait for volumes.
 	activityMounting
 	activityUnmounting
-	// activityRunning waits for a plan of the runtime.
+	// activityRunning waits for a plan of the runtime, and activityStopping for one
+	// that ends the pod.
 	activityRunning
+	activityStopping
 )
+
+// plans reports whether a plan of the runtime is under way.
+func (a activity) plans() bool { return a == activityRunning || a == activityStopping }
 
 // String returns the name of the activity.
 func (a activity) String() string {
-	return [...]string{"idle", "mounting", "unmounting", "running"}[a]
+	return [...]string{"idle", "mounting", "unmounting", "running", "stopping"}[a]
 }
 
 // volumeState is how far the volumes of a pod are:
@@ -193,8 +198,6 @@ type podRecord struct {
 	life uint64
 	// grace is the seconds in which it ends, zero before it is terminating.
 	grace int64
-	// stops tells that the plan under way is one that ends the pod.
-	stops bool
 
 	observed cri.Pod
 	// report is one that the runtime could not deliver, or nil.
@@ -321,7 +324,7 @@ func (r *podRecord) count() {
 // start some. While the runtime does not answer they may run.
 func (r *podRecord) mayRun() bool {
 	return r.state < workerTerminated &&
-		(r.doing == activityRunning || r.node.loop != loopRunning || r.observed.Running())
+		(r.doing.plans() || r.node.loop != loopRunning || r.observed.Running())
 }
 
 // view returns what a sync sees of the pod.
