@@ -3,6 +3,8 @@
 //
 //	go -C examples test ./outage/exhaustive -v
 //	go -C examples test ./outage/exhaustive -v -timeout 2h -args -deviations 2
+//	go -C examples test ./outage/exhaustive -v -timeout 2h -args -deviations 3 \
+//	  -kinds crash,lost,late -world "both nodes are cut off"
 //
 // A world has two nodes and two pods, and something happens to it. Messages are
 // the calls of the controller, their answers and the events of its watches. In
@@ -14,7 +16,8 @@
 //
 // The bound is that of delay-bounded scheduling (Emmi, Qadeer, Rakamarić: POPL
 // 2011). A fault that needs fewer deviations than the bound is found, with the
-// fewest that it needs.
+// fewest that it needs. The third command lets one crash, one lost answer and
+// one late event meet in a run, in every way that the smallest world has.
 //
 // # What is wanted
 //

@@ -19,8 +19,8 @@ const zones = 3
 
 // Scenario returns the story for a cluster of so many nodes, with ten pods a
 // node. One of three zones falls silent for ten minutes. The controller has the
-// default flags but for the rate of the config, and for a thousand calls a
-// second: with 20, a large zone is not declared in that time.
+// default flags, except for the rate of the config and a thousand calls a
+// second. With 20, a large zone is not declared in that time.
 func Scenario(nodes int, config Config) *scenario.Scenario {
 	config = config.withDefaults()
 	s := &scenario.Scenario{
