@@ -25,8 +25,9 @@
 // # What is left out
 //
 // Tests do not play the cases flapping-nodes, flapping-zone, silent-cluster,
-// silent-zone and stale-leases with these kubelets. Each run of one takes
-// minutes of CPU. All other cases and scenarios are played.
+// silent-zone and stale-leases with these kubelets. A run of one takes half a
+// minute or a minute of CPU, and a comparison needs 24 more with the rules. All
+// other cases and scenarios are played.
 //
 // Kubelets write to the newest state and hear of each change at once, as all
 // but the controllers do in a world. The capacity of a node has no end. Each

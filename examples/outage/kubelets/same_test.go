@@ -27,9 +27,9 @@ import (
 // later.
 const tolerance = 1.0
 
-// leftOut are the cases that are not played here, with the reason. Each run of
-// one takes minutes of CPU, and two kinds of kubelets need 25 runs. Package doc
-// names them too.
+// leftOut are the cases that are not played here, with the reason. A comparison
+// takes minutes of CPU for each: 25 runs, of which one with these kubelets takes
+// up to a minute. Package doc names them too.
 var leftOut = map[string]string{
 	"flapping-nodes": "600 nodes, 25 of which change twice in 2 s",
 	"flapping-zone":  "600 nodes, 300 of which change twice in 12 s",
