@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -197,7 +198,14 @@ func TestSandboxesThatFailAreErrorsUnlessTheirPodEnds(t *testing.T) {
 }
 
 func TestStartsOfPodsAreMeasured(t *testing.T) {
+	for _, watchFirst := range []bool{false, true} {
+		t.Run(fmt.Sprint("watch first ", watchFirst), func(t *testing.T) { measuresStarts(t, watchFirst) })
+	}
+}
+
+func measuresStarts(t *testing.T, watchFirst bool) {
 	w := newWorld(t, "node")
+	w.watchFirst = watchFirst
 	w.now = w.now.Add(time.Hour)
 	created := func(pod *corev1.Pod) { pod.CreationTimestamp = metav1.NewTime(w.now.Add(-2 * time.Second)) }
 	w.pod("a", created, "pull-time", "7s")

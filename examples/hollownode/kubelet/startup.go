@@ -14,7 +14,8 @@ import (
 //	   └──────── its phase is final, or it is unschedulable ──▲
 //
 // A pod that had begun before its kubelet did is not measured. Source:
-// pod_startup_latency_tracker.go, v1.37.1.
+// pod_startup_latency_tracker.go, v1.37.1. A kubelet counts with the next change
+// of the pod, maybe never, if its watch is faster than the answer to its write.
 type startup uint8
 
 const (
