@@ -421,6 +421,17 @@ func TestProgressIsShownOnceARunTakesLong(t *testing.T) {
 	require.Contains(t, out.String(), "0:00:00 of 1:00:00 changed, about 10s left", "the first run took ten")
 }
 
+// An estimate from the first moments would be of days.
+func TestProgressEstimatesNothingFromTooLittle(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&out, 0)
+	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	p.share(begun, "12500 nodes", 0)
+	p.share(begun.Add(2*time.Second), "12500 nodes", 0.00001)
+	p.share(begun.Add(20*time.Second), "12500 nodes", 0.1)
+	require.Equal(t, "outage: 12500 nodes\noutage: 12500 nodes, about 3m0s left\n", out.String())
+}
+
 func TestProgressIsALineNowAndThenWithoutATerminal(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, time.Hour)

@@ -63,9 +63,7 @@ func (p *progress) at(now time.Time, done time.Duration) {
 	if p.title != "" {
 		text += " " + p.title
 	}
-	if left, ok := p.left(now, done); ok {
-		text += fmt.Sprintf(", about %s left", left)
-	}
+	text += p.left(now, float64(p.past+done)/float64(max(p.all, 1)))
 	p.show(now, text, float64(done)/float64(max(p.total, 1)))
 }
 
@@ -80,10 +78,7 @@ func (p *progress) share(now time.Time, text string, done float64) {
 	if p.started.IsZero() {
 		p.started = now
 	}
-	if rest := float64(now.Sub(p.started)) * (1 - done) / done; rest < float64(100*time.Hour) {
-		text += fmt.Sprintf(", about %s left", max(time.Duration(rest).Round(time.Second), time.Second))
-	}
-	p.show(now, text, done)
+	p.show(now, text+p.left(now, done), done)
 }
 
 // show draws the progress, or writes a line of it, if it is time.
@@ -105,18 +100,18 @@ func (p *progress) show(now time.Time, text string, share float64) {
 	fmt.Fprintf(p.out, "\r[%s%s] %s\x1b[K", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), text)
 }
 
-// left estimates how long the rest of all runs takes on the wall. It supposes
-// that the scenarios go on as fast as they went up to now.
-func (p *progress) left(now time.Time, done time.Duration) (time.Duration, bool) {
-	over := p.past + done
-	if over <= 0 {
-		return 0, false
+// leastDone is the share of all runs from which on the rest is estimated.
+// Before, the estimate would be of days.
+const leastDone = 0.005
+
+// left says how long the rest of all runs takes on the wall, when that can be
+// estimated. It supposes that they go on as fast as they went up to now.
+func (p *progress) left(now time.Time, done float64) string {
+	if done < leastDone {
+		return ""
 	}
-	rest := float64(now.Sub(p.started)) * float64(p.all-over) / float64(over)
-	if rest > float64(100*time.Hour) {
-		return 0, false // it has just begun
-	}
-	return max(time.Duration(rest).Round(time.Second), time.Second), true
+	rest := time.Duration(float64(now.Sub(p.started)) * (1 - done) / done)
+	return fmt.Sprintf(", about %s left", max(rest.Round(time.Second), time.Second))
 }
 
 // clear takes it away from a terminal, so that something else can be written.

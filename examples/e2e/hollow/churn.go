@@ -94,7 +94,6 @@ func (p *play) watchChurn(ctx context.Context, turns *atomic.Int64) error {
 			return err
 		}
 		resident = append(resident, float64(memory.Resident))
-		p.figures[peakMemory] = mebibytes(float64(memory.Peak))
 	}
 	after, err := p.process.CPUTime()
 	if err != nil {

@@ -173,8 +173,8 @@ func (c *cluster) launchAs(user, name, path string, args ...string) (*controlpla
 	}
 	return controlplane.StartProcess(controlplane.Command{
 		Name: name, Path: path, Args: append([]string{"--kubeconfig=" + kubeconfig}, args...),
-		// kwok would read more configuration from a folder in the user's home, and a
-		// kubelet leaves folders behind.
+		// kwok would read more configuration from a folder in the user's home, and
+		// kubemark leaves a socket in the folder for temporary files.
 		Env:     []string{"KWOK_WORKDIR=" + c.plane.Dir(), "TMPDIR=" + c.plane.Dir()},
 		LogFile: filepath.Join(c.plane.Dir(), name+".log"),
 	})

@@ -52,13 +52,16 @@ func (p *play) run(ctx context.Context) (err error) {
 	defer func() {
 		for _, process := range processes {
 			process.Stop(stopGrace)
+			if root := process.KubemarkRoot(); root != "" {
+				err = errors.Join(err, os.RemoveAll(root))
+			}
 		}
 	}()
 	if err != nil {
 		return err
 	}
 	p.process = processes[0]
-	parts := []func(context.Context) error{p.start, p.bringUp, p.atRest, p.end, p.comeAndGo, p.dump}
+	parts := []func(context.Context) error{p.start, p.bringUp, p.atRest, p.end, p.comeAndGo, p.mostMemory, p.dump}
 	if p.subject.argsOf != nil {
 		parts = []func(context.Context) error{p.start, p.bringUp, p.end, p.keepCalls}
 	}
@@ -213,6 +216,17 @@ func (p *play) atRest(ctx context.Context) error {
 }
 
 func mebibytes(bytes float64) float64 { return bytes / (1 << 20) }
+
+// mostMemory takes the most memory that the subject ever had.
+func (p *play) mostMemory(context.Context) error {
+	memory, err := p.process.Memory()
+	if err != nil {
+		return err
+	}
+	p.figures[peakMemory] = mebibytes(float64(memory.Peak))
+	p.say("at most: %.0f MiB", p.figures[peakMemory])
+	return nil
+}
 
 // goroutine is the first line of a goroutine's trace.
 var goroutine = regexp.MustCompile(`(?m)^goroutine \d+ .*\]:\r?$`)

@@ -46,7 +46,7 @@ type row struct {
 	judged        bool
 }
 
-// rows are those of the table, in order. Without a churn the last are missing.
+// rows are those of the table, in order. Without a churn those of it are missing.
 func (o options) rows() []row {
 	rows := []row{
 		{figure: nodesSeconds, title: versus.Thousands(o.nodes) + " nodes are ready after", format: "%.1f s"},
@@ -68,10 +68,11 @@ func (o options) rows() []row {
 			row{figure: churnRate, title: "of them a second", format: "%.0f"},
 			row{figure: churnCPU, title: "CPU time for 1,000 of them", format: "%.2f s"},
 			row{figure: churnGrowth, title: "growth of resident memory meanwhile", format: "%+.1f %%"},
-			row{figure: peakMemory, title: "most resident memory at any time", format: "%.0f MiB"},
 		)
 	}
-	return append(rows, row{figure: goroutines, title: "goroutines at the end", format: "%.0f"})
+	return append(rows,
+		row{figure: peakMemory, title: "most resident memory at any time", format: "%.0f MiB"},
+		row{figure: goroutines, title: "goroutines at the end", format: "%.0f"})
 }
 
 // A column has the figures of one subject, and why there are no more.

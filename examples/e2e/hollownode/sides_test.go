@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,8 +20,6 @@ import (
 // staticStory is the name of the static pod that both nodes get.
 const staticStory = "static"
 
-// rootFolder is what kubemark says of the folder that it makes.
-var rootFolder = regexp.MustCompile(`Using (\S+) as root dir`)
 
 // startKubemark starts the real kubelet.
 func (c *cluster) startKubemark() *side {
@@ -40,7 +37,7 @@ func (c *cluster) startKubemark() *side {
 	c.eventually("kubemark has registered its node", func() string {
 		return unless(c.nodeOf(theirsNode) != nil, true)
 	})
-	folders, err := filepath.Glob(filepath.Join(rootOf(s.process), "static-pods*"))
+	folders, err := filepath.Glob(filepath.Join(s.process.KubemarkRoot(), "static-pods*"))
 	require.NoError(c, err)
 	require.Len(c, folders, 1)
 	s.manifests = folders[0]
@@ -51,18 +48,10 @@ func (c *cluster) startKubemark() *side {
 func (c *cluster) removeRoot(process *controlplane.Process) {
 	c.Cleanup(func() {
 		process.Kill()
-		if root := rootOf(process); root != "" {
+		if root := process.KubemarkRoot(); root != "" {
 			require.NoError(c, os.RemoveAll(root))
 		}
 	})
-}
-
-// rootOf returns the folder of a kubemark, or "".
-func rootOf(process *controlplane.Process) string {
-	if root := rootFolder.FindStringSubmatch(process.LogTail(1_000_000)); len(root) == 2 {
-		return root[1]
-	}
-	return ""
 }
 
 // startBeside starts a hollow node of the size that another one has.
