@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,21 @@ func TestReadinessIsTheLastTimeThatAPodBecameReady(t *testing.T) {
 	returned["b"] = start
 	_, err = r.slowest(returned)
 	require.ErrorIs(t, err, errMissing, "only a pod of the ReplicaSet was seen there")
+}
+
+// TestTheWholeCircle plays it with few nodes. It takes a minute or two, in which
+// it mostly waits.
+func TestTheWholeCircle(t *testing.T) {
+	t.Parallel()
+	o, err := parse([]string{"--circle", "--nodes=40"}, t.Output())
+	require.NoError(t, err)
+	var out strings.Builder
+	err = o.playCircle(t.Context(), t.TempDir(), &out, t.Output())
+	if !errors.Is(err, errTooLate) { // which a busy machine decides, not the fleet
+		require.NoError(t, err)
+	}
+	require.Contains(t, out.String(), "| the evicted pods have ended |")
+	require.Contains(t, out.String(), "| restarts of their containers | 0 |")
 }
 
 func TestFlagsOfACircle(t *testing.T) {
