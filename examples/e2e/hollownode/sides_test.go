@@ -20,7 +20,6 @@ import (
 // staticStory is the name of the static pod that both nodes get.
 const staticStory = "static"
 
-
 // startKubemark starts the real kubelet.
 func (c *cluster) startKubemark() *side {
 	c.Helper()
