@@ -56,7 +56,7 @@ var mutations = []mutation{
 		"r.pod.DeletionTimestamp != nil && r.api == apiPresent", "r.api == apiPresent"),
 	fault(invariant.ReadyTrue, "a container is ready before its first probe", "probe.go",
 		"		return &probe{result: ProbeFailure}", "		return &probe{result: ProbeSuccess}"),
-	fault(invariant.ReadyInTime, "a status that was overwritten is restored after minutes", "syncing.go",
+	fault(invariant.ReadyInTime, "a status that was overwritten is restored after minutes", "worker.go",
 		"now.Sub(n.compares)%reconcilePeriod)", "now.Sub(n.compares)%reconcilePeriod+30*reconcilePeriod)"),
 	fault(invariant.Finished, "what was deleted while no kubelet ran goes on to run", "rounds.go",
 		"	case f.synced:\n		f.adoptOrphans(now, n)\n", "	case f.synced:\n"),
