@@ -58,6 +58,8 @@ var mutations = []mutation{
 		"		return &probe{result: ProbeFailure}", "		return &probe{result: ProbeSuccess}"),
 	fault(invariant.ReadyInTime, "a status that was overwritten is restored after minutes", "worker.go",
 		"now.Sub(n.compares)%reconcilePeriod)", "now.Sub(n.compares)%reconcilePeriod+30*reconcilePeriod)"),
+	fault(invariant.ReadyInTime, "a write that has failed often waits for a minute", "calls.go",
+		"wait = min(wait, n.nextCompare(now).Sub(now))", "wait = min(wait, time.Minute)"),
 	fault(invariant.Finished, "what was deleted while no kubelet ran goes on to run", "rounds.go",
 		"	case f.synced:\n		f.adoptOrphans(now, n)\n", "	case f.synced:\n"),
 	fault(invariant.Started, "a crash loop waits for an hour", "backoff.go",
