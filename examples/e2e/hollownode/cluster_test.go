@@ -119,7 +119,7 @@ func (c *cluster) program(name string) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	build := exec.CommandContext(c.Context(), "go", "-C", "../..", "build", "-trimpath", "-o", path, "./"+name)
+	build := exec.CommandContext(c.Context(), "go", "-C", "../..", "build", "-o", path, "./"+name)
 	build.Stderr = os.Stderr
 	require.NoError(c, build.Run(), "build %s", name)
 	return path
