@@ -278,7 +278,8 @@ func (c *cluster) wantNoConflict() {
 		calls[fmt.Sprintf("%s %s %d", r.Verb, resource, r.Code)]++
 		known := []int{0, http.StatusOK, http.StatusNotFound}
 		if resource == "pods/status" && !slices.Contains(known, r.Code) && !c.abandoned(r) {
-			c.Errorf("status of %s: %d", r.Name, r.Code)
+			c.Errorf("status of %s: %d, received %v and answered %v; the fleet was killed at %v", r.Name, r.Code,
+				r.Received, r.Answered, *c.killed)
 		}
 	}
 	require.Positive(c, calls["patch pods/status 200"])
