@@ -18,7 +18,8 @@
 //   - One watch of all bound pods serves all nodes. There each kubelet has its
 //     own. With --list-per-node a start of a kubelet also has its pods streamed
 //     as there, for the load, and the stream then ends. There it goes on. A
-//     kubelet also streams its Node, Services and more, which are not here.
+//     kubelet also streams its Node and PodCertificateRequests, and all
+//     Services, RuntimeClasses and CSIDrivers, which are not here.
 //   - A clock that is wrong by a fault shows in the lease and in the conditions
 //     of the Node only. The statuses of pods have the right time, because a
 //     start of the process reads them.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -119,7 +120,7 @@ func (c *cluster) program(name string) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	build := exec.CommandContext(c.Context(), "go", "-C", "../..", "build", "-trimpath", "-o", path, "./"+name)
+	build := exec.CommandContext(c.Context(), "go", "-C", "../..", "build", "-o", path, "./"+name)
 	build.Stderr = os.Stderr
 	require.NoError(c, build.Run(), "build %s", name)
 	return path
@@ -186,10 +187,41 @@ func (c *cluster) nodes() []corev1.Node {
 	return list.Items
 }
 
+// nodesWhere returns the nodes that a function selects.
+func (c *cluster) nodesWhere(is func(*corev1.Node) bool) nodeSet {
+	c.Helper()
+	found := nodeSet{}
+	for _, node := range c.nodes() {
+		if is(&node) {
+			found[node.Name] = true
+		}
+	}
+	return found
+}
+
+// awaitReady waits until so many nodes are ready.
+func (c *cluster) awaitReady(n int) {
+	c.Helper()
+	c.eventually(fmt.Sprintf("%d nodes are ready", n), func() string {
+		return unless(len(c.nodesWhere(nodeIsReady)), n)
+	})
+}
+
 // annotate sets an annotation of nodes.
 func (c *cluster) annotate(nodes nodeSet, name, value string) {
 	c.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, domain+name, value)
+	c.patchAnnotation(nodes, name, strconv.Quote(value))
+}
+
+// unannotate takes an annotation of nodes away.
+func (c *cluster) unannotate(nodes nodeSet, name string) {
+	c.Helper()
+	c.patchAnnotation(nodes, name, "null")
+}
+
+func (c *cluster) patchAnnotation(nodes nodeSet, name, value string) {
+	c.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, domain+name, value)
 	for node := range nodes {
 		_, err := c.client.CoreV1().Nodes().
 			Patch(c.Context(), node, types.MergePatchType, patch, metav1.PatchOptions{})

@@ -28,6 +28,15 @@
 //   - Faults are set with kubectl under the role of the manifest, and kubectl
 //     shows them. Without the role they are forbidden.
 //
+//   - All calls of a tenth of the nodes fail. Their leases expire, and nothing
+//     is written of their pods. All other nodes renew their leases and show
+//     their pods in time. So do the failing ones, within 10 s, when their calls
+//     work again.
+//
+//   - A fleet that starts again with --list-per-node lists the pods of each
+//     node once, with the options of the real kubelet. Other lists differ as
+//     listed.
+//
 //   - On a hollow node and on kubemark the same pods go through the same
 //     phases, conditions, reasons and deletions, except for listed differences.
 //     Kubemark is the real kubelet v1.37.1 with a runtime that runs nothing.

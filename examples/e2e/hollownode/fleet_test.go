@@ -69,20 +69,13 @@ func (c *cluster) killThrice() {
 	for _, pod := range all() {
 		before[pod.UID] = pod
 	}
+	running := c.nodesWhere(nodeIsReady)
 	for range 2 {
 		c.killFleet()
 		started := time.Now()
 		c.startFleet()
 		c.eventually("all leases are renewed by the next process", func() string {
-			leases, err := c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(c.Context(), metav1.ListOptions{})
-			require.NoError(c, err)
-			renewed := 0
-			for i := range leases.Items {
-				if renewal := leases.Items[i].Spec.RenewTime; renewal != nil && renewal.After(started) {
-					renewed++
-				}
-			}
-			return unless(renewed, nodes)
+			return unless(c.renewedOf(running, started), nodes)
 		})
 	}
 	after := all()
@@ -285,12 +278,16 @@ func (c *cluster) wantNoConflict() {
 		calls[fmt.Sprintf("%s %s %d", r.Verb, resource, r.Code)]++
 		known := []int{0, http.StatusOK, http.StatusNotFound}
 		if resource == "pods/status" && !slices.Contains(known, r.Code) && !c.abandoned(r) {
-			c.Errorf("status of %s: %d", r.Name, r.Code)
+			c.Errorf("status of %s: %d, received %v and answered %v; the fleet was killed at %v", r.Name, r.Code,
+				r.Received, r.Answered, *c.killed)
 		}
 	}
 	require.Positive(c, calls["patch pods/status 200"])
 	c.Logf("calls of the fleet: %v", calls)
 }
+
+// fleetAgent is the user agent of the fleet. That of this test begins like it.
+const fleetAgent = "hollownode"
 
 // fleetRequests returns the requests of the fleet that a filter and a function,
 // unless it is nil, select.
@@ -298,7 +295,14 @@ func (c *cluster) fleetRequests(
 	filter controlplane.Filter, are func(*controlplane.Request) bool,
 ) []controlplane.Request {
 	c.Helper()
-	const agent = "hollownode" // this test's own begins like it
+	return c.requestsOf(fleetAgent, filter, are)
+}
+
+// requestsOf is fleetRequests for a client with exactly this user agent.
+func (c *cluster) requestsOf(
+	agent string, filter controlplane.Filter, are func(*controlplane.Request) bool,
+) []controlplane.Request {
+	c.Helper()
 	filter.UserAgent = agent
 	requests, err := c.plane.Requests(c.Context(), filter)
 	require.NoError(c, err)

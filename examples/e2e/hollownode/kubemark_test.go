@@ -63,7 +63,7 @@ func TestPodsOnAHollowNodeAndOnKubemark(t *testing.T) {
 	c := newPlane(t)
 	theirs := c.startKubemark()
 	ours := c.startBeside(theirs)
-	c.eventually("both nodes are ready", func() string { return unless(c.readySides(), 2) })
+	c.awaitReady(2)
 	c.taintBoth()
 	recorder := c.record()
 	rejected, together, late := rejectedStories(), admittedTogether(), []story{afterwards()}

@@ -73,17 +73,6 @@ func (c *cluster) startBeside(other *side) *side {
 	return s
 }
 
-// readySides returns how many of both nodes are ready.
-func (c *cluster) readySides() (ready int) {
-	c.Helper()
-	for _, name := range []string{oursNode, theirsNode} {
-		if node := c.nodeOf(name); node != nil && nodeIsReady(node) {
-			ready++
-		}
-	}
-	return ready
-}
-
 // taintBoth gives both nodes a taint. What they know of it shows with the first
 // pod that they reject for it.
 func (c *cluster) taintBoth() {

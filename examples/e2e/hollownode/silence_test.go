@@ -20,12 +20,7 @@ type nodeSet map[string]bool
 // silenceZone cuts a zone off until its pods are replaced, and lets it return
 // in halves. The fleet is killed in each step.
 func (c *cluster) silenceZone() {
-	zone := nodeSet{}
-	for _, node := range c.nodes() {
-		if node.Labels[corev1.LabelTopologyZone] == silent {
-			zone[node.Name] = true
-		}
-	}
+	zone := c.nodesWhere(func(node *corev1.Node) bool { return node.Labels[corev1.LabelTopologyZone] == silent })
 	c.annotate(zone, "silent", "")
 	c.eventually("a node is tainted", func() string { return unless(c.tainted(zone) > 0, true) })
 	require.NotZero(c, c.left(zone), "their pods are not evicted yet")

@@ -235,6 +235,12 @@ func TestEachInvariantIsBroken(t *testing.T) {
 			s.own(50, pod, ended)
 			s.own(60, ended, pod)
 		}},
+		{Forward, "a container that its policy leaves is shown as another run", func(s *story) {
+			pod := s.running("a", nothing)
+			ended := shown(pod, corev1.PodRunning, 0, hasExited("uid-a/main/0"))
+			s.own(50, pod, ended)
+			s.own(60, ended, shown(pod, corev1.PodRunning, 1, isRunning()))
+		}},
 		{OwnPods, "another node writes", func(s *story) {
 			pod := s.running("a", always)
 			s.own(50, pod, pod.DeepCopy()).Node = "other"

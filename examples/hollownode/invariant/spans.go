@@ -61,7 +61,6 @@ func (c *checker) undisturbed(node string) []span {
 	return c.calm[node]
 }
 
-// aftermath is for how long a fault goes on in what it has delayed. A call that
-// has failed is tried again after up to a minute. One that is slow takes up to
-// 30 s.
-var aftermath = map[string]time.Duration{"api-failures": time.Minute, "api-latency": 30 * time.Second}
+// aftermath is for how long a fault goes on in what it has delayed. A slow call
+// takes up to 30 s. A write that has failed is tried again in time.
+var aftermath = map[string]time.Duration{"api-latency": 30 * time.Second}

@@ -49,6 +49,11 @@ func (c *checker) forward(l *life, change *Change, before, after *corev1.Pod) {
 	}
 	c.containersForward(l, change, before.Status.InitContainerStatuses, after.Status.InitContainerStatuses)
 	c.containersForward(l, change, before.Status.ContainerStatuses, after.Status.ContainerStatuses)
+	for _, list := range [][]corev1.Container{l.spec.Spec.InitContainers, l.spec.Spec.Containers} {
+		for i := range list {
+			c.staysEnded(l, change, &list[i], allStatuses(before), allStatuses(after))
+		}
+	}
 }
 
 // finalFor reports whether a kubelet could know that the phase of a pod was
@@ -89,6 +94,37 @@ func (c *checker) containersForward(l *life, change *Change, before, after []cor
 			c.violate(Forward, change.At, "run %s of %s had ended and runs", s.ContainerID, l)
 		}
 	}
+}
+
+// staysEnded checks that a container which its policy leaves is still shown as
+// ended. In a new sandbox init containers run again, and are shown when they
+// have ended. Source: checkContainerStateTransition in pkg/kubelet/status,
+// v1.37.1.
+func (c *checker) staysEnded(l *life, change *Change, spec *corev1.Container, before, after []corev1.ContainerStatus) {
+	old, s := statusOf(before, spec.Name), statusOf(after, spec.Name)
+	if old == nil || old.State.Terminated == nil || s == nil || s.State.Terminated != nil {
+		return
+	}
+	if !isSidecar(spec) && leaves(l.spec, old.State.Terminated.ExitCode) {
+		c.violate(Forward, change.At, "%s of %s had ended for good, and is shown as another", spec.Name, l)
+	}
+}
+
+// leaves reports whether a pod leaves a container that exits with a code.
+func leaves(pod *corev1.Pod, code int32) bool {
+	switch pod.Spec.RestartPolicy {
+	case corev1.RestartPolicyNever:
+		return true
+	case corev1.RestartPolicyOnFailure:
+		return code == 0
+	default:
+		return false
+	}
+}
+
+// allStatuses returns those of all containers of a pod.
+func allStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
+	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 }
 
 // hasEnded reports whether a status shows the end of a run.

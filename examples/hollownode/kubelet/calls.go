@@ -43,15 +43,20 @@ func (f *Fleet) fails(n *nodeRecord) bool {
 
 // retry returns the result of a call that has failed. Its next attempt takes
 // the latency of the node's API too.
-func (f *Fleet) retry(n *nodeRecord, item dueItem) timedqueue.Result {
-	result := timedqueue.Result{Outcome: timedqueue.OutcomeFailed}
+func (f *Fleet) retry(now time.Time, n *nodeRecord, item dueItem) timedqueue.Result {
 	waits := f.config.Backoff
 	if item.Key.kind == dueRegister {
 		waits = timedqueue.Backoff{Initial: firstRegistration, Max: longestRegistration}
-		result.RetryAfter = waits.Delay(item.Attempts)
 	}
-	if n != nil && n.faults.APILatency > 0 {
-		result.RetryAfter = waits.Delay(item.Attempts) + n.faults.APILatency
+	wait := waits.Delay(item.Attempts)
+	if item.Key.kind == dueWrite {
+		// Without this bound a back-off keeps a status from an API server that has
+		// been back for long. A kubelet has none. Source: manager.Start in
+		// pkg/kubelet/status, v1.37.1.
+		wait = min(wait, n.nextCompare(now).Sub(now))
 	}
-	return result
+	if n != nil {
+		wait += n.faults.APILatency
+	}
+	return timedqueue.Result{Outcome: timedqueue.OutcomeFailed, RetryAfter: wait}
 }

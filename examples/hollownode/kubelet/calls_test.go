@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
@@ -87,6 +88,40 @@ func TestARetryIsAsSlowAsTheAPI(t *testing.T) {
 	again, found := handedOut(w, TaskPatchStatus, time.Hour, ResultDone)
 	require.True(t, found)
 	assert.Equal(t, 30*time.Second+w.fleet.config.Backoff.Delay(0), again)
+}
+
+// A kubelet has no back-off for the writes of its pods, and tries each 10 s. So
+// they arrive in time when calls work again, however often they have failed.
+func TestWritesArriveInTimeWhenCallsWorkAgain(t *testing.T) {
+	// No wait of a back-off up to a minute ends in the 10 s after it.
+	const outage = 10*time.Minute + 5*time.Second
+	for name, fail := range map[string]func(w *world, part float64){
+		"by a fault": func(w *world, part float64) {
+			w.fleet.SetFaults(w.now, "node", Faults{APIFailures: part})
+		},
+		"by the API server": func(w *world, part float64) {
+			w.refuse = func(Task) bool { return part == 1 }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "node")
+			fail(w, 1)
+			w.pod("a", nil)
+			w.run(outage)
+			require.Empty(t, describeStatus(w.status("a")))
+			fail(w, 0)
+			w.run(reconcilePeriod)
+			assert.Equal(t, "Running ready c:running", describeStatus(w.status("a")))
+
+			fail(w, 1)
+			w.delete("a", 1)
+			w.run(outage)
+			require.Contains(t, w.names(), types.UID("a"))
+			fail(w, 0)
+			w.run(reconcilePeriod)
+			assert.NotContains(t, w.names(), types.UID("a"))
+		})
+	}
 }
 
 // Which calls fail follows from the source of randomness alone.

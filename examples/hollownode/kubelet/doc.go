@@ -107,7 +107,9 @@
 //
 // Of a node whose API is slow or fails, each call is: those of tasks, and those
 // of heartbeats, about which [Fleet.Call] decides. What a latency delays
-// occupies no worker. A node names its faults in the OS image that it reports.
+// occupies no worker. A write of a pod that has failed is tried again after a
+// back-off, at the latest when its node next compares its statuses. That is
+// each 10 s. A node names its faults in the OS image that it reports.
 // [ParseFaults] reads them from its annotations.
 //
 // # Events
@@ -149,6 +151,8 @@
 //     relist comes between.
 //   - CrashLoopBackOff is shown when the wait begins. There it is shown by the
 //     next sync.
+//   - A status whose write has failed is written again after 0.5 s, doubling up
+//     to 10 s. There that is each 10 s, and when another status changes.
 //   - Pods that wait for a network are synced when it is back. There they are
 //     synced each second.
 //   - Probes need the runtime, as those that run a command do.

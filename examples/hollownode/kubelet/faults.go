@@ -34,7 +34,10 @@ const (
 	// pods, its registration, its lease and its status. From 10 s on heartbeats
 	// time out. Its watch is as before.
 	AnnotationAPILatency = "api-latency"
-	// AnnotationAPIFailures is the part of its calls that fail, from 0 to 1.
+	// AnnotationAPIFailures is the part of its calls that fail, from 0 to 1. They
+	// do not reach the API server. Its watch is as before. Without the annotation
+	// its heartbeats, and the statuses and deletions of its pods, arrive again
+	// within 10 s.
 	AnnotationAPIFailures = "api-failures"
 	// AnnotationClockSkew is by how much its clock is ahead of the API server's.
 	// It shows in its lease and in the conditions of its Node. Statuses of pods

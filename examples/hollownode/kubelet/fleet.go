@@ -238,7 +238,7 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 		f.finishNode(now, task, result)
 		return
 	}
-	outcome := f.retry(r.node, task.item)
+	outcome := f.retry(now, r.node, task.item)
 	switch result {
 	case ResultGone:
 		r.publication.end(task.version, task.since, true)
@@ -360,15 +360,15 @@ func (f *Fleet) taskOf(now time.Time, item dueItem) (task Task, isTask bool) {
 		}
 		if task, needed = f.write(item); needed && f.fails(item.Value.node) {
 			task.item.Value.publication.end(task.version, task.since, false)
-			needed, refusal = false, f.retry(item.Value.node, item)
+			needed, refusal = false, f.retry(now, item.Value.node, item)
 		}
 	case dueMirror:
 		if task, needed = f.mirrorTask(item); needed && f.fails(f.nodes[task.Node]) {
-			needed, refusal = false, f.retry(f.nodes[task.Node], item)
+			needed, refusal = false, f.retry(now, f.nodes[task.Node], item)
 		}
 	case dueRegister, dueList:
 		if task, needed = f.nodeTask(now, item); needed && f.fails(f.nodes[task.Node]) {
-			needed, refusal = false, f.retry(f.nodes[task.Node], item)
+			needed, refusal = false, f.retry(now, f.nodes[task.Node], item)
 		}
 	case dueReport:
 		task, needed = f.nodeTask(now, item) // its call is that of a heartbeat

@@ -142,7 +142,7 @@ func (f *Fleet) mirrorTask(item dueItem) (Task, bool) {
 // asked for again if the watch does not show it.
 func (f *Fleet) finishMirror(now time.Time, task Task, result Result) {
 	n := f.nodes[task.Node]
-	outcome := f.retry(n, task.item)
+	outcome := f.retry(now, n, task.item)
 	switch {
 	case task.Kind == TaskDeleteMirror && (result == ResultDone || result == ResultGone):
 		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeDone}

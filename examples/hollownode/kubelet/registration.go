@@ -66,7 +66,7 @@ func (f *Fleet) nodeTask(now time.Time, item dueItem) (Task, bool) {
 
 // finishNode takes the result of a task of a node.
 func (f *Fleet) finishNode(now time.Time, task Task, result Result) {
-	outcome := f.retry(f.nodes[task.Node], task.item)
+	outcome := f.retry(now, f.nodes[task.Node], task.item)
 	if result == ResultDone {
 		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeDone}
 	}

@@ -19,7 +19,8 @@ type FleetConfig struct {
 	// Rand returns numbers in [0, 1). It spreads the syncs of pods. Nil means that
 	// they are not spread.
 	Rand func() float64
-	// Backoff is the wait after a call of the API server that failed.
+	// Backoff is the wait after a call of the API server that failed. Statuses and
+	// deletions of pods wait for 10 s at the most.
 	Backoff timedqueue.Backoff
 	// Capacity is that of nodes whose objects say nothing of theirs. Nil means 32
 	// CPUs, 256 GiB of memory, 1 TiB of storage and 110 pods.

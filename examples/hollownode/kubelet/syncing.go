@@ -22,9 +22,6 @@ const (
 	networkPeriod = time.Second
 	// housekeepingPeriod is how long a pod that has gone stays known.
 	housekeepingPeriod = 2 * time.Second
-	// reconcilePeriod is how long a status that differs in the API stays so at
-	// most.
-	reconcilePeriod = 10 * time.Second
 	// returnPause is how long a node that was silent waits before it compares the
 	// statuses of its pods. What is restored before its heartbeat has arrived, the
 	// node lifecycle controller overwrites again.
@@ -108,17 +105,6 @@ func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
 		return
 	}
 	f.clean(now, r)
-}
-
-// nextCompare returns when the node next compares its statuses. These are times
-// of its own, as the loop of a kubelet has them, and no wait after each change.
-// A thousand nodes that return at once would restore theirs in one burst then.
-// And a client that goes on writing would postpone that for ever.
-func (n *nodeRecord) nextCompare(now time.Time) time.Time {
-	if now.Before(n.compares) {
-		return n.compares
-	}
-	return now.Add(reconcilePeriod - now.Sub(n.compares)%reconcilePeriod)
 }
 
 // clean has the runtime forget a pod that has ended, when the API shows its end

@@ -348,6 +348,21 @@ func (r *podRecord) status(now time.Time, terminal bool) corev1.PodStatus {
 	return v.generate(now)
 }
 
+// reconcilePeriod is how long a status that differs in the API stays so at
+// most. Source: syncPeriod in pkg/kubelet/status, v1.37.1.
+const reconcilePeriod = 10 * time.Second
+
+// nextCompare returns when the node next compares its statuses. These are times
+// of its own, as the loop of a kubelet has them, and no wait after each change.
+// A thousand nodes that return at once would restore theirs in one burst then.
+// And a client that goes on writing would postpone that for ever.
+func (n *nodeRecord) nextCompare(now time.Time) time.Time {
+	if now.Before(n.compares) {
+		return n.compares
+	}
+	return now.Add(reconcilePeriod - now.Sub(n.compares)%reconcilePeriod)
+}
+
 // ip returns the internal IP of a node: that of its object or else its own.
 func (n *nodeRecord) ip() string {
 	if n.node != nil {

@@ -51,7 +51,7 @@ type Config struct {
 	// of kubelets. Otherwise a node whose lease has expired reports at once.
 	SeparateReports bool
 
-	// Backoff is the wait after a call that failed.
+	// Backoff is that of kubelet.FleetConfig.
 	Backoff timedqueue.Backoff
 	// Workers is how many calls run at a time, apart from heartbeats. Zero means
 	// 16.

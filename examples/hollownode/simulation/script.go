@@ -215,12 +215,12 @@ func (s *simulation) loseEvents(step Step) {
 	s.After(step.For, func() { runtime.mute-- })
 }
 
-// strike makes a fault strike a quarter, a half or all of the calls. What has
-// failed is tried again within a minute, and a slow call takes half of one.
+// strike makes a fault strike a quarter, a half or all of the calls. A slow
+// call takes up to half a minute.
 func (s *simulation) strike(f *fault, what string) func(Step) {
 	return func(step Step) {
 		*f = fault{s.Elapsed() + step.For, []float64{0.25, 0.5, 1}[step.N%3]}
-		s.faulty("", what, step.For+callTimeout+time.Minute)
+		s.faulty("", what, step.For+callTimeout)
 	}
 }
 
