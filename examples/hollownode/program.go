@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
@@ -90,6 +91,12 @@ func newFleet(
 		Performed: f.performed,
 		Problem: func(object metav1.Object, err error) {
 			logger.Error(err, "Annotation is wrong, it is ignored", "object", klog.KObj(object))
+			if node, ok := object.(*corev1.Node); ok && record != nil {
+				record(kubelet.InvalidAnnotation(node, err))
+			}
+		},
+		Registered: func(created int) {
+			logger.Info("All nodes have registered", "nodes", s.nodes, "created", created)
 		},
 		Metrics: counting, Beats: f.metrics,
 	})

@@ -77,7 +77,9 @@ func TestProgramWorksUntilItIsTerminated(t *testing.T) {
 	} {
 		require.Contains(t, metrics, want)
 	}
-	require.Contains(t, child.Terminate(), `task="PatchStatus" node="hollow-00001" pod="demo/pod-0001"`)
+	log := child.Terminate()
+	require.Equal(t, 1, strings.Count(log, `"All nodes have registered" nodes=3 created=3`))
+	require.Contains(t, log, `task="PatchStatus" node="hollow-00001" pod="demo/pod-0001"`)
 }
 
 // A wrong call ends at once with one clear line and the right exit code.

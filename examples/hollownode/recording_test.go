@@ -1,8 +1,10 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +45,33 @@ func TestEventsHaveTheirNodeAsHost(t *testing.T) {
 	require.Equal(t, "n", event.ReportingInstance)
 	require.Equal(t, "spec.containers{c}", event.InvolvedObject.FieldPath)
 	require.True(t, strings.HasPrefix(event.Name, "p."))
+}
+
+// What is wrong with the annotations of a node is an event about it, also when
+// the node is silent.
+func TestAnAnnotationThatIsWrongIsAnEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s settings
+		require.NoError(t, command(&s).FlagSet().Parse([]string{"--nodes=1"}))
+		cluster := memory.NewCluster()
+		p := &play{cluster: cluster, client: cluster.NewClient(), settings: &s}
+		require.NoError(t, p.beginProcess(t.Context()))
+		time.Sleep(time.Second)
+		w := &world{client: cluster}
+		node := []string{"hollow-00001"}
+		require.NoError(t, w.annotate(t.Context(), node, kubelet.AnnotationSilent, ""))
+		require.NoError(t, w.annotate(t.Context(), node, "slient", ""))
+		time.Sleep(10 * time.Minute)
+		list, err := cluster.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		require.NoError(t, p.endProcess())
+		events := slices.DeleteFunc(list.Items, func(e corev1.Event) bool { return e.Reason != "InvalidAnnotation" })
+		require.Len(t, events, 1)
+		require.EqualValues(t, 1, events[0].Count)
+		require.Equal(t, corev1.EventTypeWarning, events[0].Type)
+		require.Equal(t, "Node", events[0].InvolvedObject.Kind)
+		require.Contains(t, events[0].Message, `hollownode.kubelife.dev/slient: there is no "slient"`)
+	})
 }
 
 // The dispatcher's lock is held meanwhile.

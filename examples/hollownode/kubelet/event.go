@@ -51,6 +51,8 @@ const (
 	toldNoPIDPressure    = "NodeHasSufficientPID"
 )
 
+const toldInvalidAnnotation = "InvalidAnnotation"
+
 // podReference returns a reference to a pod, or to one of its containers if a
 // name is given. There are no events about a container that the pod does not
 // have, nor about a pod of which only the UID is known. It reports false then.
@@ -78,6 +80,15 @@ func podReference(pod *corev1.Pod, container string) (corev1.ObjectReference, bo
 // nodeReference returns a reference to a node.
 func nodeReference(node *corev1.Node) corev1.ObjectReference {
 	return corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
+}
+
+// InvalidAnnotation returns the event about what is wrong with the annotations
+// of a node. No kubelet has it, and the node itself may be silent.
+func InvalidAnnotation(node *corev1.Node, err error) Event {
+	return Event{
+		Node: node.Name, Object: nodeReference(node), Type: corev1.EventTypeWarning, Reason: toldInvalidAnnotation,
+		Message: err.Error(),
+	}
 }
 
 // isInit reports whether a container is an init container of a pod.
