@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
@@ -91,8 +90,8 @@ func newFleet(
 		Performed: f.performed,
 		Problem: func(object metav1.Object, err error) {
 			logger.Error(err, "Annotation is wrong, it is ignored", "object", klog.KObj(object))
-			if node, ok := object.(*corev1.Node); ok && record != nil {
-				record(kubelet.InvalidAnnotation(node, err))
+			if event, ok := kubelet.InvalidAnnotation(object, err); ok && record != nil {
+				record(event)
 			}
 		},
 		Registered: func(created int) {

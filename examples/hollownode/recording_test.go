@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 )
@@ -47,8 +48,8 @@ func TestEventsHaveTheirNodeAsHost(t *testing.T) {
 	require.True(t, strings.HasPrefix(event.Name, "p."))
 }
 
-// What is wrong with the annotations of a node is an event about it, also when
-// the node is silent.
+// What is wrong with the annotations of a node or a pod is an event about it,
+// also when the node is silent.
 func TestAnAnnotationThatIsWrongIsAnEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s settings
@@ -61,16 +62,24 @@ func TestAnAnnotationThatIsWrongIsAnEvent(t *testing.T) {
 		node := []string{"hollow-00001"}
 		require.NoError(t, w.annotate(t.Context(), node, kubelet.AnnotationSilent, ""))
 		require.NoError(t, w.annotate(t.Context(), node, "slient", ""))
+		require.NoError(t, w.addPods(t.Context(), node))
+		time.Sleep(time.Second)
+		require.NoError(t, w.annotatePod(t.Context(), "pod-0001", cri.AnnotationCrash, ":"))
 		time.Sleep(10 * time.Minute)
-		list, err := cluster.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{})
+		list, err := cluster.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
 		require.NoError(t, p.endProcess())
 		events := slices.DeleteFunc(list.Items, func(e corev1.Event) bool { return e.Reason != "InvalidAnnotation" })
-		require.Len(t, events, 1)
-		require.EqualValues(t, 1, events[0].Count)
-		require.Equal(t, corev1.EventTypeWarning, events[0].Type)
-		require.Equal(t, "Node", events[0].InvolvedObject.Kind)
-		require.Contains(t, events[0].Message, `hollownode.kubelife.dev/slient: there is no "slient"`)
+		says := map[string]string{}
+		for _, e := range events {
+			require.EqualValues(t, 1, e.Count)
+			require.Equal(t, corev1.EventTypeWarning, e.Type)
+			require.Equal(t, node[0], e.Source.Host)
+			says[e.InvolvedObject.Kind] = e.Message
+		}
+		require.Len(t, events, 2)
+		require.Contains(t, says["Node"], `hollownode.kubelife.dev/slient: there is no "slient"`)
+		require.Contains(t, says["Pod"], "want CONTAINER or CONTAINER:CODE")
 	})
 }
 

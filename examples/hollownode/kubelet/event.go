@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Event is what a kubelet tells about a pod or its node. Its recorder gives it
@@ -83,12 +84,20 @@ func nodeReference(node *corev1.Node) corev1.ObjectReference {
 }
 
 // InvalidAnnotation returns the event about what is wrong with the annotations
-// of a node. No kubelet has it, and the node itself may be silent.
-func InvalidAnnotation(node *corev1.Node, err error) Event {
-	return Event{
-		Node: node.Name, Object: nodeReference(node), Type: corev1.EventTypeWarning, Reason: toldInvalidAnnotation,
-		Message: err.Error(),
+// of a node or a pod. No kubelet has it, and the node itself may be silent. It
+// reports false of other objects.
+func InvalidAnnotation(object metav1.Object, err error) (Event, bool) {
+	e := Event{Type: corev1.EventTypeWarning, Reason: toldInvalidAnnotation, Message: err.Error()}
+	switch object := object.(type) {
+	case *corev1.Node:
+		e.Node, e.Object = object.Name, nodeReference(object)
+	case *corev1.Pod:
+		e.Node = object.Spec.NodeName
+		e.Object, _ = podReference(object, "")
+	default:
+		return e, false
 	}
+	return e, true
 }
 
 // isInit reports whether a container is an init container of a pod.
