@@ -127,8 +127,8 @@ func ParseScript(pod *corev1.Pod, container string) (Script, error) {
 	if codes := each(&p, AnnotationStopCode, parseCode); len(codes) > 0 {
 		s.StopCode = codes[0]
 	}
-	p.problems = append(p.problems, UnknownNames(p.annotations, append(p.names, AnnotationCrash), containersOf(pod))...)
-	return s, errors.Join(p.problems...)
+	known := append(p.names, AnnotationCrash)
+	return s, errors.Join(append(p.problems, UnknownNames(p.annotations, known, containersOf(pod))...)...)
 }
 
 // containersOf returns the names of the containers of a pod.
