@@ -47,6 +47,7 @@ func demonstrateOn(
 	if s.nodes < s.zones || s.zones < 2 {
 		return fmt.Errorf("--nodes=%d --zones=%d: the demonstration wants two zones with a node each", s.nodes, s.zones)
 	}
+	process.PrintInMemory(out)
 	p := &play{
 		cluster: cluster, client: cluster.NewClient(), settings: s, screen: screen,
 		world: &world{client: cluster, nodes: s.registering(), zones: s.zones},

@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubelife/lifecycle/examples/hollownode/edge"
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
 )
 
@@ -106,7 +106,7 @@ func (p *play) script() []step {
 		{
 			title: "a container of it crashes, and is restarted after a back-off",
 			do: func(ctx context.Context) error {
-				return w.annotatePod(ctx, crashed, edge.AnnotationCrash, "main:1")
+				return w.annotatePod(ctx, crashed, cri.AnnotationCrash, "main:1")
 			},
 			wants: func(seen *state) string { return wantRestarts(seen, podsANode+1, total) },
 		},

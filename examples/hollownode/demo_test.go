@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,6 +37,23 @@ func demonstrated(
 	require.NoError(t, <-meddled)
 	require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
 	return out.String(), err
+}
+
+// A demonstration says first on what it plays.
+func TestDemonstrationSaysThatItIsOne(t *testing.T) {
+	const first = "This plays on a cluster in memory. --kubeconfig FILE is for a real one.\n"
+	ctx, stop := context.WithCancel(t.Context())
+	stop() // so that it ends at once
+	for value, want := range map[string]string{
+		"":          first + "\n",
+		"/etc/a:/b": first + "$KUBECONFIG is set, but it is not read: give the file to --kubeconfig.\n\n",
+	} {
+		t.Setenv("KUBECONFIG", value)
+		var out bytes.Buffer
+		require.Zero(t, run(ctx, nil, &out, io.Discard))
+		require.Truef(t, strings.HasPrefix(out.String(), want+"  0.0s"), "%q", &out)
+		require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
+	}
 }
 
 func TestDemonstrationHolds(t *testing.T) {

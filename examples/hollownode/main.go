@@ -1,6 +1,8 @@
 // Command hollownode runs the kubelets of thousands of nodes in one process.
-// Their containers run nothing, all else is as on real nodes: pods are
-// admitted, synced, probed, restarted and finished, and nodes send heartbeats.
+// Their containers run nothing. Pods are admitted, synced, probed, restarted
+// and finished as on real nodes, and nodes send heartbeats. What is not here is
+// a list of package examples/hollownode/kubelet, for example eviction by
+// pressure and graceful shutdown.
 //
 // With --pod-manifest-path each node runs static pods as well. Mirror pods show
 // them in the API.

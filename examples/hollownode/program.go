@@ -90,6 +90,12 @@ func newFleet(
 		Performed: f.performed,
 		Problem: func(object metav1.Object, err error) {
 			logger.Error(err, "Annotation is wrong, it is ignored", "object", klog.KObj(object))
+			if event, ok := kubelet.InvalidAnnotation(object, err); ok && record != nil {
+				record(event)
+			}
+		},
+		Registered: func(created int) {
+			logger.Info("All nodes have registered", "nodes", s.nodes, "created", created)
 		},
 		Metrics: counting, Beats: f.metrics,
 	})

@@ -12,7 +12,12 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubelife/lifecycle/examples/demonstration"
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+	"github.com/kubelife/lifecycle/examples/hollownode/runner"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/process/commandline"
@@ -77,7 +82,9 @@ func TestProgramWorksUntilItIsTerminated(t *testing.T) {
 	} {
 		require.Contains(t, metrics, want)
 	}
-	require.Contains(t, child.Terminate(), `task="PatchStatus" node="hollow-00001" pod="demo/pod-0001"`)
+	log := child.Terminate()
+	require.Equal(t, 1, strings.Count(log, `"All nodes have registered" nodes=3 created=3`))
+	require.Contains(t, log, `task="PatchStatus" node="hollow-00001" pod="demo/pod-0001"`)
 }
 
 // A wrong call ends at once with one clear line and the right exit code.
@@ -117,10 +124,41 @@ func TestHelpTeaches(t *testing.T) {
 	help := programtest.Help(t, run)
 	for _, want := range []string{"--kubeconfig", "--nodes 2000 --zones 4", "--list-per-node",
 		"hollownode.kubelife.dev/fleet=default", "a demonstration, on a", "kubectl annotate node",
-		"lifecycle.kubelife.io/halt"} {
+		"lifecycle.kubelife.io/halt", "Not here: eviction by pressure",
+		"kubectl delete nodes -l " + runner.Label + "=default\n"} {
 		require.Contains(t, help, want)
 	}
+	require.LessOrEqual(t, demonstration.Width(intro), demonstration.Columns)
 	require.NotContains(t, help, "--kube-api-qps", "no flag limits the requests")
+}
+
+// The help names each annotation of a Node, and says which need a value.
+func TestHelpSaysWhichAnnotationsOfANodeNeedAValue(t *testing.T) {
+	_, faults, _ := strings.Cut(intro, "Of a Node, on without a value\n")
+	without, faults, found := strings.Cut(faults, "Of a Node, with a value\n")
+	require.True(t, found)
+	with, _, found := strings.Cut(faults, "Of a Pod ")
+	require.True(t, found)
+	parsed := func(name string) error {
+		_, err := kubelet.ParseFaults(&corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Annotations: map[string]string{cri.AnnotationDomain + "/" + name: ""},
+		}})
+		return err
+	}
+	_, list, found := strings.Cut(parsed("unknown").Error(), "want one of ")
+	require.True(t, found)
+	names := strings.Split(list, ", ")
+	require.Len(t, names, 11)
+	for _, name := range names {
+		named := regexp.MustCompile(`(?m)(^| )` + name + `\b`)
+		if name == kubelet.AnnotationBoot || name == kubelet.AnnotationStart || parsed(name) != nil {
+			require.Regexp(t, regexp.MustCompile(name+"="), with)
+			require.NotRegexp(t, named, without)
+			continue
+		}
+		require.Regexp(t, named, without)
+		require.NotContains(t, with, " "+name)
+	}
 }
 
 func TestNodesThatRegisterFollowTheFlags(t *testing.T) {

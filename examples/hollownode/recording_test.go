@@ -1,8 +1,10 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 )
@@ -43,6 +46,41 @@ func TestEventsHaveTheirNodeAsHost(t *testing.T) {
 	require.Equal(t, "n", event.ReportingInstance)
 	require.Equal(t, "spec.containers{c}", event.InvolvedObject.FieldPath)
 	require.True(t, strings.HasPrefix(event.Name, "p."))
+}
+
+// What is wrong with the annotations of a node or a pod is an event about it,
+// also when the node is silent.
+func TestAnAnnotationThatIsWrongIsAnEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s settings
+		require.NoError(t, command(&s).FlagSet().Parse([]string{"--nodes=1"}))
+		cluster := memory.NewCluster()
+		p := &play{cluster: cluster, client: cluster.NewClient(), settings: &s}
+		require.NoError(t, p.beginProcess(t.Context()))
+		time.Sleep(time.Second)
+		w := &world{client: cluster}
+		node := []string{"hollow-00001"}
+		require.NoError(t, w.annotate(t.Context(), node, kubelet.AnnotationSilent, ""))
+		require.NoError(t, w.annotate(t.Context(), node, "slient", ""))
+		require.NoError(t, w.addPods(t.Context(), node))
+		time.Sleep(time.Second)
+		require.NoError(t, w.annotatePod(t.Context(), "pod-0001", cri.AnnotationCrash, ":"))
+		time.Sleep(10 * time.Minute)
+		list, err := cluster.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		require.NoError(t, p.endProcess())
+		events := slices.DeleteFunc(list.Items, func(e corev1.Event) bool { return e.Reason != "InvalidAnnotation" })
+		says := map[string]string{}
+		for _, e := range events {
+			require.EqualValues(t, 1, e.Count)
+			require.Equal(t, corev1.EventTypeWarning, e.Type)
+			require.Equal(t, node[0], e.Source.Host)
+			says[e.InvolvedObject.Kind] = e.Message
+		}
+		require.Len(t, events, 2)
+		require.Contains(t, says["Node"], `hollownode.kubelife.dev/slient: there is no "slient"`)
+		require.Contains(t, says["Pod"], "want CONTAINER or CONTAINER:CODE")
+	})
 }
 
 // The dispatcher's lock is held meanwhile.

@@ -40,8 +40,13 @@ type settings struct {
 	staticPods []*corev1.Pod
 }
 
-const intro = `hollownode runs the kubelets of thousands of nodes in one process. Containers
-run nothing, all else is as on real nodes.
+const intro = `hollownode runs the kubelets of thousands of nodes in one process. Their
+containers run nothing. Pods are admitted, synced, probed, restarted and
+finished as on real nodes, and nodes send heartbeats.
+
+Not here: eviction by pressure, graceful shutdown, preemption, in-place resize,
+dynamic resources, ephemeral containers, cgroups, collection of images,
+certificates, exec and logs.
 
   hollownode                                         a demonstration, on a
                                                      cluster in memory
@@ -50,13 +55,14 @@ run nothing, all else is as on real nodes.
   kubectl label node NAME hollownode.kubelife.dev/fleet=default
                                                      a Node of your own joins
 
-What is to go wrong is an annotation, for example
+What is to go wrong is an annotation. Append - to its name to take it away.
   kubectl annotate node hollow-00007 hollownode.kubelife.dev/silent=
-of a Node (without a value it is on; append - to the name to take it away)
+Of a Node, on without a value
   silent              no heartbeats, no reports, and no news of pods
   runtime-down        the container runtime gives no answer
   network-down        pods have no network
   memory-pressure, disk-pressure, pid-pressure
+Of a Node, with a value
   boot=2              reboots when the value changes; kubelet-start=2 restarts
                       the kubelet, which restarts no container
   api-latency=2s, api-failures=0.3
@@ -64,8 +70,7 @@ of a Node (without a value it is on; append - to the name to take it away)
                       about pods, its registration, lease and status. From 10s
                       on its heartbeats time out.
   clock-skew=-5m      the clock of its lease and of the conditions of its Node
-  kubectl get nodes -o wide names them in the column OS-IMAGE, except silent
-of a Pod (NAME.hollownode.kubelife.dev/... is for one container)
+Of a Pod (NAME.hollownode.kubelife.dev/... is for one container)
   run-time=5s,1m      each run ends by itself; exit-code=1,0
   pull-time, pull-failures, start-time, start-failures, stop-time, stop-code
   startup-time, ready-time, live-time
@@ -74,14 +79,24 @@ of a Pod (NAME.hollownode.kubelife.dev/... is for one container)
   sandbox-failures, mount-time, mount-failures, unmount-time, unmount-failures
   crash=main:1        exits when the value changes while this process runs
 
-With --pod-manifest-path each node also runs static pods. A mirror pod shows each,
-and comes again when it is deleted. Of the annotations above it heeds crash, and
-the manifest has the others.
+What nodes have of that
+  kubectl get nodes -o wide
+                      in OS-IMAGE, except silent, boot and kubelet-start
+  kubectl get nodes -o custom-columns=N:.metadata.name,A:.metadata.annotations
+                      all annotations, also of silent nodes
+kubectl describe shows an annotation that is unknown or has a wrong value.
+
+With --pod-manifest-path each node also runs static pods. A mirror pod shows
+each, and comes again when it is deleted. Of the annotations above it heeds
+crash, and the manifest has the others.
 
 What kubelets tell, kubectl describe and kubectl get events show. With thousands
 of nodes most of it is dropped, unless --event-qps is more.
 
 A process that ends, however it ends, and starts again restarts no container.
+Nodes stay, and with fewer --nodes it still runs all that have the label. To
+delete them when it has ended:
+  kubectl delete nodes -l hollownode.kubelife.dev/fleet=default
 
 While it runs, --secure-port answers callers that may get these paths
   /metrics            Prometheus metrics, with the kubelet's names as sums

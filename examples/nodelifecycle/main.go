@@ -50,5 +50,6 @@ func start(ctx context.Context, s *settings, flags *pflag.FlagSet, out io.Writer
 	if err := demonstration.SetDefaults(flags, demoDefaults); err != nil {
 		return err
 	}
+	process.PrintInMemory(out)
 	return demonstrate(ctx, s, out)
 }

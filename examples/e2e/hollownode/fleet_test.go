@@ -312,9 +312,12 @@ func (c *cluster) requestsOf(
 }
 
 // abandoned says whether the fleet was killed while the API server worked on a
-// request. The answer then has no reader, and is 504 in the audit log.
+// request. The answer then has no reader. In the audit log it is 504, or 500 if
+// the call of the storage has ended as well, because its context has. Source:
+// finishRequest in k8s.io/apiserver pkg/endpoints/handlers/finisher, v0.37.1.
 func (c *cluster) abandoned(r *controlplane.Request) bool {
-	return r.Code == http.StatusGatewayTimeout && slices.ContainsFunc(*c.killed, func(at time.Time) bool {
+	failed := r.Code == http.StatusGatewayTimeout || r.Code == http.StatusInternalServerError
+	return failed && slices.ContainsFunc(*c.killed, func(at time.Time) bool {
 		return r.Received.Before(at.Add(killing)) && r.Answered.After(at)
 	})
 }

@@ -51,7 +51,7 @@
 //	noticing
 //	images
 //	record
-//	script  runtime  stages  addresses
+//	script  names  runtime  stages  addresses
 //	totals
 //	plan  notice
 //	state

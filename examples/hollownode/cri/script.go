@@ -3,6 +3,7 @@ package cri
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,6 +65,9 @@ const (
 	AnnotationSandboxTime = "sandbox-time"
 	// AnnotationSandboxFailures is how many sandboxes fail, or "all".
 	AnnotationSandboxFailures = "sandbox-failures"
+	// AnnotationCrash makes a container of a running pod exit whenever its value
+	// changes. A script has nothing of it; package edge reads it.
+	AnnotationCrash = "crash"
 )
 
 // Forever is a time that does not end. Always is a count that does not end.
@@ -92,7 +96,8 @@ type Script struct {
 // ParseScript reads the script of a container from the annotations of its pod.
 // The annotation NAME.hollownode.kubelife.dev/run-time is for the container of
 // that name. Without a name it is for all containers that have none of their
-// own. The container "" is the pod itself. The error joins all that is wrong.
+// own. The container "" is the pod itself. The error joins all that is wrong,
+// also annotations of the domain that have another name.
 func ParseScript(pod *corev1.Pod, container string) (Script, error) {
 	if !isScripted(pod) {
 		return plainScript(), nil
@@ -122,7 +127,17 @@ func ParseScript(pod *corev1.Pod, container string) (Script, error) {
 	if codes := each(&p, AnnotationStopCode, parseCode); len(codes) > 0 {
 		s.StopCode = codes[0]
 	}
-	return s, errors.Join(p.problems...)
+	known := append(p.names, AnnotationCrash)
+	return s, errors.Join(append(p.problems, UnknownNames(p.annotations, known, containersOf(pod))...)...)
+}
+
+// containersOf returns the names of the containers of a pod.
+func containersOf(pod *corev1.Pod) []string {
+	var names []string
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 // isScripted reports whether a pod may have annotations of a script. Most have
@@ -159,11 +174,14 @@ func (s *Script) exitCode(attempt int32) int32 {
 type parser struct {
 	annotations map[string]string
 	container   string
-	problems    []error
+	// names are those of the annotations that it has read.
+	names    []string
+	problems []error
 }
 
 // text returns the annotation of the container, or else that of all.
 func (p *parser) text(name string) (key, text string, found bool) {
+	p.names = append(p.names, name)
 	if p.container != "" {
 		key = p.container + "." + AnnotationDomain + "/" + name
 		if text, found = p.annotations[key]; found {

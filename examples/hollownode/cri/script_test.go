@@ -6,13 +6,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Annotations of other domains are most of those that pods have.
 func TestOnlyAnnotationsOfTheDomainMakeAScript(t *testing.T) {
 	annotated := func(name, value string) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{name: value}}}
+		return newPod(map[string]string{name: value}, "main")
 	}
 	of := func(pod *corev1.Pod) Script {
 		script, err := ParseScript(pod, "main")
@@ -20,11 +19,28 @@ func TestOnlyAnnotationsOfTheDomainMakeAScript(t *testing.T) {
 		return script
 	}
 	// Each annotation of a script is absent.
-	absent := of(annotated(AnnotationDomain+"/other", "1"))
+	absent := of(annotated(AnnotationDomain+"/"+AnnotationCrash, "main")) // it is for package edge
 	assert.Equal(t, Script{LiveTime: Forever}, absent)
 	assert.Equal(t, absent, of(&corev1.Pod{}))
 	assert.Equal(t, absent, of(annotated("kubernetes.io/config.seen", "1")))
 	for _, name := range []string{"", "main."} {
 		assert.NotEqual(t, absent, of(annotated(name+AnnotationDomain+"/"+AnnotationStopCode, "1")), name)
+	}
+}
+
+// A name that is misspelled is reported as a value that is wrong.
+func TestAnUnknownAnnotationOfTheDomainIsReported(t *testing.T) {
+	for name, says := range map[string]string{
+		domain + "run-tiem":           domain + `run-tiem: there is no "run-tiem", want one of crash, exit-code, `,
+		"main." + domain + "silent":   `there is no "silent"`,
+		"mian." + domain + "run-time": "annotation mian." + domain + `run-time: there is no container "mian"`,
+	} {
+		pod := newPod(map[string]string{name: "1s", "other." + AnnotationDomain + ".org/run-tiem": ""}, "main")
+		for _, container := range []string{"", "main"} {
+			script, err := ParseScript(pod, container)
+			require.ErrorContains(t, err, says)
+			assert.NotContains(t, err.Error(), "\n", "nothing else")
+			assert.Equal(t, Script{LiveTime: Forever}, script)
+		}
 	}
 }

@@ -11,23 +11,20 @@ import (
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
 
-// AnnotationCrash, in the domain cri.AnnotationDomain, makes a container of a
-// running pod exit whenever its value changes. The value is the container's
-// name, then a colon and the exit code, then a colon and anything:
+// killedCode is the exit code of a container that is killed.
+const killedCode int32 = 137
+
+// parseCrash returns which container exits with which code, as
+// cri.AnnotationCrash says. The container is empty if the pod has no such
+// annotation. Its value is the container's name, then a colon and the exit
+// code, then a colon and anything:
 //
 //	kubectl annotate --overwrite pod web hollownode.kubelife.dev/crash=main:1:b
 //
 // The code is 137 if there is none. The value that a pod has when a process
 // first sees it does nothing. So a change while no process runs is lost.
-const AnnotationCrash = "crash"
-
-// killedCode is the exit code of a container that is killed.
-const killedCode int32 = 137
-
-// parseCrash returns which container exits with which code. The container is
-// empty if the pod has no such annotation.
 func parseCrash(pod *corev1.Pod) (container string, code int32, err error) {
-	key := cri.AnnotationDomain + "/" + AnnotationCrash
+	key := cri.AnnotationDomain + "/" + cri.AnnotationCrash
 	text, found := pod.Annotations[key]
 	if !found {
 		return "", 0, nil

@@ -86,7 +86,7 @@ type Config struct {
 	Silent func(node string) bool
 
 	// Problem is told what is wrong with the annotations of an object, inside
-	// Observe. Nil ignores it.
+	// Observe, once for each change of that. Nil ignores it.
 	Problem func(object metav1.Object, err error)
 	// NodeStore and PodStore are those of the informers; see feed.Config.
 	NodeStore, PodStore feed.Store
@@ -122,6 +122,8 @@ type Edge struct {
 	faults map[string]kubelet.Faults
 	// nodes are as they were seen last.
 	nodes map[string]*corev1.Node
+	// problems are what was told last to be wrong with nodes.
+	problems map[string]string
 	// crashes are the values of the annotation that have been seen.
 	crashes map[types.UID]string
 	synced  bool
@@ -146,7 +148,7 @@ func NewEdge(config Config) (*Edge, error) {
 	}
 	e := &Edge{
 		config: config, faults: map[string]kubelet.Faults{}, nodes: map[string]*corev1.Node{},
-		crashes: map[types.UID]string{},
+		problems: map[string]string{}, crashes: map[types.UID]string{},
 	}
 	return e, e.addHandlers()
 }

@@ -230,7 +230,7 @@ func TestTheAnnotationOfACrashCountsWhenItChanges(t *testing.T) {
 		pod := newPod(name)
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ContainerID: "id", Image: "image",
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}}}}
-		pod.Annotations = map[string]string{cri.AnnotationDomain + "/" + AnnotationCrash: value}
+		pod.Annotations = map[string]string{cri.AnnotationDomain + "/" + cri.AnnotationCrash: value}
 		return pod
 	}
 	w.Pods.OnAdd(crashing("old", "main"), true)
@@ -251,6 +251,20 @@ func TestTheAnnotationOfACrashCountsWhenItChanges(t *testing.T) {
 	w.Pods.OnDelete(crashing("p", ""))
 	w.Pods.OnDelete(crashing("old", ""))
 	assert.Empty(t, w.crashes)
+}
+
+// The watch shows a node with each of its reports.
+func TestWhatIsWrongWithANodeIsToldOnceForEachChange(t *testing.T) {
+	w := newWorld(t)
+	for _, names := range [][]string{{"slient"}, {"slient"}, {"slient", "api-latency"}, {"silent"}, {"slient"}} {
+		w.Nodes.OnAdd(newNode(names...), false)
+	}
+	require.Len(t, w.problems, 3)
+	assert.Contains(t, w.problems[0], `there is no "slient"`)
+	assert.Contains(t, w.problems[1], "/api-latency=")
+	assert.Equal(t, w.problems[0], w.problems[2])
+	w.Nodes.OnDelete(newNode())
+	assert.Empty(t, w.Edge.problems)
 }
 
 // What a mirror pod shows runs under the UID of its static pod.
@@ -282,7 +296,7 @@ func TestAMirrorIsAboutItsStaticPod(t *testing.T) {
 	w.Pods.OnAdd(trimmed, false)
 	w.run(time.Second)
 	crashing := trimmed.(*corev1.Pod).DeepCopy()
-	crashing.Annotations[cri.AnnotationDomain+"/"+AnnotationCrash] = "main:1"
+	crashing.Annotations[cri.AnnotationDomain+"/"+cri.AnnotationCrash] = "main:1"
 	w.Pods.OnUpdate(trimmed, crashing)
 	w.run(time.Second)
 	assert.EqualValues(t, 1, w.restarts(kubelet.RuntimeUID(mirror)))

@@ -39,9 +39,7 @@ func (e *Edge) MarkSynced() {
 
 func (e *Edge) seenNode(now time.Time, node *corev1.Node) {
 	faults, err := e.faultsOf(node)
-	if err != nil {
-		e.config.Problem(node, err)
-	}
+	e.tellProblem(node, err)
 	was, known := e.faults[node.Name]
 	e.faults[node.Name], e.nodes[node.Name] = faults, node
 	e.config.Fleet.ObserveNode(now, node)
@@ -52,6 +50,19 @@ func (e *Edge) seenNode(now time.Time, node *corev1.Node) {
 	}
 	// The containers that it reboots have been restored before.
 	e.setFaults(now, node, was, known)
+}
+
+// tellProblem tells what is wrong with the annotations of a node, if anything
+// is. A node is observed with each of its reports, so the same is told once.
+func (e *Edge) tellProblem(node *corev1.Node, err error) {
+	if err == nil {
+		delete(e.problems, node.Name)
+		return
+	}
+	if told := err.Error(); e.problems[node.Name] != told {
+		e.problems[node.Name] = told
+		e.config.Problem(node, err)
+	}
 }
 
 // faultsOf returns the faults that the annotations of a node and the caller
@@ -133,6 +144,7 @@ func (e *Edge) goneNode(now time.Time, node *corev1.Node) {
 	}
 	delete(e.faults, node.Name)
 	delete(e.nodes, node.Name)
+	delete(e.problems, node.Name)
 	e.sender(faults).Remove(node.Name)
 	e.config.Fleet.ForgetNode(now, node.Name)
 }
@@ -164,7 +176,7 @@ func inRuntime(pod *corev1.Pod) *corev1.Pod {
 // crash makes a container exit if the annotation has changed since the pod was
 // first seen.
 func (e *Edge) crash(now time.Time, pod *corev1.Pod, known bool) {
-	value, found := pod.Annotations[cri.AnnotationDomain+"/"+AnnotationCrash]
+	value, found := pod.Annotations[cri.AnnotationDomain+"/"+cri.AnnotationCrash]
 	if !found || e.crashes[pod.UID] == value {
 		return
 	}

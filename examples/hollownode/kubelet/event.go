@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Event is what a kubelet tells about a pod or its node. Its recorder gives it
@@ -51,6 +52,8 @@ const (
 	toldNoPIDPressure    = "NodeHasSufficientPID"
 )
 
+const toldInvalidAnnotation = "InvalidAnnotation"
+
 // podReference returns a reference to a pod, or to one of its containers if a
 // name is given. There are no events about a container that the pod does not
 // have, nor about a pod of which only the UID is known. It reports false then.
@@ -78,6 +81,23 @@ func podReference(pod *corev1.Pod, container string) (corev1.ObjectReference, bo
 // nodeReference returns a reference to a node.
 func nodeReference(node *corev1.Node) corev1.ObjectReference {
 	return corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
+}
+
+// InvalidAnnotation returns the event about what is wrong with the annotations
+// of a node or a pod. No kubelet has it, and the node itself may be silent. It
+// reports false of other objects.
+func InvalidAnnotation(object metav1.Object, err error) (Event, bool) {
+	e := Event{Type: corev1.EventTypeWarning, Reason: toldInvalidAnnotation, Message: err.Error()}
+	switch object := object.(type) {
+	case *corev1.Node:
+		e.Node, e.Object = object.Name, nodeReference(object)
+	case *corev1.Pod:
+		e.Node = object.Spec.NodeName
+		e.Object, _ = podReference(object, "")
+	default:
+		return e, false
+	}
+	return e, true
 }
 
 // isInit reports whether a container is an init container of a pod.

@@ -95,7 +95,8 @@ func (f Faults) String() string {
 }
 
 // ParseFaults reads the faults of a node from its annotations. The error joins
-// all that is wrong with them. What is wrong is no fault.
+// all that is wrong with them, also annotations of the domain that have another
+// name. What is wrong is no fault.
 func ParseFaults(node *corev1.Node) (Faults, error) {
 	p := faultParser{annotations: node.Annotations}
 	f := Faults{
@@ -105,9 +106,10 @@ func ParseFaults(node *corev1.Node) (Faults, error) {
 		MemoryPressure: p.isOn(AnnotationMemoryPressure),
 		DiskPressure:   p.isOn(AnnotationDiskPressure),
 		PIDPressure:    p.isOn(AnnotationPIDPressure),
-		Boot:           p.annotations[cri.AnnotationDomain+"/"+AnnotationBoot],
-		Start:          p.annotations[cri.AnnotationDomain+"/"+AnnotationStart],
 	}
+	name := func(text string) (string, error) { return text, nil }
+	parse(&p, AnnotationBoot, &f.Boot, name)
+	parse(&p, AnnotationStart, &f.Start, name)
 	parse(&p, AnnotationAPILatency, &f.APILatency, func(text string) (time.Duration, error) {
 		d, err := time.ParseDuration(text)
 		if err == nil && d < 0 {
@@ -123,13 +125,15 @@ func ParseFaults(node *corev1.Node) (Faults, error) {
 		return part, err
 	})
 	parse(&p, AnnotationClockSkew, &f.ClockSkew, time.ParseDuration)
-	return f, errors.Join(p.problems...)
+	return f, errors.Join(append(p.problems, cri.UnknownNames(p.annotations, p.names, nil)...)...)
 }
 
 // faultParser reads annotations and collects what is wrong with them.
 type faultParser struct {
 	annotations map[string]string
-	problems    []error
+	// names are those of the annotations that it has read.
+	names    []string
+	problems []error
 }
 
 func (p *faultParser) isOn(name string) (on bool) {
@@ -144,6 +148,7 @@ func (p *faultParser) isOn(name string) (on bool) {
 
 // parse sets a value if there is an annotation and nothing is wrong with it.
 func parse[T any](p *faultParser, name string, value *T, read func(string) (T, error)) {
+	p.names = append(p.names, name)
 	key := cri.AnnotationDomain + "/" + name
 	text, found := p.annotations[key]
 	if !found {

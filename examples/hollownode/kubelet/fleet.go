@@ -65,7 +65,10 @@ func (f *Fleet) ObserveNode(now time.Time, node *corev1.Node) {
 	if known {
 		f.tellChange(n, before)
 	} else {
-		n.registered, n.unregistered = n.unregistered != nil, nil
+		if n.registered = n.unregistered != nil; n.registered {
+			n.unregistered = nil
+			f.unregistered--
+		}
 		f.started(now, n)
 		f.beginRound(now, n)
 	}

@@ -219,6 +219,26 @@ func TestANodeRegistersUntilItIsObserved(t *testing.T) {
 	assert.Empty(t, w.nodeLog, "it is registered")
 }
 
+func TestANodeThatWaitsToRegisterIsNotForgotten(t *testing.T) {
+	w := newWorld(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Annotations: map[string]string{
+		cri.AnnotationDomain + "/" + AnnotationAPILatency: "2s",
+	}}}
+	for range 2 {
+		require.NoError(t, w.fleet.Register(w.now, node))
+	}
+	require.NoError(t, w.fleet.SetStaticPods(w.now, []*corev1.Pod{{
+		ObjectMeta: metav1.ObjectMeta{Name: "static"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "image"}}},
+	}}))
+	w.run(time.Second)
+	assert.Equal(t, 1, w.fleet.Unregistered())
+	w.run(2 * time.Second)
+	assert.Equal(t, []string{"2s RegisterNode node"}, w.nodeLog)
+	w.fleet.ObserveNode(w.now, node)
+	assert.Zero(t, w.fleet.Unregistered())
+}
+
 func TestAStartThatListsDoesItOnceForEachStart(t *testing.T) {
 	w := newWorld(t)
 	w.fleet.config.ListPods = true
@@ -260,4 +280,10 @@ func TestFaultsAreReadFromAnnotations(t *testing.T) {
 		require.ErrorContains(t, err, cri.AnnotationDomain+"/"+name+"=")
 	}
 	assert.False(t, faults.Silent, "what is wrong is no fault")
+	node.Annotations = map[string]string{"example.com/slient": ""}
+	set("slient", "")
+	_, err = ParseFaults(node)
+	require.EqualError(t, err, `annotation hollownode.kubelife.dev/slient: there is no "slient", want one of `+
+		"api-failures, api-latency, boot, clock-skew, disk-pressure, kubelet-start, memory-pressure, network-down, "+
+		"pid-pressure, runtime-down, silent")
 }

@@ -30,12 +30,19 @@ func (f *Fleet) Register(now time.Time, node *corev1.Node) error {
 	now = f.queue.Advance(now)
 	n := f.node(now, node.Name)
 	if n.node == nil {
+		if n.unregistered == nil {
+			f.unregistered++
+		}
 		n.unregistered = node
 		n.faults, _ = ParseFaults(node) // what is wrong is told when it is observed
 		f.scheduleNode(n, dueRegister, now.Add(n.faults.APILatency))
 	}
 	return nil
 }
+
+// Unregistered returns how many nodes are to create their objects, and have not
+// been observed.
+func (f *Fleet) Unregistered() int { return f.unregistered }
 
 // registration returns the task of a node that is not registered.
 func (f *Fleet) registration(now time.Time, item dueItem) (Task, bool) {

@@ -75,6 +75,8 @@ type Fleet struct {
 	// unlisted are nodes whose orphans end when all pods are known.
 	unlisted []*nodeRecord
 	synced   bool
+	// unregistered counts the nodes that are to create their objects.
+	unregistered int
 	// halted holds all final deletions.
 	halted bool
 	// made is when the fleet was made.

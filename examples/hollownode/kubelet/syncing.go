@@ -230,9 +230,10 @@ func (f *Fleet) dropWork(r *podRecord) {
 	}
 }
 
-// dropNode forgets a node that is not observed, when it has no pods.
+// dropNode forgets a node that is not observed, when it has no pods and is not
+// to register.
 func (f *Fleet) dropNode(n *nodeRecord) {
-	if len(n.pods)+len(n.mirrors) == 0 {
+	if len(n.pods)+len(n.mirrors) == 0 && n.unregistered == nil {
 		f.queue.Remove(dueKey{node: n.name, kind: dueRelist})
 		delete(f.nodes, n.name)
 	}

@@ -193,6 +193,25 @@ func TestPodsComeAndGoOnNodesThatRegister(t *testing.T) {
 	})
 }
 
+func TestThatAllNodesHaveRegisteredIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var told []int
+		run := func(nodes ...string) {
+			_, stop := w.start(func(c *Config) {
+				c.Register, c.Registered = named(nodes...), func(created int) { told = append(told, created) }
+			})
+			wait(time.Minute)
+			stop()
+		}
+		run("a", "b")
+		run("a", "b", "c")
+		run("a")
+		run()
+		assert.Equal(t, []int{2, 1, 0}, told)
+	})
+}
+
 // The process ends without a word and starts again on what the API server has.
 func TestARestartOfTheProcessRestartsAndWritesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -274,18 +293,18 @@ func TestFaultsAreAnnotations(t *testing.T) {
 		wait(20 * time.Second)
 		assert.WithinDuration(t, time.Now().Add(-time.Hour), lease().Time, 15*time.Second)
 
-		w.annotatePod("p", edge.AnnotationCrash, "main:3")
+		w.annotatePod("p", cri.AnnotationCrash, "main:3")
 		wait(15 * time.Second)
 		pod := w.pod("p")
 		assert.EqualValues(t, 3, pod.Status.ContainerStatuses[0].LastTerminationState.Terminated.ExitCode)
 		assert.Equal(t, "Running ready 2", w.ready("p"))
-		w.annotatePod("p", edge.AnnotationCrash, "main:3:again")
+		w.annotatePod("p", cri.AnnotationCrash, "main:3:again")
 		wait(time.Minute)
 		assert.Equal(t, "Running ready 3", w.ready("p"))
 
 		assert.Empty(t, w.problems)
 		w.annotate("a", kubelet.AnnotationAPIFailures, "2")
-		w.annotatePod("p", edge.AnnotationCrash, "main:many")
+		w.annotatePod("p", cri.AnnotationCrash, "main:many")
 		wait(time.Second)
 		require.Len(t, w.problems, 2)
 		problems := strings.Join(w.problems, "\n")

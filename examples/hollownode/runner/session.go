@@ -31,6 +31,10 @@ type session struct {
 	handlers []func() error
 	// staticVersion is that of the static pods of the fleet.
 	staticVersion uint64
+	// creating is how many nodes are to create their objects, and registering
+	// tells that some have not.
+	creating    int
+	registering bool
 }
 
 // slack is by how much the loop of a node may be late. The checks of a thousand
@@ -88,7 +92,13 @@ func (r *Runner) newSession() (*session, error) {
 }
 
 func (s *session) observe(turn func(now time.Time)) {
-	s.dispatcher.Update(func() { turn(time.Now()) })
+	s.dispatcher.Update(func() {
+		turn(time.Now())
+		if s.registering && s.fleet.Unregistered() == 0 {
+			s.registering = false
+			s.config.Registered(s.creating)
+		}
+	})
 }
 
 // setStaticPods gives the fleet the present static pods. They have been
@@ -142,6 +152,8 @@ func (s *session) attach(ctx context.Context) error {
 			metav1.SetMetaDataLabel(&labelled.ObjectMeta, Label, s.config.Fleet)
 			problems = append(problems, s.fleet.Register(now, labelled))
 		}
+		s.creating = s.fleet.Unregistered()
+		s.registering = s.config.Registered != nil && len(s.config.Register) > 0
 	})
 	return errors.Join(problems...)
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubelife/lifecycle/examples/hollownode/edge"
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
 
 func staticPod(name, image string) *corev1.Pod {
@@ -79,7 +79,7 @@ func TestStaticPodsLiveThroughAProcessAndTheLossOfTheirMirrors(t *testing.T) {
 			assert.Equal(t, container, w.containerID("proxy-a"))
 		}
 
-		w.annotatePod("proxy-a", edge.AnnotationCrash, "main:3")
+		w.annotatePod("proxy-a", cri.AnnotationCrash, "main:3")
 		wait(15 * time.Second)
 		assert.Equal(t, "Running ready 1", w.ready("proxy-a"), "an annotation of the mirror makes it crash")
 		stop()

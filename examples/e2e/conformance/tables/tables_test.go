@@ -81,7 +81,12 @@ func TestThePackageCommentHasTheSums(t *testing.T) {
 	require.NoError(t, err)
 	text := strings.Join(strings.Fields(strings.ReplaceAll(string(comment), "//", "")), " ")
 	cases, taken := 0, 0
+	allCases, allTaken, none := 0, 0, 0
 	for _, table := range tables {
+		allCases, allTaken = allCases+table.cases, allTaken+table.taken
+		if table.taken == 0 {
+			none++
+		}
 		first := strings.Join(table.tests, " ")
 		if strings.HasPrefix(first, "TestComputePodActions") && !strings.HasSuffix(first, "Resize") {
 			cases, taken = cases+table.cases, taken+table.taken
@@ -92,6 +97,8 @@ func TestThePackageCommentHasTheSums(t *testing.T) {
 		}
 	}
 	assert.Contains(t, text, fmt.Sprintf("%d of the %d cases for computePodActions, ", taken, cases))
+	assert.Contains(t, text, fmt.Sprintf("In total, %d of the %d cases in the tables ", allTaken, allCases))
+	assert.Contains(t, text, fmt.Sprintf("Of %d of the %d tables none is.", none, len(tables)))
 }
 
 // A test that is named as a reason is there.
