@@ -10,9 +10,9 @@ func Sized(few, all int) int {
 	return few
 }
 
-// Full reports whether LIFECYCLE_TESTS=all asks for the tests at full length, as
-// .ci/run does. Another value panics: a test that runs less than was asked for
-// does not say so.
+// Full reports whether LIFECYCLE_TESTS=all asks for the tests at full length,
+// as .ci/run does. Another value panics: a test that runs less than was asked
+// for does not say so.
 func Full() bool {
 	switch text := os.Getenv("LIFECYCLE_TESTS"); text {
 	case "":

@@ -70,8 +70,8 @@ func TestReadinessIsTheLastTimeThatAPodBecameReady(t *testing.T) {
 	require.ErrorIs(t, err, errMissing, "only a pod of the ReplicaSet was seen there")
 }
 
-// TestTheWholeCircle plays it with few nodes. It takes a minute or two, in which
-// it mostly waits.
+// TestTheWholeCircle plays it with few nodes. It takes a minute or two, and
+// mostly waits.
 func TestTheWholeCircle(t *testing.T) {
 	t.Parallel()
 	o, err := parse([]string{"--circle", "--nodes=40"}, t.Output())

@@ -46,7 +46,7 @@ type row struct {
 	judged        bool
 }
 
-// rows are those of the table, in order. Without a churn those of it are missing.
+// rows are those of the table, in order. Without a churn it has none of that.
 func (o options) rows() []row {
 	rows := []row{
 		{figure: nodesSeconds, title: versus.Thousands(o.nodes) + " nodes are ready after", format: "%.1f s"},

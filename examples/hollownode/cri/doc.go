@@ -51,8 +51,8 @@
 //	noticing
 //	images
 //	record
-//	script  names  runtime  stages  addresses
-//	totals
+//	script  runtime  stages  addresses
+//	totals  names
 //	plan  notice
 //	state
 package cri

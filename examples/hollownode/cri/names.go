@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// AnnotationDomain is the domain of the annotations that [ParseScript] reads.
+const AnnotationDomain = "hollownode.kubelife.dev"
+
 // UnknownNames returns an error for each annotation of AnnotationDomain that is
 // not known. The containers are those that an annotation may be for.
 func UnknownNames(annotations map[string]string, known, containers []string) []error {

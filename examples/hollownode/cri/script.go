@@ -11,9 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// AnnotationDomain is the domain of the annotations that [ParseScript] reads.
-const AnnotationDomain = "hollownode.kubelife.dev"
-
 // Names of the annotations. Times are Go durations.
 const (
 	// AnnotationPullTime is how long a pull takes. "forever" holds up the pod's

@@ -1,6 +1,9 @@
 package kubelet
 
-import "maps"
+import (
+	"maps"
+	"time"
+)
 
 // Counts are how many nodes and pods a fleet has, and what has happened since
 // it was made. The restart of a kubelet ends no count.
@@ -143,5 +146,17 @@ func (r *podRecord) lifecycle() Lifecycle {
 		return LifecycleTerminated
 	default:
 		return LifecycleSync
+	}
+}
+
+// measure counts the first start of a pod when the API shows that it runs.
+func (f *Fleet) measure(now time.Time, r *podRecord) {
+	switch {
+	case r.startup == startupCounted:
+	case hasNoStart(r.pod):
+		r.startup = startupCounted
+	case r.startup == startupWritten && allRun(&r.pod.Status):
+		r.startup = startupCounted
+		f.totals.totalStarts.observe(now.Sub(r.pod.CreationTimestamp.Time))
 	}
 }

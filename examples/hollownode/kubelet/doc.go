@@ -147,13 +147,13 @@
 //   - Each pod is due by itself. There a tick each second finds the pods to
 //     sync, and housekeeping each 2 s those to clean up.
 //   - Two methods take the five kinds of configuration changes. ObservePod is
-//     ADD for an unknown pod, and UPDATE for a known one. Of a pod that is being
-//     deleted it is DELETE, and of one with another status RECONCILE. ForgetPod
-//     is REMOVE.
+//     ADD for an unknown pod, and UPDATE for a known one. Of a pod that is
+//     being deleted it is DELETE, and of one with another status RECONCILE.
+//     ForgetPod is REMOVE.
 //   - No event of the runtime is dropped. There a channel has room for 1,000,
 //     and a relist drops what does not fit.
-//   - One implementation of Runtime serves virtual and real time, and no call of
-//     it blocks. There it is another process, and a worker waits for it.
+//   - One implementation of Runtime serves virtual and real time, and no call
+//     of it blocks. There it is another process, and a worker waits for it.
 //   - Containers of one pod that are killed for different reasons stop
 //     together. There they stop one after the other, in no fixed order.
 //   - A probe first runs when its container has run for its initial delay.
@@ -230,6 +230,7 @@
 //	rounds
 //	configuring
 //	syncing  registration  counts  mirroring
+//	inheriting
 //	probing  volumes  calls
 //	telling
 //	schedule

@@ -321,28 +321,6 @@ func (f *Fleet) adoptOrphans(now time.Time, n *nodeRecord) {
 	}
 }
 
-// inherit takes over what a former process has left of a new pod.
-func (f *Fleet) inherit(now time.Time, r *podRecord) {
-	f.observe(now, r)
-	if len(r.observed.Sandboxes) > 0 && r.observed.Sandboxes[0].Ready {
-		// A former process has mounted its volumes.
-		r.volumes = volumesMounted
-	}
-	if r.observed.Busy {
-		// A former process began a plan. Its end comes as an event.
-		r.doing = activityRunning
-		f.config.Runtime.Cancel(now, r.pod.UID)
-	}
-}
-
-// adoptRunning makes the runtime the basis of a pod, and counts one that runs.
-func (f *Fleet) adoptRunning(r *podRecord) {
-	r.basis = basisRuntime
-	if r.observed.Running() || len(r.observed.Sandboxes) > 0 && r.observed.Sandboxes[0].Ready {
-		f.totals.orphaned++
-	}
-}
-
 // resume does one thing that has waited until all pods were known, and reports
 // whether there was one.
 func (f *Fleet) resume(now time.Time) bool {

@@ -1,8 +1,6 @@
 package kubelet
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -14,8 +12,8 @@ import (
 //	   └──────── its phase is final, or it is unschedulable ──▲
 //
 // A pod that had begun before its kubelet did is not measured. Source:
-// pod_startup_latency_tracker.go, v1.37.1. A kubelet counts with the next change
-// of the pod, maybe never, if its watch is faster than the answer to its write.
+// pod_startup_latency_tracker.go, v1.37.1. If the watch of a kubelet is faster
+// than the answer to its write, it counts with the next change, maybe never.
 type startup uint8
 
 const (
@@ -50,16 +48,4 @@ func allRun(status *corev1.PodStatus) bool {
 		}
 	}
 	return true
-}
-
-// measure counts the first start of a pod when the API shows that it runs.
-func (f *Fleet) measure(now time.Time, r *podRecord) {
-	switch {
-	case r.startup == startupCounted:
-	case hasNoStart(r.pod):
-		r.startup = startupCounted
-	case r.startup == startupWritten && allRun(&r.pod.Status):
-		r.startup = startupCounted
-		f.totals.totalStarts.observe(now.Sub(r.pod.CreationTimestamp.Time))
-	}
 }

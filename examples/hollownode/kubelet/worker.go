@@ -45,8 +45,8 @@ const (
 	// activityMounting and activityUnmounting wait for volumes.
 	activityMounting
 	activityUnmounting
-	// activityRunning waits for a plan of the runtime, and activityStopping for one
-	// that ends the pod.
+	// activityRunning waits for a plan of the runtime, and activityStopping for
+	// one that ends the pod.
 	activityRunning
 	activityStopping
 )

@@ -35,7 +35,7 @@ var mutations = []mutation{
 	fault(invariant.EndedFirst, "a pod is over before its containers", "syncing.go",
 		"		f.begin(now, r, steps)\n		return\n	}\n	f.publish(now, r, r.status(now, true))",
 		"		f.begin(now, r, steps)\n	}\n	f.publish(now, r, r.status(now, true))"),
-	fault(invariant.OneSync, "a plan of a former process is not waited for", "rounds.go",
+	fault(invariant.OneSync, "a plan of a former process is not waited for", "inheriting.go",
 		"	if r.observed.Busy {\n		// A former", "	if r.observed.Busy && r.pod == nil {\n		// A former"),
 	fault(invariant.WithinPolicy, "the policy Never is OnFailure", "restart.go",
 		"	case corev1.RestartPolicyNever:\n		return false\n	case", "	case"),

@@ -62,9 +62,9 @@ type Config struct {
 	// Performed is told of each task that has ended. Several goroutines call it
 	// at a time. Nil does nothing.
 	Performed func(ctx context.Context, task kubelet.Task, err error)
-	// Registered is told once in each Act, when all of Register have been observed.
-	// Created is how many were not there before. It must not wait. Nil does
-	// nothing.
+	// Registered is told once in each Act, when all of Register have been
+	// observed. Created is how many were not there before. It must not wait. Nil
+	// does nothing.
 	Registered func(created int)
 	// Problem is told what is wrong with the annotations of an object, once for
 	// each change of that. It must not wait. Nil does nothing.

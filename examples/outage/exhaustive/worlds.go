@@ -7,8 +7,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-// Worlds returns the worlds: two nodes, two pods, and one or two faults, each of
-// which begins and ends.
+// Worlds returns the worlds: two nodes, two pods, and one or two faults that
+// begin and end.
 func Worlds() []*World {
 	deployment := scenario.Workload{Name: "web", Replicas: 2, TolerationSeconds: new(int64(5)), EveryTaint: true}
 	named := deployment

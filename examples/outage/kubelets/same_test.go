@@ -28,8 +28,8 @@ import (
 const tolerance = 1.0
 
 // leftOut are the cases that are not played here, with the reason. A comparison
-// takes minutes of CPU for each: 25 runs, of which one with these kubelets takes
-// up to a minute. Package doc names them too.
+// takes minutes of CPU for each: 25 runs, and one with these kubelets takes up
+// to a minute. Package doc names them too.
 var leftOut = map[string]string{
 	"flapping-nodes": "600 nodes, 25 of which change twice in 2 s",
 	"flapping-zone":  "600 nodes, 300 of which change twice in 12 s",

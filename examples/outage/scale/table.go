@@ -25,9 +25,9 @@ type Report struct {
 type Row struct {
 	Nodes int `json:"nodes"`
 	Pods  int `json:"pods"`
-	// Declared is how many nodes the controller has declared Unknown, Tainted how
-	// many of them it has tainted NoExecute, and Evicted how many pods it has told
-	// to leave.
+	// Declared is how many nodes the controller has declared Unknown, and Tainted
+	// how many it has tainted NoExecute. Evicted is how many pods it has told to
+	// leave.
 	Declared int `json:"declared"`
 	Tainted  int `json:"tainted"`
 	Evicted  int `json:"evicted"`
