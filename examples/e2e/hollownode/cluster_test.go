@@ -141,6 +141,7 @@ func (c *cluster) launch(name, path string, flags ...string) *controlplane.Proce
 	process, err := controlplane.StartProcess(controlplane.Command{
 		Name: name, Path: path, Args: append([]string{"--kubeconfig=" + c.plane.Kubeconfig()}, flags...),
 		LogFile: filepath.Join(c.programs, fmt.Sprintf("%s-%d.log", name, time.Now().UnixNano())),
+		Env:     []string{"TMPDIR=" + c.programs}, // kubemark leaves a socket in it
 	})
 	require.NoError(c, err)
 	c.root.Cleanup(func() {

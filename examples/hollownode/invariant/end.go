@@ -126,8 +126,22 @@ func (c *checker) progressOf(l *life, spec *corev1.Container, init bool) progres
 
 // waits reports whether a container never begins, or not again.
 func (c *checker) waits(l *life, spec *corev1.Container) bool {
-	return behaviour(l.spec, spec.Name, pullFailures) == countOfAll ||
-		behaviour(l.spec, "", mountFailures) == countOfAll || c.hasNoSecondSandbox(l)
+	return pullsFail(l.spec, spec.Image) || behaviour(l.spec, "", mountFailures) == countOfAll || c.hasNoSecondSandbox(l)
+}
+
+// pullsFail reports whether some container of a pod never gets an image. The
+// back-off is that of the image, so another container waits for it too, maybe
+// for longer than its own back-off and one pull take. Source: EnsureImageExists
+// in pkg/kubelet/images, v1.37.1.
+func pullsFail(pod *corev1.Pod, image string) bool {
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if list[i].Image == image && behaviour(pod, list[i].Name, pullFailures) == countOfAll {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hasNoSecondSandbox reports whether a pod that restarts nothing has lost its

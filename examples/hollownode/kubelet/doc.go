@@ -165,6 +165,8 @@
 //     relist comes between.
 //   - CrashLoopBackOff is shown when the wait begins. There it is shown by the
 //     next sync.
+//   - When a loop goes on that stood without its runtime, statuses are compared
+//     within a second. There that is up to 10 s later.
 //   - A status whose write has failed is written again after 0.5 s, doubling up
 //     to 10 s. There that is each 10 s, and when another status changes.
 //   - Pods that wait for a network are synced when it is back. There they are

@@ -23,8 +23,9 @@ type publication struct {
 	// before is shown while a final phase is held back. It is nil until there is
 	// one, which most pods never have.
 	before *shownPhase
-	// held tells that the last write has held it back.
-	held bool
+	// held tells that the last write has held it back, and over that a write had
+	// it.
+	held, over bool
 	// version counts changes. Zero is none yet.
 	version uint64
 	// written is the version that the API server has, sent that on its way.
@@ -86,16 +87,25 @@ func (p *publication) pending() bool { return p.version > p.written && p.sent ==
 // begin starts a write of the present status, as it is shown.
 func (p *publication) begin(pod *corev1.Pod, running bool) (corev1.PodStatus, uint64) {
 	p.sent, p.held = p.version, p.holds(pod, running)
-	return p.shown(pod, running), p.version
+	s := p.shown(pod, running)
+	if isTerminal(s.Phase) {
+		p.over = true
+		if !p.isFinal() { // another client has ended the pod, which stays
+			final := s // apart, so that not every write allocates
+			p.status = &final
+		}
+	}
+	return s, p.version
 }
 
 // isFinal reports whether the phase of the status is final.
 func (p *publication) isFinal() bool { return p.version > 0 && isTerminal(p.status.Phase) }
 
 // holds reports whether a final phase is held back of a pod whose containers
-// may run. One that the API server has already is not.
+// may run. One that the API server has already is not. Nor is one that it had
+// when we wrote last: a watch that is late may show an older phase again.
 func (p *publication) holds(pod *corev1.Pod, running bool) bool {
-	return running && p.isFinal() && !isTerminal(pod.Status.Phase)
+	return running && p.isFinal() && !p.over && !isTerminal(pod.Status.Phase)
 }
 
 // shown returns the status that the API server is to have. A final phase that

@@ -223,6 +223,11 @@ func (f *Fleet) check(now time.Time, n *nodeRecord) {
 			return
 		}
 		n.loop = loopRunning
+		if n.compares.Before(now) {
+			// What came meanwhile has waited for the loop, for up to 10 s. In a kubelet
+			// it would wait for the next comparison as well.
+			n.compares = f.spread(now, reconcilePeriod/10)
+		}
 		f.beginRound(now, n)
 		return
 	}

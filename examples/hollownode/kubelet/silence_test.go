@@ -88,6 +88,33 @@ func TestNodesThatReturnRestoreStatusesAfterTheirHeartbeats(t *testing.T) {
 	assert.Len(t, w.log, written+len(names), "once")
 }
 
+// A check finds the runtime up to 5 s after the return, and the loop goes on up
+// to 5 s after that. Comparisons that were due by then have found nothing.
+func TestNodesThatReturnWithTheirRuntimeRestoreStatusesInTime(t *testing.T) {
+	var names []string
+	for i := range 20 {
+		names = append(names, strconv.Itoa(i))
+	}
+	for outage := time.Minute; outage < time.Minute+5*time.Second; outage += 500 * time.Millisecond {
+		w := newWorld(t, names...)
+		for _, name := range names {
+			w.pod(name, func(p *corev1.Pod) { p.Spec.NodeName = name })
+		}
+		w.run(15 * time.Second)
+		for _, name := range names {
+			w.fleet.SetFaults(w.now, name, Faults{Silent: true, RuntimeDown: true})
+			w.overwrite(types.UID(name), "")
+		}
+		w.run(outage)
+		written := len(w.log)
+		for _, name := range names {
+			w.fleet.SetFaults(w.now, name, Faults{})
+		}
+		w.run(reconcilePeriod + time.Second)
+		assert.Len(t, w.log, written+len(names), outage)
+	}
+}
+
 func TestASilentKubeletThatRestartsLeavesItsPodsAlone(t *testing.T) {
 	w := newWorld(t, "node")
 	w.pod("a", nil)

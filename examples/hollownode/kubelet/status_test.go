@@ -240,6 +240,25 @@ func TestAnOldStatusNeverOverwritesANewOne(t *testing.T) {
 	assert.True(t, p.pending(), "the write may have been before what has overwritten it")
 }
 
+// Another client has ended the pod. A write of ours from before arrives after
+// that and takes the phase back, and a watch shows it later still.
+func TestAFinalPhaseOfAnotherClientIsNotTakenBack(t *testing.T) {
+	for _, running := range []bool{false, true} {
+		pod := baseView().Pod.DeepCopy()
+		pod.Status.Phase = corev1.PodFailed
+		var p publication
+		require.True(t, p.set(0, pod, corev1.PodStatus{Phase: corev1.PodRunning}))
+		status, version := p.begin(pod, running)
+		assert.Equal(t, corev1.PodFailed, status.Phase)
+		p.end(version, 0, true)
+
+		pod.Status.Phase = corev1.PodRunning
+		p.overwritten(0)
+		status, _ = p.begin(pod, running)
+		assert.Equal(t, corev1.PodFailed, status.Phase, "containers may run: %v", running)
+	}
+}
+
 // A controller that replaces a pod as soon as it has failed would otherwise run
 // both. Source: mergePodStatus in pkg/kubelet/status, v1.37.1.
 func TestAFinalPhaseIsHeldBackUntilTheContainersHaveEnded(t *testing.T) {

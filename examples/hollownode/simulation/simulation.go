@@ -11,8 +11,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/virtualtime"
 )
 
-// RestTime is how long a cluster has after its last step until everything must
-// be as it should be. A crash loop waits for up to five minutes, and half more.
+// RestTime is how long a cluster has after its last step, and what that delays,
+// until everything must be as it should be. A crash loop waits for up to five
+// minutes, and half more.
 const RestTime = 12 * time.Minute
 
 // mostEvents is above what the longest scenario has. A kubelet that never rests
@@ -54,7 +55,7 @@ func Run(scenario *Scenario) (*invariant.History, error) {
 	if err := s.takeOver(); err != nil {
 		return nil, err
 	}
-	var quiet time.Duration
+	var quiet, end time.Duration
 	actions := s.actions()
 	for _, step := range scenario.Steps {
 		do, known := actions[step.Do]
@@ -66,10 +67,15 @@ func Run(scenario *Scenario) (*invariant.History, error) {
 				do(step)
 			}
 		})
-		quiet = max(quiet, step.At+step.For)
+		over := step.At + step.For
+		quiet = max(quiet, over)
+		if step.Do == ActionLoseEvents {
+			over += longestRelist // what begins only when that is found has its time too
+		}
+		end = max(end, over+RestTime)
 	}
 	s.After(quiet+time.Second, s.heal)
-	rests := s.Run(quiet+RestTime, mostEvents)
+	rests := s.Run(max(end, RestTime), mostEvents)
 	s.process.end()
 	s.runtime.end(s.Now())
 	s.history.End = s.Now()
