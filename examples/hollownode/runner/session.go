@@ -92,13 +92,16 @@ func (r *Runner) newSession() (*session, error) {
 }
 
 func (s *session) observe(turn func(now time.Time)) {
+	var registered bool
 	s.dispatcher.Update(func() {
 		turn(time.Now())
-		if s.registering && s.fleet.Unregistered() == 0 {
+		if registered = s.registering && s.fleet.Unregistered() == 0; registered {
 			s.registering = false
-			s.config.Registered(s.creating)
 		}
 	})
+	if registered {
+		s.config.Registered(s.creating)
+	}
 }
 
 // setStaticPods gives the fleet the present static pods. They have been
