@@ -152,7 +152,7 @@ func TestHelpSaysWhichAnnotationsOfANodeNeedAValue(t *testing.T) {
 	for _, name := range names {
 		named := regexp.MustCompile(`(?m)(^| )` + name + `\b`)
 		if name == kubelet.AnnotationBoot || name == kubelet.AnnotationStart || parsed(name) != nil {
-			require.Regexp(t, regexp.MustCompile(name+"="), with)
+			require.Contains(t, with, name+"=")
 			require.NotRegexp(t, named, without)
 			continue
 		}

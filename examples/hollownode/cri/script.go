@@ -124,8 +124,8 @@ func ParseScript(pod *corev1.Pod, container string) (Script, error) {
 	if codes := each(&p, AnnotationStopCode, parseCode); len(codes) > 0 {
 		s.StopCode = codes[0]
 	}
-	known := append(p.names, AnnotationCrash)
-	return s, errors.Join(append(p.problems, UnknownNames(p.annotations, known, containersOf(pod))...)...)
+	p.names = append(p.names, AnnotationCrash)
+	return s, errors.Join(append(p.problems, UnknownNames(p.annotations, p.names, containersOf(pod))...)...)
 }
 
 // containersOf returns the names of the containers of a pod.
