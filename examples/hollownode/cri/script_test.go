@@ -31,7 +31,7 @@ func TestOnlyAnnotationsOfTheDomainMakeAScript(t *testing.T) {
 // A name that is misspelled is reported as a value that is wrong.
 func TestAnUnknownAnnotationOfTheDomainIsReported(t *testing.T) {
 	for name, says := range map[string]string{
-		domain + "run-times":           domain + `run-times: there is no "run-times", want one of crash, exit-code, `,
+		domain + "run-times":          domain + `run-times: there is no "run-times", want one of crash, exit-code, `,
 		"main." + domain + "silent":   `there is no "silent"`,
 		"mian." + domain + "run-time": "annotation mian." + domain + `run-time: there is no container "mian"`,
 	} {
