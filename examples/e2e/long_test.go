@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -144,10 +143,10 @@ func TestLeaderKilled(t *testing.T) {
 	failed := c.fleet.Nodes("a")[:2]
 	c.fleet.Cut(failed...)
 	c.eventually("they are tainted", func(w *witness) error { return w.each(failed, (*nodeSeen).wantIll) })
-	require.NoError(t, first.Signal(syscall.SIGSTOP))
+	require.NoError(t, first.Pause())
 	time.Sleep(8 * time.Second)
 	woken := time.Now()
-	require.NoError(t, first.Signal(syscall.SIGCONT))
+	require.NoError(t, first.Resume())
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	require.Error(t, first.Wait(ctx), "a leader that has lost its lease ends with an error")

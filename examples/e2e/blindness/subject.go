@@ -7,7 +7,6 @@ import (
 	"io"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
@@ -138,14 +137,14 @@ func (r *replicas) works(context.Context) (bool, error) {
 }
 
 // pause stops the leader in its tracks.
-func (r *replicas) pause() error { return r.all[0].Signal(syscall.SIGSTOP) }
+func (r *replicas) pause() error { return r.all[0].Pause() }
 
 // resume lets it run on. One that has lost its lease ends.
 func (r *replicas) resume() error {
 	if len(r.all) > 1 {
 		r.dismissed[0] = true
 	}
-	return r.all[0].Signal(syscall.SIGCONT)
+	return r.all[0].Resume()
 }
 
 // kill kills the leader.

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -63,22 +63,23 @@ func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
 	return waitReady(ctx, process, cp.probeAPIServer)
 }
 
-// PauseAPIServer stops the API server in its tracks with SIGSTOP: connections
-// stay, new ones are accepted by the kernel, and no request is answered. That
-// is what a network that swallows packets looks like to a client. It returns
-// ErrNotRunning if there is nothing to pause. Pausing twice is pausing once.
-func (cp *ControlPlane) PauseAPIServer() error { return cp.signalAPIServer(syscall.SIGSTOP) }
+// PauseAPIServer stops the API server in its tracks, as [Process.Pause]:
+// connections stay, new ones are accepted by the kernel, and no request is
+// answered. That is what a network that swallows packets looks like to a
+// client. It returns ErrNotRunning if there is nothing to pause. Pausing twice
+// is pausing once.
+func (cp *ControlPlane) PauseAPIServer() error { return runningOr(cp.currentAPIServer().Pause()) }
 
 // ResumeAPIServer lets a paused API server run on; it then answers what has
 // waited. It returns ErrNotRunning if there is nothing to resume.
-func (cp *ControlPlane) ResumeAPIServer() error { return cp.signalAPIServer(syscall.SIGCONT) }
+func (cp *ControlPlane) ResumeAPIServer() error { return runningOr(cp.currentAPIServer().Resume()) }
 
-func (cp *ControlPlane) signalAPIServer(signal syscall.Signal) error {
-	process := cp.currentAPIServer()
-	if !process.Running() {
+// runningOr says in this package's word that a process has ended.
+func runningOr(err error) error {
+	if errors.Is(err, os.ErrProcessDone) {
 		return ErrNotRunning
 	}
-	return process.Signal(signal)
+	return err
 }
 
 func (cp *ControlPlane) currentAPIServer() *Process {

@@ -156,6 +156,29 @@ func (p *Process) Signal(signal os.Signal) error {
 	return p.cmd.Process.Signal(signal)
 }
 
+// Pause stops the program in its tracks with SIGSTOP and returns when it does
+// nothing any more, or [os.ErrProcessDone] when it has ended. Pausing twice is
+// pausing once. The signal alone is not enough: a thread that runs on another
+// processor goes on until it is interrupted there, long enough to answer a
+// request. On systems other than Linux it is stopped some moments later.
+func (p *Process) Pause() error {
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for p.Running() {
+		stopped, err := isStopped(p.PID())
+		if stopped || err != nil {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return os.ErrProcessDone
+}
+
+// Resume lets a paused program run on. After its end the error is
+// [os.ErrProcessDone].
+func (p *Process) Resume() error { return p.Signal(syscall.SIGCONT) }
+
 // Kill ends the program with SIGKILL, also a paused one, and waits until it is
 // gone. It does nothing after the exit.
 func (p *Process) Kill() {
@@ -168,7 +191,7 @@ func (p *Process) Kill() {
 // after the exit.
 func (p *Process) Stop(grace time.Duration) {
 	_ = p.Signal(syscall.SIGTERM)
-	_ = p.Signal(syscall.SIGCONT)
+	_ = p.Resume()
 	select {
 	case <-p.exited:
 	case <-time.After(grace):

@@ -3,7 +3,9 @@ package controlplane
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,10 +33,37 @@ func cpuTimeOf(pid int) (time.Duration, error) {
 	return parseStat(string(stat))
 }
 
-// parseStat reads the fields 14 and 15 of proc_pid_stat(5). The name of the
-// program, field 2, is in parentheses and may contain some.
+// isStopped reports whether a signal has stopped all threads of a process. One
+// that has ended is not stopped.
+func isStopped(pid int) (bool, error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil {
+		return false, err
+	}
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // the thread has ended meanwhile
+		}
+		if err != nil {
+			return false, err
+		}
+		if fields := statFields(string(stat)); len(fields) == 0 || fields[0] != "T" {
+			return false, nil
+		}
+	}
+	return len(threads) > 0, nil
+}
+
+// statFields returns the fields of proc_pid_stat(5) from the third, the state.
+// The name of the program, field 2, is in parentheses and may contain some.
+func statFields(stat string) []string {
+	return strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+}
+
+// parseStat reads the fields 14 and 15 of proc_pid_stat(5).
 func parseStat(stat string) (time.Duration, error) {
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	fields := statFields(stat)
 	const user, system = 14 - 3, 15 - 3
 	if len(fields) <= system {
 		return 0, fmt.Errorf("%w: %q", errStat, stat)

@@ -136,13 +136,44 @@ func TestStopKillsWhatDoesNotObey(t *testing.T) {
 
 func TestStopWakesAPausedProcess(t *testing.T) {
 	process := shell(t, `trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done`)
-	if err := process.Signal(syscall.SIGSTOP); err != nil {
+	if err := process.Pause(); err != nil {
 		t.Fatal(err)
 	}
 	process.Stop(10 * time.Second)
 	if code := process.cmd.ProcessState.ExitCode(); code != 7 {
 		t.Errorf("exit status %d: it was killed, not asked", code)
 	}
+}
+
+// TestAPausedProcessDoesNothing: from the return of Pause on, not some moments
+// later.
+func TestAPausedProcessDoesNothing(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells when a process has stopped")
+	}
+	process := shell(t, `echo ready; while :; do echo and on; done`)
+	for range 200 {
+		if err := process.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		written := logSize(t, process)
+		time.Sleep(time.Millisecond)
+		if later := logSize(t, process); later != written {
+			t.Fatalf("it wrote %d bytes after it was paused", later-written)
+		}
+		if err := process.Resume(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func logSize(t *testing.T, process *Process) int64 {
+	t.Helper()
+	info, err := os.Stat(process.LogFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
 }
 
 func TestAfterTheExitNothingHappens(t *testing.T) {
@@ -152,8 +183,13 @@ func TestAfterTheExitNothingHappens(t *testing.T) {
 	}
 	process.Kill()
 	process.Stop(time.Hour)
-	if err := process.Signal(syscall.SIGTERM); !errors.Is(err, os.ErrProcessDone) {
-		t.Errorf("got %v, want os.ErrProcessDone", err)
+	for name, call := range map[string]func() error{
+		"signal": func() error { return process.Signal(syscall.SIGTERM) },
+		"pause":  process.Pause, "resume": process.Resume,
+	} {
+		if err := call(); !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("%s: got %v, want os.ErrProcessDone", name, err)
+		}
 	}
 }
 

@@ -14,6 +14,9 @@ func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
+// isStopped is known on Linux only; elsewhere the signal must do.
+func isStopped(int) (bool, error) { return true, nil }
+
 // cpuTimeOf is known on Linux only.
 func cpuTimeOf(int) (time.Duration, error) { return 0, errors.ErrUnsupported }
 
