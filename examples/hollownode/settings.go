@@ -121,9 +121,9 @@ func (s *settings) AddFlags(flags *pflag.FlagSet) {
 	flags.StringToStringVar(&s.labels, "node-labels", nil, "More labels of the nodes that register.")
 	flags.StringSliceVar(&s.taintTexts, "register-with-taints", nil,
 		"Taints of the nodes that register, each KEY=VALUE:EFFECT.")
-	flags.StringToStringVar(&s.sizes, "capacity", nil, "What a node has whose object does not say it, for example "+
-		"cpu=8,memory=32Gi,ephemeral-storage=100Gi,pods=110. Pods that it has no room for are rejected. "+
-		"Default cpu=32,memory=256Gi,ephemeral-storage=1Ti,pods=110.")
+	flags.StringToStringVar(&s.sizes, "capacity", nil, "What a node has of a resource when its object does not "+
+		"say it, for example cpu=8,example.com/gpu=2. Pods that it has no room for are rejected. "+
+		"What is not named stays cpu=32,memory=256Gi,ephemeral-storage=1Ti,pods=110.")
 	flags.BoolVar(&s.listPerNode, "list-per-node", false, "Each start of a kubelet has its pods streamed, as kubelets "+
 		"do: the load of a restart of all nodes.")
 	flags.StringVar(&s.podCIDR, "pod-cidr", "10.0.0.0/8",

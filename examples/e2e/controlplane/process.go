@@ -158,9 +158,9 @@ func (p *Process) Signal(signal os.Signal) error {
 
 // Pause stops the program in its tracks with SIGSTOP and returns when it does
 // nothing any more, or [os.ErrProcessDone] when it has ended. Pausing twice is
-// pausing once. The signal alone is not enough: a thread that runs on another
-// processor goes on until it is interrupted there, long enough to answer a
-// request. On systems other than Linux it is stopped some moments later.
+// pausing once. The signal alone is not enough. A thread that runs on another
+// processor is interrupted a little later, and can answer a request until then.
+// On systems other than Linux it is stopped some moments later.
 func (p *Process) Pause() error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err

@@ -5,14 +5,20 @@
 //   - Pods are scheduled onto hollow nodes and become ready. So does a static
 //     pod of each node, which a mirror pod shows.
 //
-//   - The fleet is killed and starts again: no container restarts, no status is
-//     written twice, and no final one is lost.
+//   - The fleet is killed and starts again, while pods come up, while they run
+//     and while they end. No container restarts, no status is written twice,
+//     and no final one is lost.
 //
 //   - A mirror pod that is deleted comes again, and no container restarts.
 //     That holds too when no process runs meanwhile.
 //
-//   - Jobs succeed, and fail at their backoffLimit. The containers of one end
+//   - Jobs succeed, and fail at their backoffLimit. Of both, containers end
 //     while no process runs. Each has ended once, and at its time.
+//
+//   - Nodes register as the flags say, with labels, taints, zones and a
+//     capacity, and more pods than that are rejected. A Node that another
+//     client has created keeps its labels and taints. It is run with the faults
+//     of its annotations.
 //
 //   - A container that crashes waits 0, 10, 20 and 40 s, and shows it. It runs
 //     on when the fleet is killed, with its restarts counted. Another one

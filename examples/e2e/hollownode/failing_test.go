@@ -2,7 +2,6 @@ package hollownode
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -118,7 +117,7 @@ func (c *cluster) wantRenewals(nodes nodeSet, since time.Time, apart time.Durati
 		longest = max(longest, r.Received.Sub(last[r.Name]))
 		last[r.Name] = r.Received
 	}
-	for at := range maps.Values(last) {
+	for _, at := range last {
 		longest = max(longest, now.Sub(at))
 	}
 	c.Logf("%d nodes renewed their leases at most %v apart", len(nodes), longest.Round(time.Millisecond))

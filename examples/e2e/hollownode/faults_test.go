@@ -84,6 +84,9 @@ func TestFaultsAreSetAndShownByKubectl(t *testing.T) {
 	c.eventually("they show in the conditions of nodes", func() string {
 		return c.lacksConditions(person)
 	})
+	c.eventually("all that are lasting show by kubectl get nodes -o wide", func() string {
+		return c.lacksImages(person)
+	})
 	c.eventually("pods restart by kubectl get pods", func() string {
 		restarts := byName(c.columns(person, "pods"), "RESTARTS")
 		for name, want := range map[string]string{"crashed": "1", "on-" + bootNode: "1", "on-" + startNode: "0"} {
@@ -123,6 +126,11 @@ func TestFaultsAreSetAndShownByKubectl(t *testing.T) {
 	_, err = person("annotate", "nodes", "-l", corev1.LabelHostname+"="+pressedNode, domain+"pid-pressure-")
 	require.NoError(t, err)
 	c.eventually("all nodes are ready again", func() string { return c.lacksReady(person) })
+	c.eventually("no fault shows", func() string {
+		return unless(len(c.nodesWhere(func(node *corev1.Node) bool {
+			return node.Status.NodeInfo.OSImage == "hollownode"
+		})), faultyNodes)
+	})
 	c.eventually("all pods run", func() string {
 		return unless(count(c.columns(person, "pods"), "STATUS", "Running"), 6)
 	})
@@ -260,6 +268,34 @@ func (c *cluster) lacksConditions(kubectl runner) string {
 		})
 		if !found {
 			return fmt.Sprintf("%s is not %s of %s", want.kind, want.status, want.node)
+		}
+	}
+	return ""
+}
+
+// lacksImages returns which node does not show its faults in the wide table, or
+// shows one that it has not. A node of which nothing is heard shows nothing
+// new, and a reboot or a start is over at once.
+func (c *cluster) lacksImages(kubectl runner) string {
+	c.Helper()
+	shown := map[string]string{
+		runtimeNode: "runtime-down", networkNode: "network-down",
+		pressedNode: "memory-pressure,disk-pressure,pid-pressure",
+		slowNode:    "api-latency=" + slow.String(), skewedNode: "clock-skew=-1h0m0s",
+	}
+	out, err := kubectl("get", "nodes", "-o", "wide")
+	require.NoError(c, err)
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")[1:]
+	require.Len(c, lines, faultyNodes)
+	for _, line := range lines {
+		node := strings.Fields(line)[0]
+		image := "hollownode"
+		if faults := shown[node]; faults != "" {
+			image += " with " + faults
+		}
+		const gap = "  " // between two columns
+		if !strings.Contains(line, gap+image+gap) {
+			return fmt.Sprintf("%q has no %q", line, image)
 		}
 	}
 	return ""

@@ -44,9 +44,7 @@ func TestHollowNodesOnARealControlPlane(t *testing.T) {
 	})
 	c.addReplicaSet("web", replicas, 5)
 	c.addStaying()
-	c.eventually(fmt.Sprintf("%d pods are ready", replicas+nodes), func() string {
-		return unless(c.countReady("web")+c.countReady("stays"), replicas+nodes)
-	})
+	c.killWhilePodsComeUp()
 	t.Run("the fleet is killed", func(t *testing.T) { c.at(t).killThrice() })
 	t.Run("a mirror pod is deleted", func(t *testing.T) { c.at(t).deleteMirror() })
 	t.Run("jobs", func(t *testing.T) { c.at(t).runJobs() })
@@ -60,6 +58,44 @@ func (c *cluster) at(t *testing.T) *cluster {
 	part.T = t
 	t.Cleanup(func() { c.fleet = part.fleet })
 	return &part
+}
+
+// killWhilePodsComeUp kills the fleet when some pods run. All become ready
+// under the next process, and each container that was shown to run is the same.
+func (c *cluster) killWhilePodsComeUp() {
+	c.Helper()
+	comingUp := func() []corev1.Pod { return slices.Concat(c.pods("web"), c.pods("stays")) }
+	c.eventually("some of the pods run", func() string {
+		return unless(len(runningContainers(c.pods("web"))) > 0, true) // the others start at once
+	})
+	c.killFleet()
+	before := runningContainers(comingUp())
+	require.Less(c, len(before), replicas+nodes, "some did not run yet")
+	c.startFleet()
+	c.eventually(fmt.Sprintf("%d pods are ready", replicas+nodes), func() string {
+		return unless(c.countReady("web")+c.countReady("stays"), replicas+nodes)
+	})
+	after := runningContainers(comingUp())
+	require.Len(c, after, replicas+nodes)
+	for uid, now := range after {
+		require.Zero(c, now.RestartCount)
+		if was, ran := before[uid]; ran {
+			require.Equal(c, was.ContainerID, now.ContainerID)
+			require.Equal(c, was.State, now.State)
+		}
+	}
+	c.Logf("%d of %d containers ran when the fleet was killed", len(before), len(after))
+}
+
+// runningContainers returns the containers of pods that are shown to run.
+func runningContainers(pods []corev1.Pod) map[types.UID]corev1.ContainerStatus {
+	found := map[types.UID]corev1.ContainerStatus{}
+	for i := range pods {
+		if list := pods[i].Status.ContainerStatuses; len(list) > 0 && list[0].State.Running != nil {
+			found[pods[i].UID] = list[0]
+		}
+	}
+	return found
 }
 
 // killThrice kills the fleet twice while pods run, and once while they end.
@@ -124,21 +160,21 @@ func (c *cluster) deleteMirror() {
 	}
 }
 
-// jobTime is how long the containers of the job that succeeds run. The fleet is
-// away for little longer, so that no node seems to be dead.
+// jobTime is how long the containers of both jobs run. The fleet is away for
+// little longer, so that no node seems to be dead.
 const jobTime = 8 * time.Second
 
 // runJobs has one job succeed and one fail. The fleet is killed while the first
-// runs, until its containers have ended, and again in between. Final statuses
-// are as before.
+// runs, when it is complete, and while the second of three pods of the other
+// runs. Final statuses are as before.
 func (c *cluster) runJobs() {
 	c.addJob("succeeds", 10, 0, map[string]string{domain + "run-time": jobTime.String()})
-	c.killWhileTheJobRuns()
-	c.addJob("fails", 1, 2, map[string]string{domain + "run-time": "1s", domain + "exit-code": "3"})
+	c.killWhileAJobRuns("succeeds", func() bool { return len(runningContainers(c.pods("succeeds"))) >= 7 })
 	c.eventually("one job is complete", func() string {
 		return unless(c.jobCondition("succeeds"), "Complete CompletionsReached")
 	})
 	require.Len(c, c.pods("succeeds"), 10, "none was repeated")
+	c.addJob("fails", 1, 2, map[string]string{domain + "run-time": jobTime.String(), domain + "exit-code": "3"})
 	c.killFleet()
 	final := map[types.UID]corev1.PodStatus{}
 	for _, pod := range c.pods("succeeds") {
@@ -146,6 +182,10 @@ func (c *cluster) runJobs() {
 		final[pod.UID] = pod.Status
 	}
 	c.startFleet()
+	c.killWhileAJobRuns("fails", func() bool {
+		pods := c.pods("fails")
+		return len(pods) == 2 && len(runningContainers(pods)) == 1
+	})
 	c.eventually("the other job has failed", func() string {
 		return unless(c.jobCondition("fails"), "Failed BackoffLimitExceeded")
 	})
@@ -161,22 +201,13 @@ func (c *cluster) runJobs() {
 	}
 }
 
-// killWhileTheJobRuns kills the fleet when most containers of the job run, and
+// killWhileAJobRuns kills the fleet when enough containers of the job run, and
 // starts it when these have ended. Each has ended once, and at its time.
-func (c *cluster) killWhileTheJobRuns() {
+func (c *cluster) killWhileAJobRuns(job string, enough func() bool) {
 	c.Helper()
-	running := func() map[types.UID]corev1.ContainerStatus {
-		found := map[types.UID]corev1.ContainerStatus{}
-		for _, pod := range c.pods("succeeds") {
-			if list := pod.Status.ContainerStatuses; len(list) > 0 && list[0].State.Running != nil {
-				found[pod.UID] = list[0]
-			}
-		}
-		return found
-	}
-	c.eventually("most pods of the job run", func() string { return unless(len(running()) >= 7, true) })
+	c.eventually("job "+job+" runs", func() string { return unless(enough(), true) })
 	c.killFleet()
-	before := running()
+	before := runningContainers(c.pods(job))
 	require.NotEmpty(c, before)
 	var last time.Time
 	for _, s := range before {
@@ -186,16 +217,15 @@ func (c *cluster) killWhileTheJobRuns() {
 	}
 	time.Sleep(time.Until(last.Add(jobTime + time.Second)))
 	c.startFleet()
+	ended := func(pod *corev1.Pod) bool {
+		_, ran := before[pod.UID]
+		return ran && (pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed)
+	}
 	c.eventually("their ends are shown", func() string {
-		shown := 0
-		for _, pod := range c.pods("succeeds") {
-			if _, ran := before[pod.UID]; ran && pod.Status.Phase == corev1.PodSucceeded {
-				shown++
-			}
-		}
-		return unless(shown, len(before))
+		shown := slices.DeleteFunc(c.pods(job), func(pod corev1.Pod) bool { return !ended(&pod) })
+		return unless(len(shown), len(before))
 	})
-	for _, pod := range c.pods("succeeds") {
+	for _, pod := range c.pods(job) {
 		was, ran := before[pod.UID]
 		if !ran {
 			continue
@@ -205,7 +235,7 @@ func (c *cluster) killWhileTheJobRuns() {
 		require.Zero(c, s.RestartCount)
 		require.Equal(c, was.State.Running.StartedAt.Add(jobTime), s.State.Terminated.FinishedAt.Time)
 	}
-	c.Logf("%d containers have ended while no process ran", len(before))
+	c.Logf("%d containers of %s have ended while no process ran", len(before), job)
 }
 
 func (c *cluster) addReplicaSet(name string, replicas int32, tolerated int64) {

@@ -136,7 +136,7 @@
 // Names, constants and decisions are those of the kubelet v1.37.1 with its
 // default features. Its tables are tests here: 73 of the 85 cases
 // for computePodActions, and all 94 for the phase. The others are 3 about
-// in-place resize and 9 about ephemeral containers. In total, 225 of the 590
+// in-place resize and 9 about ephemeral containers. In total, 224 of the 590
 // cases in the tables of its parts are. Of 13 of the 26 tables none is. Package
 // examples/e2e/conformance/tables lists them all, with the reasons.
 //

@@ -21,9 +21,7 @@ func NewFleet(config FleetConfig, now time.Time) (*Fleet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 	}
-	if config.Capacity == nil {
-		config.Capacity = defaultCapacity()
-	}
+	config.Capacity = completed(config.Capacity, defaultCapacity())
 	manifests, err := newManifests(config.StaticPods)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)

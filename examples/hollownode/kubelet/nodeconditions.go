@@ -1,28 +1,12 @@
 package kubelet
 
 import (
-	"fmt"
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// readyCondition is Ready. It names all problems, and each resource without
-// which a node can run no pod.
-func readyCondition(problems []error, capacity corev1.ResourceList) corev1.NodeCondition {
-	var missing []string
-	for _, name := range []corev1.ResourceName{
-		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage,
-	} {
-		if _, found := capacity[name]; !found {
-			missing = append(missing, string(name))
-		}
-	}
-	if len(missing) > 0 {
-		problems = append(problems,
-			fmt.Errorf("missing node capacity for resources: %s", strings.Join(missing, ", ")))
-	}
+// readyCondition is Ready. It names all problems.
+func readyCondition(problems []error) corev1.NodeCondition {
 	if err := utilerrors.NewAggregate(problems); err != nil {
 		return nodeCondition(corev1.NodeReady, false, "KubeletNotReady", err.Error())
 	}

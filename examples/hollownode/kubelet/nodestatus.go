@@ -3,6 +3,7 @@ package kubelet
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,7 +36,9 @@ const (
 	runtimeVersion = "fake://0.1.0"
 )
 
-// defaultCapacity is that of a node for which no other is given.
+// defaultCapacity is what a node has of a resource of which nothing is said. A
+// kubelet without one of these is not ready. Source: ReadyCondition in
+// pkg/kubelet/nodestatus, v1.37.1.
 func defaultCapacity() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:              resource.MustParse("32"),
@@ -61,14 +64,25 @@ func (n *nodeRecord) nodeStatus(now time.Time, capacity corev1.ResourceList) cor
 			ContainerRuntimeVersion: runtimeVersion, KubeletVersion: kubeletVersion,
 		},
 	}
-	if len(s.Capacity) == 0 {
-		s.Capacity = capacity
-	}
-	if len(s.Allocatable) == 0 {
-		s.Allocatable = s.Capacity
-	}
-	s.Conditions = append(pressureConditions(n.faults), readyCondition(n.problems(now), s.Capacity))
+	s.Capacity = completed(s.Capacity, capacity)
+	s.Allocatable = completed(s.Allocatable, s.Capacity)
+	s.Conditions = append(pressureConditions(n.faults), readyCondition(n.problems(now)))
 	return s
+}
+
+// completed returns a list with what it lacks from another one. Both are only
+// read.
+func completed(list, from corev1.ResourceList) corev1.ResourceList {
+	if len(list) == 0 {
+		return from
+	}
+	all := maps.Clone(list)
+	for name, size := range from {
+		if _, found := all[name]; !found {
+			all[name] = size
+		}
+	}
+	return all
 }
 
 // osImage names the faults of a node, which kubectl get nodes -o wide shows.

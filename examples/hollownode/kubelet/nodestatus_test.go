@@ -16,24 +16,20 @@ import (
 )
 
 // The cases of TestReadyCondition in pkg/kubelet/nodestatus, v1.37.1. Left out
-// are one about requirements of cgroups, one about a node without storage, and
-// the four about transitions, which heartbeat.Sender has.
+// are one about cgroups and the four about transitions, which heartbeat.Sender
+// has. So are two about a node without a resource, because none is here.
 func TestReadyNamesAllProblems(t *testing.T) {
-	capacity := defaultCapacity()
 	for _, test := range []struct {
 		problems []error
-		capacity corev1.ResourceList
 		reason   string
 		message  string
 	}{
-		{nil, capacity, "KubeletReady", "kubelet is posting ready status"},
-		{[]error{errors.New("some storage error")}, capacity, "KubeletNotReady", "some storage error"},
-		{[]error{errors.New("node is shutting down")}, capacity, "KubeletNotReady", "node is shutting down"},
-		{[]error{errors.New("runtime"), errors.New("network")}, capacity, "KubeletNotReady", "[runtime, network]"},
-		{nil, nil, "KubeletNotReady",
-			"missing node capacity for resources: cpu, memory, pods, ephemeral-storage"},
+		{nil, "KubeletReady", "kubelet is posting ready status"},
+		{[]error{errors.New("some storage error")}, "KubeletNotReady", "some storage error"},
+		{[]error{errors.New("node is shutting down")}, "KubeletNotReady", "node is shutting down"},
+		{[]error{errors.New("runtime"), errors.New("network")}, "KubeletNotReady", "[runtime, network]"},
 	} {
-		c := readyCondition(test.problems, test.capacity)
+		c := readyCondition(test.problems)
 		assert.Equal(t, test.reason, c.Reason)
 		assert.Equal(t, test.message, c.Message)
 		assert.Equal(t, test.reason == "KubeletReady", c.Status == corev1.ConditionTrue)
@@ -174,20 +170,32 @@ func TestPressureIsShownAndRefusesPods(t *testing.T) {
 	assert.Contains(t, w.statuses("critical-2"), "PatchStatus Running ready c:running")
 }
 
+// Of each resource the object says what there is, or else the configuration of
+// the fleet, or else its default.
 func TestCapacityOfTheObjectHolds(t *testing.T) {
 	w := newWorld(t)
-	own := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+	sizes := func(of corev1.ResourceList) string {
+		return fmt.Sprint(of.Cpu(), of.Memory(), of.StorageEphemeral(), of.Pods())
+	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
 	w.fleet.ObserveNode(w.now, node)
 	s, _ := w.fleet.NodeStatus(w.now, "node")
-	assert.Equal(t, defaultCapacity(), s.Allocatable)
+	assert.Equal(t, "32 256Gi 1Ti 110", sizes(s.Capacity))
+	assert.Equal(t, s.Capacity, s.Allocatable)
+	var err error
+	w.fleet, err = NewFleet(FleetConfig{Runtime: w.runtime,
+		Capacity: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("8Gi")}}, w.now)
+	require.NoError(t, err)
 	node = node.DeepCopy()
+	own := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
 	node.Status.Capacity = own
+	node.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
 	w.fleet.ObserveNode(w.now, node)
 	s, _ = w.fleet.NodeStatus(w.now, "node")
-	assert.Equal(t, own, s.Capacity)
-	assert.Equal(t, own, s.Allocatable)
-	assert.Contains(t, w.ready("node"), "missing node capacity for resources: memory, pods")
+	assert.Equal(t, "4 8Gi 1Ti 110", sizes(s.Capacity))
+	assert.Equal(t, "3 8Gi 1Ti 110", sizes(s.Allocatable))
+	assert.Len(t, own, 1, "the caller's object is only read")
+	assert.Equal(t, isReady, w.ready("node"))
 	_, found := w.fleet.NodeStatus(w.now, "unknown")
 	assert.False(t, found)
 }

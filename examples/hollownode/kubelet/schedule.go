@@ -22,8 +22,9 @@ type FleetConfig struct {
 	// Backoff is the wait after a call of the API server that failed. Statuses and
 	// deletions of pods wait for 10 s at the most.
 	Backoff timedqueue.Backoff
-	// Capacity is that of nodes whose objects say nothing of theirs. Nil means 32
-	// CPUs, 256 GiB of memory, 1 TiB of storage and 110 pods.
+	// Capacity is what nodes have of each resource of which their objects say
+	// nothing. Unless it says otherwise, that is 32 CPUs, 256 GiB of memory, 1 TiB
+	// of storage and 110 pods.
 	Capacity corev1.ResourceList
 	// ListPods makes each start of a kubelet list its pods.
 	ListPods bool

@@ -144,8 +144,8 @@ var tables = []table{
 	// The node.
 	{
 		file: "nodestatus/setters_test.go", tests: []string{"TestReadyCondition"},
-		cases: 11, taken: 5, ours: []string{"nodestatus_test.go TestReadyNamesAllProblems"},
-		why: "1 is about cgroups, 1 about a node without storage, and 4 about transitions, which heartbeat.Sender has",
+		cases: 11, taken: 4, ours: []string{"nodestatus_test.go TestReadyNamesAllProblems"},
+		why: "1 is about cgroups, 2 about a node without a resource, and 4 about transitions, which heartbeat.Sender has",
 	},
 	{
 		file: "kubelet_node_status_test.go", tests: []string{"TestFastStatusUpdateOnce"},
