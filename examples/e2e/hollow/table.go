@@ -46,7 +46,8 @@ type row struct {
 	judged        bool
 }
 
-// rows are those of the table, in order. Without a churn it has none of that.
+// rows are those of the table, in order. Without a churn those of the churn are
+// missing.
 func (o options) rows() []row {
 	rows := []row{
 		{figure: nodesSeconds, title: versus.Thousands(o.nodes) + " nodes are ready after", format: "%.1f s"},

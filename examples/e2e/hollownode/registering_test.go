@@ -12,8 +12,8 @@ import (
 )
 
 // Nodes register as the flags say, and reject a pod that they have no room for.
-// A Node that someone else has created keeps its labels, taints and capacity. It
-// has the faults of its annotations from the start.
+// A Node that someone else has created keeps its labels, taints and capacity.
+// The faults of its annotations hold from the start.
 func TestNodesRegisterAsTheFlagsSayAndOthersStayAsTheyAre(t *testing.T) {
 	const fleet, registered = "shaped", 4
 	c := newPlane(t)

@@ -93,8 +93,9 @@ type Script struct {
 // ParseScript reads the script of a container from the annotations of its pod.
 // The annotation NAME.hollownode.kubelife.dev/run-time is for the container of
 // that name. Without a name it is for all containers that have none of their
-// own. The container "" is the pod itself. The error joins all that is wrong,
-// also annotations of the domain that have another name.
+// own. The container "" is the pod itself. The error joins all that is wrong.
+// That of the pod itself has also each annotation of the domain with another
+// name.
 func ParseScript(pod *corev1.Pod, container string) (Script, error) {
 	if !isScripted(pod) {
 		return plainScript(), nil
@@ -124,8 +125,11 @@ func ParseScript(pod *corev1.Pod, container string) (Script, error) {
 	if codes := each(&p, AnnotationStopCode, parseCode); len(codes) > 0 {
 		s.StopCode = codes[0]
 	}
-	p.names = append(p.names, AnnotationCrash)
-	return s, errors.Join(append(p.problems, UnknownNames(p.annotations, p.names, containersOf(pod))...)...)
+	if container == "" {
+		known := append(p.names, AnnotationCrash)
+		p.problems = append(p.problems, UnknownNames(pod.Annotations, known, containersOf(pod))...)
+	}
+	return s, errors.Join(p.problems...)
 }
 
 // containersOf returns the names of the containers of a pod.

@@ -71,10 +71,13 @@ func (p *Pod) Latest(name string) (*Container, bool) {
 	return nil, false
 }
 
+// SandboxReady reports whether the newest sandbox is ready.
+func (p *Pod) SandboxReady() bool { return len(p.Sandboxes) > 0 && p.Sandboxes[0].Ready }
+
 // LatestActive returns the newest container of a name in the newest sandbox, if
 // that is ready.
 func (p *Pod) LatestActive(name string) (*Container, bool) {
-	if len(p.Sandboxes) == 0 || !p.Sandboxes[0].Ready {
+	if !p.SandboxReady() {
 		return nil, false
 	}
 	for i := range p.Containers {

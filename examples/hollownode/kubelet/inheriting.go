@@ -5,7 +5,7 @@ import "time"
 // inherit takes over what a former process has left of a new pod.
 func (f *Fleet) inherit(now time.Time, r *podRecord) {
 	f.observe(now, r)
-	if len(r.observed.Sandboxes) > 0 && r.observed.Sandboxes[0].Ready {
+	if r.observed.SandboxReady() {
 		// A former process has mounted its volumes.
 		r.volumes = volumesMounted
 	}
@@ -19,7 +19,7 @@ func (f *Fleet) inherit(now time.Time, r *podRecord) {
 // adoptRunning makes the runtime the basis of a pod, and counts one that runs.
 func (f *Fleet) adoptRunning(r *podRecord) {
 	r.basis = basisRuntime
-	if r.observed.Running() || len(r.observed.Sandboxes) > 0 && r.observed.Sandboxes[0].Ready {
+	if r.observed.Running() || r.observed.SandboxReady() {
 		f.totals.orphaned++
 	}
 }

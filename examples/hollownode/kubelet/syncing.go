@@ -308,7 +308,7 @@ func (f *Fleet) syncTerminating(now time.Time, r *podRecord) {
 		f.tellStops(r, stops, nil)
 		steps = append(steps, cri.Step{Kind: cri.StepStop, Stops: stops})
 	}
-	if len(r.observed.Sandboxes) > 0 && r.observed.Sandboxes[0].Ready {
+	if r.observed.SandboxReady() {
 		steps = append(steps, cri.Step{Kind: cri.StepStopSandboxes})
 	}
 	if len(steps) > 0 {
