@@ -57,12 +57,13 @@ func (p *play) script() []step {
 			wants: func(seen *state) string { return wantReady(seen, len(all), podsANode*len(all)) },
 		},
 		{
-			title: silent + " falls silent",
+			title: silent + " falls silent" + by(kubelet.AnnotationSilent, ""),
 			do:    func(ctx context.Context) error { return w.annotate(ctx, cut, kubelet.AnnotationSilent, "") },
 			wants: func(*state) string { return "" },
 		},
 		{
-			title: "the runtime of one node gives no answer; pods are bound to " + silent,
+			title: "pods are bound to " + silent + "; the runtime of one node gives no answer" +
+				by(kubelet.AnnotationRuntimeDown, "") + ", seen after 30 s",
 			do: func(ctx context.Context) error {
 				if err := w.addPods(ctx, cut); err != nil {
 					return err
@@ -87,7 +88,7 @@ func (p *play) script() []step {
 			wants: func(seen *state) string { return wantReady(seen, len(all), total) },
 		},
 		{
-			title: "a node reboots",
+			title: "a node reboots" + by(kubelet.AnnotationBoot, "2"),
 			do: func(ctx context.Context) error {
 				seen, err := w.see(ctx)
 				if err != nil {
@@ -104,7 +105,7 @@ func (p *play) script() []step {
 			},
 		},
 		{
-			title: "a container of it crashes, and is restarted after a back-off",
+			title: "a container of it crashes" + by(cri.AnnotationCrash, "main:1") + ", and is restarted after a back-off",
 			do: func(ctx context.Context) error {
 				return w.annotatePod(ctx, crashed, cri.AnnotationCrash, "main:1")
 			},
@@ -132,6 +133,9 @@ func (p *play) script() []step {
 		},
 	}
 }
+
+// by says with which annotation a person does the same.
+func by(name, value string) string { return fmt.Sprintf(" (annotation %s=%s)", name, value) }
 
 // wantReady returns which nodes and pods are not ready, or "".
 func wantReady(seen *state, nodes, pods int) string {

@@ -1,10 +1,13 @@
-// Command up runs a control plane on this machine until it is interrupted, for
-// trying programs against a real API server:
+// Command up runs etcd and kube-apiserver on this machine until it is
+// interrupted, for trying programs against a real API server:
 //
 //	go run ./controlplane/up
 //
-// prints the path of a kubeconfig. With -build it builds the named programs
-// only, and prints their paths; a CI job warms its cache that way.
+// prints the path of a kubeconfig. There is no scheduler and no controller, so
+// pods stay where they are bound, and nothing taints a silent node.
+//
+// With -build it builds the named programs only, and prints their paths; a CI
+// job warms its cache that way.
 //
 //	go run ./controlplane/up -build etcd,kube-apiserver
 package main
@@ -49,7 +52,7 @@ func serve(ctx context.Context, dir string) error {
 		return err
 	}
 	fmt.Println("export KUBECONFIG=" + cp.Kubeconfig())
-	fmt.Fprintln(os.Stderr, "ready; Ctrl-C stops it")
+	fmt.Fprintln(os.Stderr, "ready: an API server with nothing else, no scheduler and no controller; Ctrl-C stops it")
 	<-ctx.Done()
 	return cp.Stop()
 }
