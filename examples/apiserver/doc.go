@@ -26,9 +26,8 @@
 //   - A watch continues from any resourceVersion whose changes are still kept,
 //     and is told 410 Gone otherwise. Lists, watches and streaming lists see
 //     one order of changes.
-//   - A deleted pod that is bound to a node stays Terminating until its
-//     kubelet, here [Server.FinalizePods], or a delete with grace period zero
-//     removes it.
+//   - A deleted pod that is bound to a node stays Terminating until a delete
+//     with grace period zero, as its kubelet sends it, removes it.
 //   - An eviction heeds the PodDisruptionBudgets of its namespace: 429 when
 //     there is no disruption left, 500 when two select the pod. Their status is
 //     what the disruption controller writes, which is not here.

@@ -3,7 +3,6 @@ package memory
 import (
 	"maps"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,18 +43,6 @@ func newCluster(limits apiserver.Limits) *Cluster {
 // its own, so that a controller's calls can be told from the fleet's.
 func (c *Cluster) NewClient() *Client {
 	return newClient(c.server)
-}
-
-// FinalizePods removes the terminating pods of every node that alive reports,
-// as the nodes' kubelets do once the containers have stopped. It returns how
-// many it removed. Pods of other nodes stay Terminating: a dead node has no
-// kubelet to report that they have stopped.
-//
-// The containers of this cluster stop at once, so the rest of the grace period
-// is not waited for. alive is called without a lock held, once per node that
-// has terminating pods. The removals count as requests of no client.
-func (c *Cluster) FinalizePods(alive func(node string) bool) int {
-	return c.server.FinalizePods(time.Now(), alive)
 }
 
 // DropWatches ends every open watch, as a restart of the API server does.

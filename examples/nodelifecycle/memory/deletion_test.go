@@ -164,41 +164,6 @@ func TestDeleteCollection(t *testing.T) {
 	})
 }
 
-func TestFinalizePodsRemovesThoseOfLiveNodes(t *testing.T) {
-	cluster := NewCluster()
-	s := newSubject(t, cluster)
-	s.createPod("running", "up")
-	for name, node := range map[string]string{"a": "up", "b": "up", "c": "down"} {
-		s.createPod(name, node)
-		s.deletePod(name, metav1.DeleteOptions{})
-	}
-	held := podNamed("held", "up")
-	held.Finalizers = []string{"example.com/hold"}
-	s.create(held)
-	s.deletePod("held", metav1.DeleteOptions{})
-
-	asked := map[string]int{}
-	alive := func(node string) bool {
-		asked[node]++
-		s.getPod("running") // no lock is held
-		return node == "up"
-	}
-	equal(t, "removed", cluster.FinalizePods(alive), 2)
-	equal(t, "asked for up", asked["up"], 1)
-	s.wantNoPod("a")
-	s.wantNoPod("b")
-	if s.getPod("c").DeletionTimestamp == nil || s.getPod("running").DeletionTimestamp != nil {
-		t.Error("c should stay Terminating and running be left alone")
-	}
-	equal(t, "removed the second time", cluster.FinalizePods(alive), 0)
-	_, err := s.patchPod("held", mergePatch, `{"metadata":{"finalizers":null}}`)
-	must(t, err)
-	s.wantNoPod("held")
-	s.deletePod("c", *metav1.NewDeleteOptions(0))
-	s.wantNoPod("c")
-	equal(t, "deletes counted", cluster.Requests()[Request{Verb: "delete", Resource: "pods"}], 5)
-}
-
 // The rest of a period that has passed is one second.
 func TestShorteningAfterTheEndIsNotInThePast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

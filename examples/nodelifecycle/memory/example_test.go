@@ -12,34 +12,6 @@ import (
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 )
 
-// A pod of a dead node stays Terminating, one of a live node does not.
-func ExampleCluster_FinalizePods() {
-	ctx := context.Background()
-	cluster := memory.NewCluster()
-	pods := cluster.CoreV1().Pods("default")
-	for _, node := range []string{"alive", "dead"} {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "on-" + node}, Spec: corev1.PodSpec{NodeName: node}}
-		if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-			fmt.Println(err)
-		}
-		if err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{}); err != nil {
-			fmt.Println(err)
-		}
-	}
-
-	fmt.Println("removed:", cluster.FinalizePods(func(node string) bool { return node == "alive" }))
-	list, err := pods.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		fmt.Println(err)
-	}
-	for _, pod := range list.Items {
-		fmt.Println(pod.Name, "is terminating:", pod.DeletionTimestamp != nil)
-	}
-	// Output:
-	// removed: 1
-	// on-dead is terminating: true
-}
-
 // Writes are guarded as on a real server, and counted per client.
 func ExampleClient_Requests() {
 	ctx := context.Background()
