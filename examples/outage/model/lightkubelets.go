@@ -77,9 +77,10 @@ func (k lightKubelets) SawPod(before, pod *corev1.Pod) {
 		if before == pod || before == nil || before.DeletionTimestamp == nil {
 			w.After(time.Duration(stopSeconds)*time.Second, func() { m.stopPod(pod) })
 		}
+	case podReady(pod): // as all pods are at first
 	case before == nil || before.Spec.NodeName == "":
 		w.After(startAfter, func() { m.startPod(pod) })
-	case !podReady(pod):
+	default:
 		w.After(syncAfter, func() { m.startPod(pod) })
 	}
 }
