@@ -40,8 +40,11 @@ func newInformerSet(client kubernetes.Interface, rival *process.Rival) *informer
 // connect makes every change that the informers see reach the controller, as
 // the shadow shows it if there is one.
 func (s *informerSet) connect(d *dispatcher, c *controller.Controller, shadowing *shadow.Shadow) error {
-	observe := func(turn func(now time.Time) bool) {
-		d.UpdateIf(func() bool { return turn(time.Now()) })
+	observe := func(turn func(now time.Time), poll func() bool) {
+		d.UpdateIf(func() bool {
+			turn(time.Now())
+			return poll()
+		})
 	}
 	handlers, err := edge.NewHandlers(c, observe)
 	if shadowing != nil {

@@ -42,12 +42,14 @@ func (h *Handler[T]) OnUpdate(before, after any) {
 	if !ok {
 		return
 	}
-	h.config.Observe(func(now time.Time) {
-		if replaced, ok := before.(T); ok && replaced.GetUID() != updated.GetUID() {
+	if replaced, ok := before.(T); ok && replaced.GetUID() != updated.GetUID() {
+		h.config.Observe(func(now time.Time) {
 			h.gone(now, replaced)
-		}
-		h.seen(now, updated)
-	})
+			h.seen(now, updated)
+		})
+		return
+	}
+	h.config.Observe(func(now time.Time) { h.seen(now, updated) })
 }
 
 // OnDelete takes the report that an object is gone. It ignores a tombstone

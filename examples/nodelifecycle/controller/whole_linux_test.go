@@ -106,8 +106,9 @@ func (w *whole) restart() {
 	var err error
 	w.c, err = controller.New(wholeConfig(), w.now)
 	require.NoError(w.b, err)
-	w.feeds, err = edge.NewHandlers(w.c, func(observe func(time.Time) bool) {
-		w.asked = observe(w.now)
+	w.feeds, err = edge.NewHandlers(w.c, func(turn func(time.Time), poll func() bool) {
+		turn(w.now)
+		w.asked = poll()
 	})
 	require.NoError(w.b, err)
 }

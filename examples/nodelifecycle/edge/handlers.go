@@ -22,18 +22,20 @@ type Handlers struct {
 	Pods cache.ResourceEventHandler
 }
 
+// Observe runs a turn of a controller at once, while nothing else uses it, and
+// passes it the time. A program takes the lock of its dispatcher and reads the
+// clock under it. A simulator passes its own time. After the turn and before
+// anything else uses the controller, poll returns whether it has to be polled
+// again, as timedqueue.Dispatcher.UpdateIf wants to know. As a result of the
+// turn it would need another closure for each report.
+type Observe func(turn func(now time.Time), poll func() bool)
+
 // NewHandlers returns the handlers that feed c. They touch c only inside what
-// they pass to observe. It must run that at once, while nothing else uses c,
-// and pass it the time. A program takes the lock of its dispatcher and reads
-// the clock under it. A simulator passes its own time. One report is one call
-// of observe. What they pass returns whether c has to be polled again, as
-// timedqueue.Dispatcher.UpdateIf wants to know.
+// they pass to observe. One report is one call of observe.
 //
 // The controller knows the versions that it has written. So the handlers are
 // not told of writes, and withhold nothing.
-func NewHandlers(
-	c *controller.Controller, observe func(turn func(now time.Time) (poll bool)),
-) (Handlers, error) {
+func NewHandlers(c *controller.Controller, observe Observe) (Handlers, error) {
 	return NewViewedHandlers(c, plainView{}, observe)
 }
 
@@ -59,15 +61,9 @@ func (plainView) ForgetPod(time.Time, *corev1.Pod)                    {}
 
 // NewViewedHandlers returns handlers like those of NewHandlers, which feed c
 // with nodes and pods as a view shows them.
-func NewViewedHandlers(
-	c *controller.Controller, view View, observe func(turn func(now time.Time) (poll bool)),
-) (Handlers, error) {
-	always := func(turn func(now time.Time)) {
-		observe(func(now time.Time) bool {
-			turn(now)
-			return true
-		})
-	}
+func NewViewedHandlers(c *controller.Controller, view View, observe Observe) (Handlers, error) {
+	yes := func() bool { return true }
+	always := func(turn func(now time.Time)) { observe(turn, yes) }
 	nodes, nodeErr := feed.NewHandler(feed.Config[*corev1.Node]{
 		Observe: always,
 		Seen: func(now time.Time, node *corev1.Node) {
@@ -84,15 +80,14 @@ func NewViewedHandlers(
 			c.NodesCurrent(now)
 		},
 	})
-	poll := false // of the report that is being observed
+	poll := false // since asked was called last
+	asked := func() bool {
+		asks := poll
+		poll = false
+		return asks
+	}
 	leases, leaseErr := feed.NewHandler(feed.Config[*coordinationv1.Lease]{
-		Observe: func(turn func(now time.Time)) {
-			observe(func(now time.Time) bool {
-				poll = false
-				turn(now)
-				return poll
-			})
-		},
+		Observe: func(turn func(now time.Time)) { observe(turn, asked) },
 		Seen: func(now time.Time, lease *coordinationv1.Lease) {
 			poll = c.ObserveLease(now, lease) || poll
 		},

@@ -121,8 +121,9 @@ func (r *Replica) start() error {
 // observe runs a turn of the core. Like timedqueue.Dispatcher.UpdateIf it looks
 // at what is to be done only if the turn asks for that. Nearly all events are
 // heartbeats, and nearly none of those does.
-func (r *Replica) observe(turn func(now time.Time) (poll bool)) {
-	if turn(r.now()) {
+func (r *Replica) observe(turn func(now time.Time), poll func() bool) {
+	turn(r.now())
+	if poll() {
 		r.wake()
 	}
 }
