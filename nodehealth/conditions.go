@@ -107,7 +107,7 @@ func PodNotReadyPatch(pod *corev1.Pod, now time.Time) ([]byte, bool, error) {
 				pod.Namespace, pod.Name)
 		}
 		path := conditionPath(i)
-		patch := patch{}
+		patch := make(patch, 0, 6)
 		patch.test("/metadata/uid", pod.UID)
 		patch.test(path+"/type", c.Type)
 		patch.test(path+"/status", c.Status)

@@ -29,10 +29,13 @@ type operation struct {
 	Value json.RawMessage `json:"value"`
 }
 
+// usualOperations is how many the patch of a pod's condition has.
+const usualOperations = 6
+
 // applyFields applies a JSON Patch that tests and sets fields of a node or a
 // pod. It reports false for any other, and for one that does not apply.
 func applyFields(current runtime.Object, patch []byte) (runtime.Object, bool) {
-	var operations []operation
+	operations := make([]operation, 0, usualOperations)
 	find, next := fieldsOf(current)
 	if find == nil || kjson.Unmarshal(patch, &operations) != nil || len(operations) == 0 {
 		return nil, false
@@ -180,7 +183,7 @@ func (f *timeMember) encoded() string { return f.UTC().Format(`"` + time.RFC3339
 
 func (f *timeMember) set(value json.RawMessage) bool {
 	var at metav1.Time
-	if kjson.Unmarshal(value, &at) != nil || at.IsZero() {
+	if !setTime(&at, value) || at.IsZero() {
 		return false
 	}
 	*f = timeMember(at)
