@@ -14,6 +14,14 @@ type cached struct {
 	count     int
 }
 
+// reserve makes room for the first list, so that the map need not grow step by
+// step.
+func (s *cached) reserve(list []change) {
+	if s.count == 0 && len(list) > 0 && list[0].machine == nil {
+		s.byName = make(map[string]object, len(list))
+	}
+}
+
 // of returns the version of the object that a change is about, nil if there is
 // none.
 func (s *cached) of(c *change) object {

@@ -314,9 +314,12 @@ func (w *World) list(call *Call) {
 		return
 	}
 	call.LeaseList = make([]coordinationv1.Lease, 0, len(w.machines))
+	var shown leaseObject // for each its own would double the memory of a list
 	for _, m := range w.machines {
 		if m.lease != nil {
-			call.LeaseList = append(call.LeaseList, *m.lease.object())
+			l := shown.fill(m.lease)
+			l.Spec.RenewTime = new(*l.Spec.RenewTime)
+			call.LeaseList = append(call.LeaseList, *l)
 		}
 	}
 }

@@ -261,6 +261,7 @@ func (w *watch) show(before, after object, initially bool) {
 
 // replace makes the cache what a list says.
 func (w *watch) replace(list []change) {
+	w.cached.reserve(list)
 	for i := range list {
 		c := &list[i]
 		old := w.cached.put(c)
