@@ -17,6 +17,9 @@ func (q *fifo[E]) push(e E) {
 	q.elements = append(q.elements, e)
 }
 
+// peek returns the first element, which is valid until the next push or pop.
+func (q *fifo[E]) peek() *E { return &q.elements[q.first] }
+
 func (q *fifo[E]) pop() E {
 	var none E
 	e := q.elements[q.first]
