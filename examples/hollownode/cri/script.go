@@ -126,8 +126,8 @@ func ParseScript(pod *corev1.Pod, container string) (Script, error) {
 		s.StopCode = codes[0]
 	}
 	if container == "" {
-		known := append(p.names, AnnotationCrash)
-		p.problems = append(p.problems, UnknownNames(pod.Annotations, known, containersOf(pod))...)
+		p.names = append(p.names, AnnotationCrash)
+		p.problems = append(p.problems, UnknownNames(pod.Annotations, p.names, containersOf(pod))...)
 	}
 	return s, errors.Join(p.problems...)
 }

@@ -26,8 +26,8 @@ type Handlers struct {
 // passes it the time. A program takes the lock of its dispatcher and reads the
 // clock under it. A simulator passes its own time. After the turn and before
 // anything else uses the controller, poll returns whether it has to be polled
-// again, as timedqueue.Dispatcher.UpdateIf wants to know. As a result of the
-// turn it would need another closure for each report.
+// again, as timedqueue.Dispatcher.UpdateIf wants to know. A turn does not
+// return that itself, because it would take one more closure for each report.
 type Observe func(turn func(now time.Time), poll func() bool)
 
 // NewHandlers returns the handlers that feed c. They touch c only inside what
