@@ -62,8 +62,7 @@ func (p *play) script() []step {
 			wants: func(*state) string { return "" },
 		},
 		{
-			title: "pods are bound to " + silent + "; the runtime of one node gives no answer" +
-				by(kubelet.AnnotationRuntimeDown, "") + ", seen after 30 s",
+			title: "pods come to " + silent + "; a runtime is down" + by(kubelet.AnnotationRuntimeDown, ""),
 			do: func(ctx context.Context) error {
 				if err := w.addPods(ctx, cut); err != nil {
 					return err
@@ -105,7 +104,7 @@ func (p *play) script() []step {
 			},
 		},
 		{
-			title: "a container of it crashes" + by(cri.AnnotationCrash, "main:1") + ", and is restarted after a back-off",
+			title: "a container of it crashes and backs off" + by(cri.AnnotationCrash, "main:1"),
 			do: func(ctx context.Context) error {
 				return w.annotatePod(ctx, crashed, cri.AnnotationCrash, "main:1")
 			},
