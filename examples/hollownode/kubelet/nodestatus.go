@@ -76,11 +76,15 @@ func completed(list, from corev1.ResourceList) corev1.ResourceList {
 	if len(list) == 0 {
 		return from
 	}
-	all := maps.Clone(list)
+	all := list
 	for name, size := range from {
-		if _, found := all[name]; !found {
-			all[name] = size
+		if _, found := list[name]; found {
+			continue
 		}
+		if len(all) == len(list) { // a node that has reported lacks nothing
+			all = maps.Clone(list)
+		}
+		all[name] = size
 	}
 	return all
 }
