@@ -70,7 +70,7 @@ type options struct {
 	circle      bool
 	silent      int // percent
 	dir         string
-	program     string
+	hollownode  string // the path of the program, empty if it is to be built
 }
 
 func parse(args []string, diagnostics io.Writer) (options, error) {
@@ -85,7 +85,7 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 	flags.BoolVar(&o.circle, "circle", false, "play the life of a fleet instead, without kwok")
 	flags.IntVar(&o.silent, "silent", 10, "how much of the nodes falls silent with --circle, in `percent`")
 	flags.StringVar(&o.dir, "dir", "", "`folder` for data and logs, which stay (default: temporary ones)")
-	flags.StringVar(&o.program, "program", "", "`path` of hollownode (default: it is built)")
+	flags.StringVar(&o.hollownode, "program", "", "`path` of hollownode (default: it is built)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -137,7 +137,7 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) (err er
 	if o.circle {
 		return o.playCircle(ctx, dir, out, diagnostics)
 	}
-	programs, err := build(ctx, dir, o.program, diagnostics)
+	programs, err := workshop{dir, o.hollownode, diagnostics}.build(ctx, o.subjects)
 	if err != nil {
 		return err
 	}
@@ -145,11 +145,11 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) (err er
 	return errors.Join(t.write(out), t.problem())
 }
 
-// compare measures one subject after the other.
-func (o options) compare(ctx context.Context, programs programs, progress io.Writer) *table {
+// compare measures one subject after the other, each with its program.
+func (o options) compare(ctx context.Context, programs []program, progress io.Writer) *table {
 	t := &table{options: o}
-	for _, s := range o.subjects {
-		p := play{options: s.sized(o), subject: s, programs: programs, progress: progress, figures: figures{}}
+	for i, s := range o.subjects {
+		p := play{options: s.sized(o), subject: s, program: programs[i], progress: progress, figures: figures{}}
 		c := column{subject: s, err: errNotPlayed}
 		if ctx.Err() == nil {
 			if c.err = p.run(ctx); c.err != nil {
@@ -164,7 +164,7 @@ func (o options) compare(ctx context.Context, programs programs, progress io.Wri
 
 // playCircle plays the circle and prints its steps, as far as it gets.
 func (o options) playCircle(ctx context.Context, dir string, out, progress io.Writer) error {
-	programs, err := buildCircle(ctx, dir, o.program, progress)
+	programs, err := buildCircle(ctx, dir, o.hollownode, progress)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -190,4 +191,20 @@ goroutine 22 [IO wait]:
 created by net/http.(*Server).Serve in goroutine 1
 `
 	require.Len(t, goroutine.FindAllString(log, -1), 3)
+}
+
+// Who wants one subject does not wait for the programs of the others.
+func TestOnlyChosenSubjectsAreBuilt(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel() // so that nothing can be built
+	w := workshop{dir: t.TempDir(), ours: "/bin/hollownode", progress: io.Discard}
+	for _, s := range subjects() {
+		built, err := w.build(over, []subject{s})
+		if s.name == versus.Ours {
+			require.NoError(t, err)
+			require.Equal(t, w.ours, built[0].path)
+			continue
+		}
+		require.ErrorIs(t, err, context.Canceled, s.name)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 type play struct {
 	options
 	subject  subject
-	programs programs
+	program  program
 	progress io.Writer
 
 	cluster *cluster
@@ -76,20 +77,19 @@ func (p *play) run(ctx context.Context) (err error) {
 // launch starts the processes of the subject, one or one for each node. Those
 // that have started are returned with an error.
 func (p *play) launch() (processes []*controlplane.Process, err error) {
-	path := p.subject.path(p.programs)
 	if p.subject.argsOf == nil {
-		process, err := p.cluster.launch(p.subject.name, path, p.subject.args(p.programs)...)
+		process, err := p.cluster.launch(p.subject.name, p.program.path, p.program.args...)
 		if err != nil {
 			return nil, err
 		}
 		return []*controlplane.Process{process}, nil
 	}
 	for i := range p.nodes {
-		args, err := p.subject.argsOf(nodeName(i))
+		own, err := p.subject.argsOf(nodeName(i))
 		if err != nil {
 			return processes, err
 		}
-		process, err := p.cluster.launchAs(p.subject.name, nodeName(i), path, args...)
+		process, err := p.cluster.launchAs(p.subject.name, nodeName(i), p.program.path, append(slices.Clip(p.program.args), own...)...)
 		if err != nil {
 			return processes, err
 		}

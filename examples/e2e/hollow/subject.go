@@ -18,8 +18,8 @@ import (
 type subject struct {
 	// name is what messages call it, title the head of its column.
 	name, title string
-	path        func(programs) string
-	args        func(programs) []string
+	// build builds its program, or finds it built.
+	build func(context.Context, workshop) (program, error)
 	// argsOf, unless it is nil, makes it a process for each node, with arguments
 	// of its own. Of such a subject only the calls count, on few nodes.
 	argsOf func(node string) ([]string, error)
@@ -54,26 +54,9 @@ const (
 
 func subjects() []subject {
 	return []subject{
-		{
-			name: versus.Ours, title: "examples/hollownode",
-			path: func(p programs) string { return p.ours },
-			args: func(programs) []string { return []string{"--leader-elect=false", "--secure-port=0", "--events=false"} },
-		},
-		{
-			name: kwokName, title: "kwok " + kwokVersion,
-			path: func(p programs) string { return p.kwok },
-			args: func(p programs) []string {
-				args := []string{"--manage-all-nodes", "--node-lease-duration-seconds=40"}
-				for _, stage := range kwokStages() {
-					args = append(args, "--config="+filepath.Join(p.kwokSource, filepath.FromSlash(stage)))
-				}
-				return args
-			},
-		},
-		{
-			name: kubeletName, title: "kubelet v1.37.1, by kubemark",
-			path: func(p programs) string { return p.kubemark }, argsOf: kubemarkArgs,
-		},
+		{name: versus.Ours, title: "examples/hollownode", build: buildOurs},
+		{name: kwokName, title: "kwok " + kwokVersion, build: buildKwok},
+		{name: kubeletName, title: "kubelet v1.37.1, by kubemark", build: buildKubemark, argsOf: kubemarkArgs},
 	}
 }
 
@@ -102,28 +85,64 @@ func kwokStages() []string {
 	}
 }
 
-// programs are the paths of what the plays run, and of the source of kwok.
-type programs struct{ ours, kwok, kwokSource, kubemark string }
+// A program is what a play runs, with the arguments that each of its processes
+// has.
+type program struct {
+	path string
+	args []string
+}
 
-// build builds the programs, ours into a folder. One of ours that is there
-// already is taken as it is.
-func build(ctx context.Context, dir, program string, progress io.Writer) (p programs, err error) {
-	p.ours = program
-	if program == "" {
-		if p.ours, err = versus.BuildOurs(ctx, dir, "hollownode"); err != nil {
-			return p, err
+// A workshop is where programs are built: the folder for ours, which is built
+// unless there is one already, and where progress is written to.
+type workshop struct {
+	dir, ours string
+	progress  io.Writer
+}
+
+// build builds the programs of the subjects, before the first of them plays:
+// the table that lacks one is of no use. The first build of the others takes
+// minutes, so what no subject runs is not built.
+func (w workshop) build(ctx context.Context, subjects []subject) ([]program, error) {
+	programs := make([]program, len(subjects))
+	for i, s := range subjects {
+		var err error
+		if programs[i], err = s.build(ctx, w); err != nil {
+			return nil, err
 		}
 	}
-	config := controlplane.BuildConfig{Progress: progress}
-	if p.kwok, err = controlplane.Install(ctx, config, kwokProgram, kwokVersion); err != nil {
-		return p, err
+	return programs, nil
+}
+
+func buildOurs(ctx context.Context, w workshop) (program, error) {
+	p := program{w.ours, []string{"--leader-elect=false", "--secure-port=0", "--events=false"}}
+	if p.path != "" {
+		return p, nil
 	}
-	if p.kwokSource, err = moduleSource(ctx, dir, kwokModule+"@"+kwokVersion); err != nil {
-		return p, err
-	}
-	built, err := controlplane.Build(ctx, config, controlplane.Kubemark)
-	p.kubemark = built[controlplane.Kubemark]
+	var err error
+	p.path, err = versus.BuildOurs(ctx, w.dir, "hollownode")
 	return p, err
+}
+
+func buildKwok(ctx context.Context, w workshop) (program, error) {
+	p := program{args: []string{"--manage-all-nodes", "--node-lease-duration-seconds=40"}}
+	var err error
+	if p.path, err = controlplane.Install(ctx, w.config(), kwokProgram, kwokVersion); err != nil {
+		return p, err
+	}
+	source, err := moduleSource(ctx, w.dir, kwokModule+"@"+kwokVersion)
+	for _, stage := range kwokStages() {
+		p.args = append(p.args, "--config="+filepath.Join(source, filepath.FromSlash(stage)))
+	}
+	return p, err
+}
+
+func buildKubemark(ctx context.Context, w workshop) (program, error) {
+	built, err := controlplane.Build(ctx, w.config(), controlplane.Kubemark)
+	return program{path: built[controlplane.Kubemark]}, err
+}
+
+func (w workshop) config() controlplane.BuildConfig {
+	return controlplane.BuildConfig{Progress: w.progress}
 }
 
 // moduleSource returns the folder of a module in Go's cache.
