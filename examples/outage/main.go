@@ -34,8 +34,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/kubelife/lifecycle/examples/outage/heap"
 	"github.com/kubelife/lifecycle/examples/outage/scale"
-	"github.com/kubelife/lifecycle/examples/outage/simulation"
 )
 
 // Exit codes.
@@ -53,8 +53,12 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
 	end := func() {}
-	if len(os.Args) > 1 && os.Args[1] != scaleCommand { // which measures its memory
-		end = simulation.CollectLater(simulation.GarbageReserve)
+	switch {
+	case len(os.Args) < 2: // plays nothing
+	case os.Args[1] == scaleCommand:
+		heap.ForScale()
+	default:
+		end = heap.ForScenario()
 	}
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	end()

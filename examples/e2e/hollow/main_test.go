@@ -193,7 +193,7 @@ created by net/http.(*Server).Serve in goroutine 1
 	require.Len(t, goroutine.FindAllString(log, -1), 3)
 }
 
-// Who wants one subject does not wait for the programs of the others.
+// One subject does not wait for the programs of the others.
 func TestOnlyChosenSubjectsAreBuilt(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel() // so that nothing can be built

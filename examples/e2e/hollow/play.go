@@ -89,7 +89,8 @@ func (p *play) launch() (processes []*controlplane.Process, err error) {
 		if err != nil {
 			return processes, err
 		}
-		process, err := p.cluster.launchAs(p.subject.name, nodeName(i), p.program.path, append(slices.Clip(p.program.args), own...)...)
+		args := append(slices.Clip(p.program.args), own...)
+		process, err := p.cluster.launchAs(p.subject.name, nodeName(i), p.program.path, args...)
 		if err != nil {
 			return processes, err
 		}

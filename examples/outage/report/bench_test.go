@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubelife/lifecycle/examples/outage/heap"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
@@ -39,7 +40,7 @@ func large() *scenario.Scenario {
 // What a recorder costs of a large run: 15 % at most is the aim. Compare the
 // two.
 func BenchmarkHourOf5000Nodes(b *testing.B) {
-	defer simulation.CollectLater(simulation.GarbageReserve)()
+	defer heap.ForScenario()()
 	run := func(watch func(*simulation.Simulation)) func(*testing.B) {
 		return func(b *testing.B) {
 			for b.Loop() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubelife/lifecycle/examples/outage/heap"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
@@ -39,7 +40,7 @@ func large() *scenario.Scenario {
 // The aim is less than 5 s a run on two cores. Garbage waits as it does in the
 // program.
 func BenchmarkHourOf5000Nodes(b *testing.B) {
-	defer CollectLater(GarbageReserve)()
+	defer heap.ForScenario()()
 	for b.Loop() {
 		s, err := New(large())
 		require.NoError(b, err)

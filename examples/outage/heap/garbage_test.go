@@ -1,4 +1,4 @@
-package simulation
+package heap
 
 import (
 	"runtime"
@@ -16,17 +16,17 @@ func heapGoal() uint64 {
 	return goal[0].Value.Uint64()
 }
 
-// reserve is small, because the race detector touches all of it.
-const reserve = 64 << 20
+// small is how much the tests take. The race detector touches all of it.
+const small = 64 << 20
 
 func TestGarbageWaitsDuringARun(t *testing.T) {
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")
 	before := heapGoal()
-	end := CollectLater(reserve)
-	require.InDelta(t, 2*reserve, float64(heapGoal())-float64(before), reserve/4)
+	end := collectLater(small)
+	require.InDelta(t, 2*small, float64(heapGoal())-float64(before), small/4)
 	end()
-	require.InDelta(t, float64(before), heapGoal(), reserve/4)
+	require.InDelta(t, float64(before), heapGoal(), small/4)
 }
 
 func TestTheEnvironmentDecidesWhenGarbageIsCollected(t *testing.T) {
@@ -35,8 +35,8 @@ func TestTheEnvironmentDecidesWhenGarbageIsCollected(t *testing.T) {
 		t.Setenv("GOMEMLIMIT", "")
 		t.Setenv(name, "900")
 		before := heapGoal()
-		end := CollectLater(reserve)
-		require.InDelta(t, float64(before), heapGoal(), reserve/4)
+		end := collectLater(small)
+		require.InDelta(t, float64(before), heapGoal(), small/4)
 		end()
 	}
 }
