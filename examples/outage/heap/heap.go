@@ -13,9 +13,10 @@ func ForScenario() (end func()) {
 func ForScale() { useHugePages(4 * room) }
 
 const (
-	// An hour of 5,000 nodes with 150,000 pods spends a quarter of its CPU time on
-	// collections by Go's default. With this reserve there are one or two.
-	garbageReserve = 512 << 20
+	// An hour of 5,000 nodes with 150,000 pods spends up to a quarter of its CPU
+	// time on collections by Go's default. With twice this reserve it is no faster,
+	// because memory that is new costs time as well.
+	garbageReserve = 256 << 20
 	// The heap of such an hour fits.
 	room = 1 << 30
 )

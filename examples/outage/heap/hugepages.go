@@ -9,7 +9,7 @@ import (
 // Linux has them, and in most distributions leaves them to programs that ask
 // for them (madvise). Events of a simulation visit nodes and pods in no order
 // that a processor could foresee. With pages of 4 KiB an hour of 5,000 nodes
-// spends a fifth of its CPU time on page faults and page tables.
+// spends a quarter of its CPU time on page faults and page tables.
 //
 // It needs address space and no memory. It does nothing if GOMEMLIMIT says that
 // memory is short, on other systems, and on 32-bit ones, which lack address
