@@ -14,8 +14,8 @@ func ForScale() { useHugePages(4 * room) }
 
 const (
 	// An hour of 5,000 nodes with 150,000 pods spends up to a quarter of its CPU
-	// time on collections by Go's default. With twice this reserve it is no faster,
-	// because memory that is new costs time as well.
+	// time on collections by Go's default. Twice this reserve makes it no faster:
+	// memory that is new costs time, too.
 	garbageReserve = 256 << 20
 	// The heap of such an hour fits.
 	room = 1 << 30
