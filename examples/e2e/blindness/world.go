@@ -238,7 +238,7 @@ func (w *world) history(ctx context.Context) ([]judge.Node, error) {
 			Name: name, Beats: w.beats[name], Died: w.died[name],
 			Declared: declared(writes[name], seen.Unknown),
 			Unknown:  seen.WantUnknown() == nil,
-			Tainted:  !seen.Tainted.IsZero(),
+			Tainted:  len(seen.Tainted) > 0,
 			Evicted:  len(deletions[fleet.PodName(pod, name)]),
 		})
 	}

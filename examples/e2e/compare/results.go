@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/kubelife/lifecycle/examples/e2e/compare/judge"
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
@@ -22,7 +23,9 @@ type column struct {
 	scenario scenario
 	subject  subject
 	outcomes []outcome // of complete plays
-	err      error
+	// disturbed counts the plays that were thrown away and played again.
+	disturbed int
+	err       error
 	// partial is the outcome of the play that did not get to its end, nil if there
 	// is none.
 	partial *outcome
@@ -58,10 +61,11 @@ func (o options) playAll(ctx context.Context, dir string, progress io.Writer) *r
 				if c.err != nil {
 					continue // the reason would be the same again
 				}
-				c.play(ctx, &play{
+				p := &play{
 					options: o, scenario: sc, subject: c.subject, program: programs[i],
 					repetition: n + 1, progress: progress,
-				})
+				}
+				c.play(ctx, p.run, p.say)
 			}
 		}
 		r.columns = append(r.columns, columns...)
@@ -69,18 +73,30 @@ func (o options) playAll(ctx context.Context, dir string, progress io.Writer) *r
 	return r
 }
 
-// play plays once, if it is not too late.
-func (c *column) play(ctx context.Context, p *play) {
+// mostDisturbed is how many plays of a column may be disturbed.
+const mostDisturbed = 3
+
+// play plays once, if it is not too late. When heartbeats of living nodes did
+// not come through, the machine was too busy, and the subject had no part in
+// it. That play tells nothing of the subject, and is played again.
+func (c *column) play(
+	ctx context.Context, run func(context.Context) (outcome, error), say func(format string, args ...any),
+) {
 	if ctx.Err() != nil {
 		c.err = errInterrupted
 		return
 	}
-	o, err := p.run(ctx)
+	o, err := run(ctx)
+	for errors.Is(err, judge.ErrSilent) && c.disturbed < mostDisturbed && ctx.Err() == nil {
+		c.disturbed++
+		say("played again: %v", err)
+		o, err = run(ctx)
+	}
 	if err == nil {
 		c.outcomes = append(c.outcomes, o)
 		return
 	}
-	p.say("not complete: %v", err)
+	say("not complete: %v", err)
 	if o.judged {
 		c.partial = &o
 	}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,9 @@ var begun = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 func after(seconds float64) time.Time {
 	return begun.Add(time.Duration(seconds * float64(time.Second)))
 }
+
+// since is a state that begins so many seconds after the beginning and lasts.
+func since(seconds float64) []judge.Span { return []judge.Span{{From: after(seconds)}} }
 
 // played returns the outcome of a play in which one of three nodes dies.
 // Delays last so many seconds.
@@ -50,6 +55,30 @@ func written(t *testing.T, r *results) string {
 	var out strings.Builder
 	require.NoError(t, r.write(&out))
 	return out.String()
+}
+
+// A machine that was too busy for heartbeats says nothing of a subject.
+func TestADisturbedPlayIsPlayedAgain(t *testing.T) {
+	plays := func(c *column, errs ...error) (played int) {
+		c.play(t.Context(), func(context.Context) (outcome, error) {
+			played++
+			return outcome{judged: true}, errs[min(played, len(errs))-1]
+		}, func(string, ...any) {})
+		return played
+	}
+	silent := fmt.Errorf("%w: a-1", judge.ErrSilent)
+	var c column
+	require.Equal(t, 3, plays(&c, silent, silent, nil))
+	require.NoError(t, c.err)
+	require.Len(t, c.outcomes, 1)
+	require.Equal(t, 2, c.disturbed)
+	require.Contains(t, written(t, compared(c, column{})), "| played again, because living nodes were silent | 2 | 0 |\n")
+
+	require.Equal(t, 2, plays(&c, silent), "not for ever")
+	require.ErrorIs(t, c.err, judge.ErrSilent)
+	c = column{}
+	require.Equal(t, 1, plays(&c, versus.ErrEnded), "the subject's fault")
+	require.Zero(t, c.disturbed)
 }
 
 func TestTheTableHasMediansAndSpread(t *testing.T) {
@@ -143,9 +172,9 @@ func TestAnInterruptedPlayIsShownIfThereIsNoOther(t *testing.T) {
 
 func TestTheSeriesCountsSecondsFromTheFirstDeath(t *testing.T) {
 	nodes := []judge.Node{
-		{Died: begun, Unknown: after(1.5), Tainted: after(2), Pods: []judge.Pod{{Evicted: after(2.1)}, {}}},
-		{Died: after(1), Unknown: after(2.5)},
-		{Unknown: after(1), Pods: []judge.Pod{{Evicted: after(3.2)}}}, // wrong, and an eviction all the same
+		{Died: begun, Unknown: since(1.5), Tainted: since(2), Pods: []judge.Pod{{Evicted: after(2.1)}, {}}},
+		{Died: after(1), Unknown: since(2.5)},
+		{Unknown: since(1), Pods: []judge.Pod{{Evicted: after(3.2)}}}, // wrong, and an eviction all the same
 	}
 	calls := []controlplane.Request{
 		{Received: begun}, {Received: after(0.5)}, {Received: after(0.9)}, {Received: after(9)},

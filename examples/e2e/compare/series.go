@@ -32,8 +32,14 @@ func newSeries(nodes []judge.Node, calls []controlplane.Request, first, end time
 		node := &nodes[i]
 		add(s.dead, node.Died)
 		if !node.Died.IsZero() {
-			add(s.unknown, node.Unknown)
-			add(s.tainted, node.Tainted)
+			for _, state := range []struct {
+				to    []int
+				spans []judge.Span
+			}{{s.unknown, node.Unknown}, {s.tainted, node.Tainted}} {
+				if len(state.spans) > 0 {
+					add(state.to, state.spans[0].From)
+				}
+			}
 		}
 		for k := range node.Pods {
 			add(s.evicted, node.Pods[k].Evicted)

@@ -252,10 +252,8 @@ func (w *world) history(evicted map[string]time.Time, now time.Time) []judge.Nod
 	for _, name := range w.mixed() {
 		seen := w.witness.Of(name)
 		node := judge.Node{
-			Name: name, Died: w.died[name], Tainted: seen.Tainted, TaintAdded: seen.TaintAdded,
-		}
-		if len(seen.Unknown) > 0 {
-			node.Unknown = seen.Unknown[0].At
+			Name: name, Died: w.died[name], Unknown: spans(seen.Unknown), Tainted: spans(seen.Tainted),
+			TaintAdded: seen.TaintAdded,
 		}
 		if b, known := w.beats[name]; known {
 			node.LastBeat, node.Silence = b.last.Sent, b.silence
@@ -271,4 +269,12 @@ func (w *world) history(evicted map[string]time.Time, now time.Time) []judge.Nod
 		nodes = append(nodes, node)
 	}
 	return nodes
+}
+
+func spans(sightings []witness.Sighting) []judge.Span {
+	var all []judge.Span
+	for _, s := range sightings {
+		all = append(all, judge.Span{From: s.At, To: s.Ended})
+	}
+	return all
 }

@@ -29,22 +29,35 @@ type Witness struct {
 // Node is what was seen of a node. The zero value is one that was not seen.
 type Node struct {
 	Ready corev1.ConditionStatus
-	// Unknown is when and how Ready became Unknown.
+	// Unknown is each time at which Ready was Unknown.
 	Unknown []Sighting
 	Taints  []corev1.Taint
-	// Tainted is when it was seen first with a NoExecute taint for its silence,
-	// zero if it never was.
-	Tainted time.Time
+	// Tainted is each time at which it had a NoExecute taint for its silence.
+	Tainted []Sighting
 	// TaintAdded is the earliest time that such a taint said it was added at, in
 	// whole seconds. Zero: none has said.
 	TaintAdded time.Time
 }
 
-// Sighting is one time at which Ready was seen to become Unknown.
+// Sighting is one time at which a node was seen in a state.
 type Sighting struct {
-	At time.Time
+	// At is when it began, Ended when it was over. Zero: it lasts.
+	At, Ended time.Time
 	// Conditions are those that are Unknown, with their reasons.
 	Conditions string
+}
+
+// follow notes that a state is there or not.
+func follow(seen []Sighting, there bool, now time.Time, conditions string) []Sighting {
+	last := len(seen) - 1
+	lasts := last >= 0 && seen[last].Ended.IsZero()
+	switch {
+	case there && !lasts:
+		return append(seen, Sighting{At: now, Conditions: conditions})
+	case !there && lasts:
+		seen[last].Ended = now
+	}
+	return seen
 }
 
 // retryPeriod is how soon the witness comes back after a watch has ended.
@@ -107,25 +120,14 @@ func (w *Witness) See(node *corev1.Node, now time.Time) {
 		n = &Node{}
 		w.nodes[node.Name] = n
 	}
-	ready := readiness(node)
-	if ready == corev1.ConditionUnknown && n.Ready != ready {
-		n.Unknown = append(n.Unknown, Sighting{now, unknownConditions(node)})
-	}
-	n.Ready, n.Taints = ready, node.Spec.Taints
-	for _, taint := range node.Spec.Taints {
-		if isForSilence(taint) {
-			n.seeTaint(taint, now)
+	n.Ready, n.Taints = readiness(node), node.Spec.Taints
+	n.Unknown = follow(n.Unknown, n.Ready == corev1.ConditionUnknown, now, unknownConditions(node))
+	n.Tainted = follow(n.Tainted, slices.ContainsFunc(n.Taints, isForSilence), now, "")
+	for _, taint := range n.Taints {
+		if added := taint.TimeAdded; isForSilence(taint) && added != nil &&
+			(n.TaintAdded.IsZero() || added.Time.Before(n.TaintAdded)) {
+			n.TaintAdded = added.Time
 		}
-	}
-}
-
-func (n *Node) seeTaint(taint corev1.Taint, now time.Time) {
-	if n.Tainted.IsZero() {
-		n.Tainted = now
-	}
-	added := taint.TimeAdded
-	if added != nil && (n.TaintAdded.IsZero() || added.Time.Before(n.TaintAdded)) {
-		n.TaintAdded = added.Time
 	}
 }
 
@@ -176,7 +178,7 @@ func (w *Witness) Of(name string) Node {
 	defer w.mu.Unlock()
 	if n, known := w.nodes[name]; known {
 		seen := *n
-		seen.Unknown = slices.Clone(n.Unknown)
+		seen.Unknown, seen.Tainted = slices.Clone(n.Unknown), slices.Clone(n.Tainted)
 		return seen
 	}
 	return Node{}

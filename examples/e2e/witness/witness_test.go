@@ -26,11 +26,11 @@ func TestTheWitnessRemembersEachTimeThatANodeBecameUnknownAndAnyTaint(t *testing
 	}
 	noExecute := corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}
 	see(0, corev1.ConditionTrue, corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoExecute})
-	require.Zero(t, w.Of("a-0").Tainted, "an administrator's taint is not for silence")
+	require.Empty(t, w.Of("a-0").Tainted, "an administrator's taint is not for silence")
 	noSchedule := corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule}
 	see(1, corev1.ConditionUnknown, noSchedule)
 	see(2, corev1.ConditionUnknown)
-	require.Zero(t, w.Of("a-0").Tainted)
+	require.Empty(t, w.Of("a-0").Tainted)
 	require.NoError(t, w.All([]string{"a-0"}, (*witness.Node).WantUnknown))
 	added := metav1.NewTime(begun.Truncate(time.Second))
 	see(3, corev1.ConditionTrue, noExecute)
@@ -45,10 +45,10 @@ func TestTheWitnessRemembersEachTimeThatANodeBecameUnknownAndAnyTaint(t *testing
 
 	seen := w.Of("a-0")
 	require.Equal(t, []witness.Sighting{
-		{begun.Add(time.Second), "Ready (NodeStatusUnknown)"},
-		{begun.Add(6 * time.Second), "Ready (NodeStatusUnknown)"},
+		{begun.Add(time.Second), begun.Add(3 * time.Second), "Ready (NodeStatusUnknown)"},
+		{begun.Add(6 * time.Second), begun.Add(7 * time.Second), "Ready (NodeStatusUnknown)"},
 	}, seen.Unknown)
-	require.Equal(t, begun.Add(3*time.Second), seen.Tainted, "when it was seen first")
+	require.Equal(t, []witness.Sighting{{At: begun.Add(3 * time.Second), Ended: begun.Add(6 * time.Second)}}, seen.Tainted)
 	require.Equal(t, added.Time, seen.TaintAdded, "the earlier one")
 	require.NoError(t, w.All([]string{"a-0"}, (*witness.Node).WantUntainted))
 	require.ErrorContains(t, w.All([]string{"a-1"}, (*witness.Node).WantReady), "was not seen")

@@ -4,7 +4,9 @@
 // # The criterion
 //
 // A node is dead from the moment it was cut off for good. It is missed when it
-// is not seen Unknown and with a NoExecute taint before the history ends.
+// is not Unknown, or without a NoExecute taint, when its grace period is over
+// and the history ends. What was said of it before its grace period was over is
+// no detection: it was a living node then, and that was wrong.
 //
 // A pod must leave when its node is dead and it does not tolerate that for
 // ever. Its eviction is wrong in each other case:
@@ -16,13 +18,14 @@
 //     was added less than that time before, in whole seconds, rounded down.
 //
 // The silence of a node begins when the last heartbeat was sent that the API
-// server has stored. A living node that was silent for the grace period makes
-// the history worthless, because no controller could know better.
+// server has stored. A node that was silent for the grace period while it lived
+// makes the history worthless, because no controller could know better.
 package judge
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -38,13 +41,17 @@ type Node struct {
 	LastBeat time.Time
 	// Silence is the longest time without a stored heartbeat while it lived.
 	Silence time.Duration
-	// Unknown and Tainted are when it was seen first as Unknown and with a
-	// NoExecute taint for its silence. Zero: it was not.
-	Unknown, Tainted time.Time
-	// TaintAdded is when that taint says that it was added, in whole seconds.
+	// Unknown and Tainted are when it was seen as Unknown and with a NoExecute
+	// taint for its silence.
+	Unknown, Tainted []Span
+	// TaintAdded is when the first such taint says that it was added, in whole
+	// seconds.
 	TaintAdded time.Time
 	Pods       []Pod
 }
+
+// A Span is from a time to another, which is zero if it has not come.
+type Span struct{ From, To time.Time }
 
 // A Pod is the history of one pod.
 type Pod struct {
@@ -80,7 +87,9 @@ type Verdict struct {
 	// Unknown, and until it has the NoExecute taint. Evicted are those until each
 	// pod is evicted, without the time that it tolerates.
 	Detected, Tainted, Evicted Delays
-	// Declared is how many living nodes were Unknown or tainted.
+	// Declared is how many nodes were Unknown or tainted while they lived, or
+	// before their grace period was over. Of those that died later, it leaves
+	// Detected and Tainted without a delay.
 	Declared int
 	// Missed is how many of the dead were not found, and Left how many pods are
 	// still there that had to leave.
@@ -89,7 +98,7 @@ type Verdict struct {
 	Faults []Fault
 }
 
-// ErrSilent means that a living node was silent for the grace period.
+// ErrSilent means that a node was silent for the grace period while it lived.
 var ErrSilent = errors.New("a living node was silent for the grace period")
 
 // Judge judges a history by the grace period.
@@ -97,10 +106,10 @@ func Judge(nodes []Node, grace time.Duration) (Verdict, error) {
 	var v Verdict
 	for i := range nodes {
 		n := &nodes[i]
+		if n.Silence >= grace {
+			return Verdict{}, fmt.Errorf("%w: %s for %v", ErrSilent, n.Name, n.Silence)
+		}
 		if n.Died.IsZero() {
-			if n.Silence >= grace {
-				return Verdict{}, fmt.Errorf("%w: %s for %v", ErrSilent, n.Name, n.Silence)
-			}
 			v.addLiving(n)
 		} else {
 			v.addDead(n, grace)
@@ -111,7 +120,7 @@ func Judge(nodes []Node, grace time.Duration) (Verdict, error) {
 
 func (v *Verdict) addLiving(n *Node) {
 	v.Living++
-	if !n.Unknown.IsZero() || !n.Tainted.IsZero() {
+	if len(n.Unknown)+len(n.Tainted) > 0 {
 		v.Declared++
 	}
 	for i := range n.Pods {
@@ -123,14 +132,15 @@ func (v *Verdict) addLiving(n *Node) {
 
 func (v *Verdict) addDead(n *Node, grace time.Duration) {
 	v.Dead++
-	if n.Unknown.IsZero() || n.Tainted.IsZero() {
+	over := n.LastBeat.Add(grace)
+	if before(n.Unknown, over) || before(n.Tainted, over) {
+		v.Declared++
+	} else {
+		v.Detected = n.delay(v.Detected, n.Unknown)
+		v.Tainted = n.delay(v.Tainted, n.Tainted)
+	}
+	if !lastsUntil(n.Unknown, over) || !lastsUntil(n.Tainted, over) {
 		v.Missed++
-	}
-	if !n.Unknown.IsZero() {
-		v.Detected = append(v.Detected, n.Unknown.Sub(n.Died))
-	}
-	if !n.Tainted.IsZero() {
-		v.Tainted = append(v.Tainted, n.Tainted.Sub(n.Died))
 	}
 	for i := range n.Pods {
 		p := &n.Pods[i]
@@ -147,6 +157,22 @@ func (v *Verdict) addDead(n *Node, grace time.Duration) {
 			v.Evicted = append(v.Evicted, p.Evicted.Sub(n.Died)-p.Tolerates)
 		}
 	}
+}
+
+// before reports whether one of the spans begins before a time.
+func before(spans []Span, limit time.Time) bool { return len(spans) > 0 && spans[0].From.Before(limit) }
+
+// lastsUntil reports whether one of the spans does not end before a time.
+func lastsUntil(spans []Span, limit time.Time) bool {
+	return slices.ContainsFunc(spans, func(s Span) bool { return s.To.IsZero() || !s.To.Before(limit) })
+}
+
+// delay adds how long after its death the node was first in a state.
+func (n *Node) delay(delays Delays, state []Span) Delays {
+	if len(state) == 0 {
+		return delays
+	}
+	return append(delays, state[0].From.Sub(n.Died))
 }
 
 // isEarly reports whether a pod of a dead node has left before any controller

@@ -15,11 +15,14 @@ var begun = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
 func at(seconds float64) time.Time { return begun.Add(time.Duration(seconds * float64(time.Second))) }
 
+// since is a state that begins at a time and lasts.
+func since(seconds float64) []judge.Span { return []judge.Span{{From: at(seconds)}} }
+
 // dead is a node that sent its last heartbeat at 0 and died at 2. It was
 // Unknown at 12 and tainted at 13.
 func dead(pods ...judge.Pod) judge.Node {
 	return judge.Node{
-		Name: "a-0", Died: at(2), LastBeat: at(0), Unknown: at(12), Tainted: at(13.2), TaintAdded: at(13), Pods: pods,
+		Name: "a-0", Died: at(2), LastBeat: at(0), Unknown: since(12), Tainted: since(13.2), TaintAdded: at(13), Pods: pods,
 	}
 }
 
@@ -64,17 +67,17 @@ func TestWrongEvictions(t *testing.T) {
 			dead(judge.Pod{Evicted: at(12.9)}), judge.WrongEarly,
 		},
 		"within the grace period, of a taint without a time": {
-			judge.Node{Died: at(2), LastBeat: at(1), Unknown: at(9), Tainted: at(9), Pods: []judge.Pod{{Evicted: at(10.9)}}},
+			judge.Node{Died: at(2), LastBeat: at(1), Unknown: since(11), Tainted: since(11), Pods: []judge.Pod{{Evicted: at(10.9)}}},
 			judge.WrongEarly,
 		},
 		"within its toleration, of a taint without a time": {
-			judge.Node{Died: at(2), LastBeat: at(1), Unknown: at(9), Tainted: at(9), Pods: []judge.Pod{
+			judge.Node{Died: at(2), LastBeat: at(1), Unknown: since(11), Tainted: since(11), Pods: []judge.Pod{
 				{Evicted: at(15.9), Tolerates: patient},
 			}},
 			judge.WrongEarly,
 		},
 		"after the grace period, of a taint without a time": {
-			judge.Node{Died: at(2), LastBeat: at(1), Unknown: at(9), Tainted: at(9), Pods: []judge.Pod{{Evicted: at(11)}}},
+			judge.Node{Died: at(2), LastBeat: at(1), Unknown: since(11), Tainted: since(11), Pods: []judge.Pod{{Evicted: at(11)}}},
 			"",
 		},
 	} {
@@ -94,8 +97,7 @@ func TestWrongEvictions(t *testing.T) {
 func TestWhatIsMissed(t *testing.T) {
 	pod := judge.Pod{Evicted: at(20)}
 	untainted, unseen := dead(pod), dead(pod)
-	untainted.Tainted = time.Time{}
-	unseen.Unknown = time.Time{}
+	untainted.Tainted, unseen.Unknown = nil, nil
 	v := judged(t, untainted, unseen, dead(pod))
 	require.Equal(t, 2, v.Missed)
 	require.Len(t, v.Detected, 2)
@@ -107,10 +109,27 @@ func TestWhatIsMissed(t *testing.T) {
 	require.ErrorContains(t, v.Err(), "1 pods left")
 
 	unknown, tainted := living(), living()
-	unknown.Unknown, tainted.Tainted = at(50), at(50)
+	unknown.Unknown, tainted.Tainted = since(50), since(50)
 	v = judged(t, dead(pod), unknown, tainted, living())
 	require.Equal(t, 2, v.Declared)
 	require.ErrorContains(t, v.Err(), "2 living nodes declared")
+}
+
+// A node of which a subject has said before its grace period was over that it
+// is dead was living then, though it died later.
+func TestADeclarationBeforeTheGracePeriodIsOverIsNoDetection(t *testing.T) {
+	pod := judge.Pod{Evicted: at(20)}
+	early, wrong, again, lucky := dead(pod), dead(pod), dead(pod), dead(pod)
+	early.Unknown = since(9.9)
+	wrong.Unknown = []judge.Span{{From: at(-60), To: at(-50)}}
+	again.Tainted = append([]judge.Span{{From: at(-60), To: at(-50)}}, again.Tainted...)
+	lucky.Unknown = since(10)
+	v := judged(t, early, wrong, again, lucky)
+	require.Equal(t, 3, v.Declared)
+	require.Equal(t, 1, v.Missed, "nothing has said since that it is dead")
+	require.Equal(t, judge.Delays{8 * time.Second}, v.Detected)
+	require.Equal(t, judge.Delays{11200 * time.Millisecond}, v.Tainted)
+	require.ErrorContains(t, v.Err(), "3 living nodes declared, 1 dead nodes missed")
 }
 
 func TestAHistoryThatProvesNothingIsAnError(t *testing.T) {
@@ -125,6 +144,10 @@ func TestAHistoryThatProvesNothingIsAnError(t *testing.T) {
 	_, err := judge.Judge([]judge.Node{dead(), silent}, grace)
 	require.ErrorIs(t, err, judge.ErrSilent)
 	require.ErrorContains(t, err, "b-0 for 10s")
+	silent = dead()
+	silent.Silence = grace
+	_, err = judge.Judge([]judge.Node{silent}, grace)
+	require.ErrorIs(t, err, judge.ErrSilent, "before it died")
 }
 
 func TestQuantilesAreNearestRanks(t *testing.T) {
