@@ -33,7 +33,9 @@ func count(v float64) string   { return versus.Thousands(int(v + 0.5)) }
 func rows(columns []column) []row {
 	list := []row{
 		{title: "repetitions", text: func(c *column) string { return fmt.Sprint(len(c.outcomes)) }},
-		{title: "played again, because living nodes were silent", text: func(c *column) string { return fmt.Sprint(c.disturbed) }},
+		{title: "played again, because living nodes were silent", text: func(c *column) string {
+			return fmt.Sprint(c.disturbed)
+		}},
 	}
 	list = append(list, delayRows("Unknown", func(v *judge.Verdict) judge.Delays { return v.Detected })...)
 	list = append(list, delayRows("NoExecute taint", func(v *judge.Verdict) judge.Delays { return v.Tainted })...)

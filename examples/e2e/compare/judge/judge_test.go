@@ -26,6 +26,11 @@ func dead(pods ...judge.Pod) judge.Node {
 	}
 }
 
+// untimed is a dead node with a taint that does not say when it was added.
+func untimed(pod judge.Pod) judge.Node {
+	return judge.Node{Died: at(2), LastBeat: at(1), Unknown: since(11), Tainted: since(11), Pods: []judge.Pod{pod}}
+}
+
 func living(pods ...judge.Pod) judge.Node {
 	return judge.Node{Name: "b-0", LastBeat: at(60), Pods: pods}
 }
@@ -67,18 +72,13 @@ func TestWrongEvictions(t *testing.T) {
 			dead(judge.Pod{Evicted: at(12.9)}), judge.WrongEarly,
 		},
 		"within the grace period, of a taint without a time": {
-			judge.Node{Died: at(2), LastBeat: at(1), Unknown: since(11), Tainted: since(11), Pods: []judge.Pod{{Evicted: at(10.9)}}},
-			judge.WrongEarly,
+			untimed(judge.Pod{Evicted: at(10.9)}), judge.WrongEarly,
 		},
 		"within its toleration, of a taint without a time": {
-			judge.Node{Died: at(2), LastBeat: at(1), Unknown: since(11), Tainted: since(11), Pods: []judge.Pod{
-				{Evicted: at(15.9), Tolerates: patient},
-			}},
-			judge.WrongEarly,
+			untimed(judge.Pod{Evicted: at(15.9), Tolerates: patient}), judge.WrongEarly,
 		},
 		"after the grace period, of a taint without a time": {
-			judge.Node{Died: at(2), LastBeat: at(1), Unknown: since(11), Tainted: since(11), Pods: []judge.Pod{{Evicted: at(11)}}},
-			"",
+			untimed(judge.Pod{Evicted: at(11)}), "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
