@@ -229,12 +229,23 @@ func (v *view) decide(after time.Duration, p *pod) decision {
 	return d
 }
 
-// Processed records what a live read of a lease can show.
+// Processed judges an eviction that was refused, and records what a live read
+// of a lease can show.
 func (j *Judge) Processed(call *model.Call) {
 	s := j.calls[call]
-	if s == nil || call.Kind != model.Leases || call.Err != nil {
+	if s == nil {
 		return
 	}
+	if p := j.pods[call.Name]; p != nil && model.Refused(call) {
+		j.judgeDeletion(s, p, call)
+	}
+	if call.Kind == model.Leases && call.Err == nil {
+		j.readLeases(s, call)
+	}
+}
+
+// readLeases records what a live read of leases can show.
+func (j *Judge) readLeases(s *sent, call *model.Call) {
 	if call.Verb == model.List {
 		s.beats = make(map[string]time.Duration)
 		for _, m := range j.world.Machines() {

@@ -78,6 +78,13 @@ func TestNeverEarlyHoldsForEvictions(t *testing.T) {
 	c.guilty(invariant.NeverEarly)
 }
 
+// It would have been early had the PodDisruptionBudget allowed it.
+func TestNeverEarlyHoldsForRefusedEvictions(t *testing.T) {
+	c, _ := protectedCourt(t, invariant.Evict)
+	require.True(t, model.Refused(c.askToEvict(c.podOn("a-0"))))
+	c.guilty(invariant.NeverEarly)
+}
+
 func TestNotTwiceHoldsForEvictions(t *testing.T) {
 	c := newCourt(t, 4, action(invariant.Evict))
 	pod := c.drained("a-0")[0]

@@ -7,7 +7,8 @@ type Invariant string
 const (
 	// NeverEarly: a client deletes a pod only when the pod is due. The deadline
 	// follows from the versions of node and pod between the client's decision and
-	// the delete. A delete names a UID.
+	// the delete. A delete names a UID. An eviction that a PodDisruptionBudget
+	// refuses counts as one that it allows.
 	NeverEarly Invariant = "never early"
 	// WithinRate: the calls by which a client gives nodes of a zone our NoExecute
 	// taint fit a token bucket of burst one. Its rate is the one that the zone's

@@ -19,7 +19,7 @@ func (j *Judge) judgePodWrite(w model.PodWrite) {
 	}
 	if w.Call.Verb == model.Delete || w.Call.Verb == model.Evict {
 		if w.After == nil || w.After.DeletionTimestamp != w.Before.DeletionTimestamp {
-			j.judgeDeletion(s, p, w)
+			j.judgeDeletion(s, p, w.Call)
 		}
 		return
 	}
@@ -36,10 +36,11 @@ func (j *Judge) judgePodWrite(w model.PodWrite) {
 	}
 }
 
-// judgeDeletion judges a delete that makes a pod leave.
-func (j *Judge) judgeDeletion(s *sent, p *pod, w model.PodWrite) {
+// judgeDeletion judges a call that makes a pod leave, or that only a
+// PodDisruptionBudget keeps from it.
+func (j *Judge) judgeDeletion(s *sent, p *pod, call *model.Call) {
 	client := s.view.client.Name
-	if uidOf(w.Call) == "" {
+	if uidOf(call) == "" {
 		j.violated(NeverEarly, p.name+"/uid", "%s deletes pod %s without saying which UID", client, p.name)
 	}
 	if p.on == nil || s.decision.node == nil {
