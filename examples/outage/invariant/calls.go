@@ -23,6 +23,12 @@ type sent struct {
 	beats map[string]time.Duration
 	// decision is that of a call about a pod.
 	decision decision
+	// read is the version of the node that a live read of it returns, nil if it
+	// returns none. Of a pod, it is the place of that in its versions.
+	read struct {
+		node *nodeVersion
+		pod  int
+	}
 	// pod is what a call about a pod is about; byNode says that it is made to
 	// leave though no taint asks for it.
 	pod    *pod
@@ -180,8 +186,8 @@ func (j *Judge) sentPodWrite(s *sent, call *model.Call) {
 	}
 }
 
-// confirmation is a decision about a pod that reads of pod and node may
-// confirm; at is when the last of them was answered.
+// confirmation is a decision about a pod that is made from reads of pod and
+// node; at is when the last of them was answered.
 type confirmation struct {
 	decision decision
 	node     string
@@ -198,13 +204,19 @@ func (j *Judge) sentPodRead(s *sent, call *model.Call) {
 	s.view.confirmed[p.uid] = &confirmation{s.view.decide(s.after, p), p.on.name, never}
 }
 
-// readForPods notes that a read of a node or pod was answered, which may be the
-// last before a write.
-func (v *view) readForPods(now time.Duration, call *model.Call) {
+// readForPods takes the answer to a read of a node or pod, which may be the
+// last before a write. What was true when it was read has to be counted from
+// then on, whatever a cache still shows.
+func (v *view) readForPods(now time.Duration, s *sent, call *model.Call) {
+	if call.Err != nil {
+		return // nothing may follow from it
+	}
 	for uid, c := range v.confirmed {
 		switch p := v.judge.pods[call.Name]; {
-		case call.Kind == model.Nodes && c.node == call.Name:
+		case call.Kind == model.Nodes && c.node == call.Name && s.read.node != nil:
+			c.decision.node = s.read.node
 		case call.Kind == model.Pods && p != nil && p.uid == uid:
+			c.decision.pod = s.read.pod
 		default:
 			continue
 		}
@@ -230,7 +242,7 @@ func (v *view) decide(after time.Duration, p *pod) decision {
 }
 
 // Processed judges an eviction that was refused, and records what a live read
-// of a lease can show.
+// can show.
 func (j *Judge) Processed(call *model.Call) {
 	s := j.calls[call]
 	if s == nil {
@@ -239,8 +251,16 @@ func (j *Judge) Processed(call *model.Call) {
 	if p := j.pods[call.Name]; p != nil && model.Refused(call) {
 		j.judgeDeletion(s, p, call)
 	}
-	if call.Kind == model.Leases && call.Err == nil {
+	if call.Err != nil {
+		return
+	}
+	switch n, p := j.nodes[call.Name], j.pods[call.Name]; {
+	case call.Kind == model.Leases:
 		j.readLeases(s, call)
+	case call.Kind == model.Nodes && n != nil:
+		s.read.node = n.newest
+	case call.Kind == model.Pods && p != nil:
+		s.read.pod = len(p.versions) - 1
 	}
 }
 
@@ -296,7 +316,7 @@ func (j *Judge) Answered(call *model.Call) {
 // read takes the answer to a live read.
 func (v *view) read(now time.Duration, s *sent, call *model.Call) {
 	if call.Kind != model.Leases {
-		v.readForPods(now, call)
+		v.readForPods(now, s, call)
 		return
 	}
 	if n := v.nodes[call.Name]; n != nil && call.Lease != nil {

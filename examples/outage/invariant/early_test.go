@@ -270,3 +270,26 @@ func TestNeverEarlyLooksAtTheTimeOfSending(t *testing.T) {
 	c.evict(c.podOn("a-0"))
 	c.guilty(invariant.NeverEarly)
 }
+
+// A cache that is late is an excuse until the client has asked.
+func TestNeverEarlyHoldsByWhatWasReadLive(t *testing.T) {
+	late := func(reads ...*model.Call) *court {
+		c := newCourt(t, 4)
+		pod := c.drained("a-0")[0]
+		c.world.DelayWatches(model.Span{Min: time.Minute, Max: time.Minute}, func(*model.Client, model.Kind) bool { return true })
+		c.world.Machine("a-0").Edit(func(n *corev1.Node) { n.Spec.Taints = nil })
+		for _, read := range reads {
+			if read.Kind == model.Pods {
+				read.Name = pod
+			}
+			c.call(read)
+		}
+		c.evict(pod)
+		return c
+	}
+	readPod := func() *model.Call { return &model.Call{Verb: model.Get, Kind: model.Pods} }
+	readNode := func() *model.Call { return &model.Call{Verb: model.Get, Kind: model.Nodes, Name: "a-0"} }
+	late().clean()
+	late(readPod()).clean("the node was not read")
+	late(readPod(), readNode()).guilty(invariant.NeverEarly)
+}
