@@ -276,7 +276,8 @@ func TestNeverEarlyHoldsByWhatWasReadLive(t *testing.T) {
 	late := func(reads ...*model.Call) *court {
 		c := newCourt(t, 4)
 		pod := c.drained("a-0")[0]
-		c.world.DelayWatches(model.Span{Min: time.Minute, Max: time.Minute}, func(*model.Client, model.Kind) bool { return true })
+		all := func(*model.Client, model.Kind) bool { return true }
+		c.world.DelayWatches(model.Span{Min: time.Minute, Max: time.Minute}, all)
 		c.world.Machine("a-0").Edit(func(n *corev1.Node) { n.Spec.Taints = nil })
 		for _, read := range reads {
 			if read.Kind == model.Pods {
