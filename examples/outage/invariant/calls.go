@@ -161,7 +161,7 @@ func (j *Judge) sentPodWrite(s *sent, call *model.Call) {
 		return
 	}
 	v := s.view
-	s.pod = p
+	s.pod, p.triedAt = p, s.at
 	v.begins(s.at, s.after, call, p)
 	s.answered = v.ownPods[p.name]
 	s.decision = v.decide(s.after, p)
@@ -199,7 +199,7 @@ func (j *Judge) sentPodRead(s *sent, call *model.Call) {
 	if p == nil || p.on == nil {
 		return
 	}
-	s.pod = p
+	s.pod, p.triedAt = p, s.at
 	s.view.begins(s.at, s.after, call, p)
 	s.view.confirmed[p.uid] = &confirmation{s.view.decide(s.after, p), p.on.name, never}
 }

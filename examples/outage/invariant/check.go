@@ -172,6 +172,10 @@ func (c *checking) leaving(n *node) {
 			n.leave.noLaterThan(c.now + 5*time.Second) // for what its budget will allow
 			continue
 		}
+		if c.overtaken(p, asked) {
+			c.violated(EvictedInOrder, string(p.uid), "pod %s (%s) on node %s has not left, though it was due at %v at the latest, "+
+				"and another that was due at %v has been told to", p.name, p.uid, n.name, due, c.view.served)
+		}
 		if !c.late(asked, evictions) {
 			n.leave.noLaterThan(max(asked, c.now) + time.Second)
 			continue
@@ -179,6 +183,14 @@ func (c *checking) leaving(n *node) {
 		c.violated(InTime, string(p.uid), "pod %s (%s) on node %s has not left, though it was due at %v at the latest: %s",
 			p.name, p.uid, n.name, due, p.describe(&decision{node: n.newest, oursCount: !c.view.excuses.held}))
 	}
+}
+
+// overtaken reports whether a pod that was expected to leave from some time on
+// waits, while one that came later did not. One that was tried may wait for its
+// retry.
+func (c *checking) overtaken(p *pod, asked time.Duration) bool {
+	asked = max(asked, c.calm+c.settings.CalmBound, p.triedAt+c.settings.CalmBound)
+	return !c.settings.LowPriorityFirst && c.view.served > asked+c.settings.bound()
 }
 
 // leavesBy returns from when a pod that is due may be expected to leave. That

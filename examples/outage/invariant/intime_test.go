@@ -223,3 +223,22 @@ func TestInTimeFollowsTheLineage(t *testing.T) {
 	c.judge.Check()
 	require.Contains(t, c.found(), invariant.InTime)
 }
+
+// However few calls a client may send, a pod that had to leave first leaves
+// first. Priorities may come before that.
+func TestPodsLeaveInTheOrderInWhichTheyHadTo(t *testing.T) {
+	second := func(retried bool, changes ...func(*invariant.Settings)) *court {
+		c := newCourt(t, 4, append(changes, func(s *invariant.Settings) { s.QPS, s.Concurrent = 0.1, 0 })...)
+		first := c.drained("a-0")[0]
+		if retried {
+			c.setPodCondition(first, corev1.DisruptionTarget, "True", "DeletionByTaintManager")
+		}
+		c.run(10 * time.Second)
+		c.evict(c.drained("a-1")[0])
+		c.run(2 * time.Second)
+		return c
+	}
+	second(false).guilty(invariant.EvictedInOrder)
+	second(true).clean("it may wait for its retry")
+	second(false, func(s *invariant.Settings) { s.LowPriorityFirst = true }).clean()
+}

@@ -77,6 +77,10 @@ const (
 	// deadline is that of NeverEarly, with the start that the acting client can
 	// know.
 	InTime Invariant = "in time"
+	// EvictedInOrder: a pod that must leave is told so before any pod that had to
+	// Settings.Bound later. It holds however few calls the client may send. With
+	// Settings.LowPriorityFirst priorities come first.
+	EvictedInOrder Invariant = "evicted in order"
 	// NoIdleToken: while the bucket of WithinRate has a token, no node waits that
 	// fell more than one wave of expiries ago. With Settings.ByNode no node with
 	// pods waits that has been ill for Settings.Timeout.

@@ -106,6 +106,9 @@ func (j *Judge) judgeLeaving(s *sent, call *model.Call, p *pod) {
 	config := &j.settings
 	j.judgeHalt(s, string(call.Verb)+" of pod "+p.name, string(p.uid))
 	due, since := s.earliestFor(p)
+	if due != never {
+		s.view.served = max(s.view.served, due)
+	}
 	switch {
 	case config.ByNode && s.at+config.Skew < due:
 		s.byNode = true

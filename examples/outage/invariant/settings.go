@@ -49,6 +49,9 @@ type Settings struct {
 	BudgetBurst                    int
 	// SpareDaemons says that pods of DaemonSets never leave.
 	SpareDaemons bool
+	// LowPriorityFirst says that of the pods that are due, those of the lowest
+	// priority leave first.
+	LowPriorityFirst bool
 	// ByNode says that all pods leave a node that is ill for Timeout, instead of
 	// those that do not tolerate its taint.
 	ByNode  bool

@@ -261,6 +261,8 @@ type pod struct {
 	namespace      string
 	// refusedAt is when a PodDisruptionBudget has refused its eviction last.
 	refusedAt time.Duration
+	// triedAt is when a client has sent a call about it last.
+	triedAt time.Duration
 }
 
 // podVersion is a pod from one change of its tolerations to the next. A pod has
@@ -300,7 +302,7 @@ func (j *Judge) storePod(w model.PodWrite) {
 	j.newest = version(w.After.ResourceVersion)
 	p := j.pods[w.After.Name]
 	if p == nil {
-		p = &pod{name: w.After.Name, uid: w.After.UID, namespace: w.After.Namespace, refusedAt: -never}
+		p = &pod{name: w.After.Name, uid: w.After.UID, namespace: w.After.Namespace, refusedAt: -never, triedAt: -never}
 		j.pods[p.name] = p
 	}
 	before := p.object

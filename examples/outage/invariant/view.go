@@ -60,6 +60,9 @@ type view struct {
 	shares   map[shareKey]*share
 	attempts map[types.UID]*open
 	emptyAt  time.Duration
+	// served is when the pod had to leave that had to last, of all that it has
+	// told to.
+	served time.Duration
 
 	// halt is what the leader's lease says by what it was shown.
 	halt halt
@@ -172,6 +175,7 @@ func (j *Judge) view(client *model.Client) *view {
 		shares:      make(map[shareKey]*share),
 		attempts:    make(map[types.UID]*open),
 		busy:        -1,
+		served:      -never,
 	}
 	v.census = newCensus()
 	v.start(j.world.Now())
