@@ -14,7 +14,8 @@ import (
 
 var (
 	hostileSeeds = flag.Uint64("hostile", uint64(seeds.Sized(10, 100)), "how many hostile worlds to run")
-	starvedSeeds = flag.Uint64("starved", uint64(seeds.Sized(0, 10)), "how many worlds with thousands of nodes and few calls to run")
+	starvedSeeds = flag.Uint64("starved", uint64(seeds.Sized(0, 10)),
+		"how many worlds with thousands of nodes and few calls to run")
 )
 
 // TestHostileWorlds runs random worlds and wants every invariant to hold in

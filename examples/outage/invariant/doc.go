@@ -120,9 +120,9 @@
 // disruption for as long as a retry may take. With EvictThenDelete it is none
 // from Settings.EvictFor after the deadline on.
 //
-// [EvictedInOrder]. The pod was due as for InTime, and had a token. A client
-// that was busy is no excuse. For CalmBound after a call about a pod it may wait
-// for its retry.
+// [EvictedInOrder]. The pod was due as for InTime, and had a token. That the
+// client was busy is no excuse. For CalmBound after a call about a pod it may
+// wait for its retry.
 //
 // [NoIdleToken]. The bucket has the lowest rate that the zone may have.
 //
