@@ -173,8 +173,9 @@ func (c *checking) leaving(n *node) {
 			continue
 		}
 		if c.overtaken(p, asked) {
-			c.violated(EvictedInOrder, string(p.uid), 
-				"pod %s (%s) on node %s has not left, though it was due at %v at the latest, and one that was due at %v has", p.name, p.uid, n.name, due, c.view.served)
+			c.violated(EvictedInOrder, string(p.uid),
+				"pod %s (%s) on node %s waits, though it was due at %v at the latest, and one that was due at %v has left",
+				p.name, p.uid, n.name, due, c.view.served)
 		}
 		if !c.late(asked, evictions) {
 			n.leave.noLaterThan(max(asked, c.now) + time.Second)
