@@ -107,9 +107,17 @@ func (v *view) full() bool {
 
 // lookBusy notes that the client is busy all the time that its calls take.
 func (v *view) lookBusy(now time.Duration) {
-	if v.full() {
-		v.busy = now
+	if !v.full() {
+		return
 	}
+	v.stretches.add(now, (now - v.busy).Seconds())
+	v.busy = now
+}
+
+// busySince returns for how long the client has been busy since some time.
+func (v *view) busySince(asked, now time.Duration) time.Duration {
+	v.lookBusy(now)
+	return time.Duration(v.stretches.since(asked) * float64(time.Second))
 }
 
 // answered ends a call.

@@ -95,8 +95,8 @@
 //
 // # Fine print: what must happen in time
 //
-// Each bound starts again at the last moment at which the acting client had as
-// many calls under way as it may. A client with a limited rate has a quarter of
+// Each bound is longer by the time in which the acting client had as many calls
+// under way as it may. A client with a limited rate has a quarter of
 // it each for declarations, recoveries, evictions and all other writes. It may
 // take as much longer as its part needs for the calls of the same kind that it
 // has sent since. Other work is no excuse. Where tokens count, there is none

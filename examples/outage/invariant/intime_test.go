@@ -242,3 +242,25 @@ func TestPodsLeaveInTheOrderInWhichTheyHadTo(t *testing.T) {
 	second(true).clean("it may wait for its retry")
 	second(false, func(s *invariant.Settings) { s.LowPriorityFirst = true }).clean()
 }
+
+// A moment in which a client could not send another call excuses no more than
+// that moment.
+func TestABusyClientHasSoMuchLonger(t *testing.T) {
+	c := newCourt(t, 4, func(s *invariant.Settings) { s.Concurrent = 1 })
+	c.drained("a-0")
+	for range 8 { // the bound is 5 s
+		c.call(&model.Call{Verb: model.Get, Kind: model.Leases, Name: "a-1"})
+		c.run(time.Second)
+	}
+	c.guilty(invariant.InTime)
+
+	c = newCourt(t, 4, func(s *invariant.Settings) { s.Concurrent = 1 })
+	c.drained("a-0")
+	slow := c.world.SlowCalls(model.Span{Min: 8 * time.Second, Max: 8 * time.Second})
+	c.client.Call(&model.Call{Verb: model.Get, Kind: model.Leases, Name: "a-1"}, func(*model.Call) {})
+	slow()
+	c.run(12 * time.Second)
+	c.clean()
+	c.run(3 * time.Second)
+	c.guilty(invariant.InTime)
+}

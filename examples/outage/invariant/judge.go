@@ -150,10 +150,12 @@ type checking struct {
 }
 
 // late reports whether something that was asked for at some time should have
-// been done by now. That the client was busy with other work is no excuse.
+// been done by now. While the client had as many calls under way as it may, it
+// could do nothing, and that time is given back to it.
 func (c *checking) late(asked time.Duration, kind work) bool {
-	asked = max(asked, c.calm+c.settings.CalmBound, c.view.busy)
-	return c.now > asked+c.settings.bound() && c.now > c.view.deadline(asked, kind)
+	asked = max(asked, c.calm+c.settings.CalmBound)
+	by := max(asked+c.settings.bound(), c.view.deadline(asked, kind))
+	return c.now > by+c.view.busySince(asked, c.now)
 }
 
 // WroteNode judges a client's write of a node, and records it.

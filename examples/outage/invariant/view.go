@@ -68,10 +68,12 @@ type view struct {
 	halt halt
 
 	// calls are its calls, by what they are for. UnderWay counts those that are,
-	// and busy is when it last had as many as it may.
-	calls    [kindsOfWork]spending
-	underWay int
-	busy     time.Duration
+	// and busy is when it last had as many as it may. Stretches are the seconds in
+	// which it had.
+	calls     [kindsOfWork]tally
+	underWay  int
+	busy      time.Duration
+	stretches tally
 }
 
 // seenNode is all nodes of a name, as a client has seen them.

@@ -35,35 +35,34 @@ func (w work) part() float64 {
 	return 0.25
 }
 
-// spending is what a client has spent of its rate for calls of a kind: how much
-// up to which moment.
-type spending []spent
+// tally is how much there was of something, up to which moment.
+type tally []tallied
 
-type spent struct {
+type tallied struct {
 	at  time.Duration
 	sum float64
 }
 
-// manySpent bounds how many calls are remembered.
-const manySpent = 200_000
+// longestTally bounds how much is remembered.
+const longestTally = 200_000
 
-func (s *spending) add(at time.Duration, cost float64) {
-	sum := cost
+func (s *tally) add(at time.Duration, much float64) {
+	sum := much
 	if n := len(*s); n > 0 {
 		sum += (*s)[n-1].sum
 	}
-	if len(*s) == manySpent {
-		*s = slices.Clone((*s)[manySpent/2:])
+	if len(*s) == longestTally {
+		*s = slices.Clone((*s)[longestTally/2:])
 	}
-	*s = append(*s, spent{at, sum})
+	*s = append(*s, tallied{at, sum})
 }
 
-// since returns what was spent after a moment.
-func (s spending) since(at time.Duration) float64 {
+// since returns how much there was after a moment.
+func (s tally) since(at time.Duration) float64 {
 	if len(s) == 0 {
 		return 0
 	}
-	i, _ := slices.BinarySearchFunc(s, at, func(one spent, at time.Duration) int { return cmp.Compare(one.at, at) })
+	i, _ := slices.BinarySearchFunc(s, at, func(one tallied, at time.Duration) int { return cmp.Compare(one.at, at) })
 	before := 0.0
 	if i > 0 {
 		before = s[i-1].sum
@@ -73,8 +72,10 @@ func (s spending) since(at time.Duration) float64 {
 
 // count counts a call.
 func (v *view) count(now time.Duration, call *model.Call) {
-	v.underWay++
 	v.lookBusy(now)
+	if v.underWay++; v.full() {
+		v.busy = now
+	}
 	v.calls[workOf(call)].add(now, 1)
 }
 
