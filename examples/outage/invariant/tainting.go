@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"encoding/json"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -102,8 +103,23 @@ func (j *Judge) judgeNewcomer(s *sent, n *seenNode) {
 	}
 }
 
+// judgeSilence judges a call for silence while no machine at all is heard. That
+// has no excuse: with late watches, or in an outage of the API server, a client
+// hears no more than that.
+func (j *Judge) judgeSilence(s *sent, n *seenNode) {
+	last := time.Duration(-1)
+	for _, m := range j.world.Machines() {
+		last = max(last, m.LastBeat)
+	}
+	if s.after > last+j.settings.Grace+j.settings.bound() {
+		j.violated(SparedInOutage, n.name+"/silence",
+			"%s acts on node %s by a call of %v, though no node has beaten since %v", s.view.client.Name, n.name, s.at, last)
+	}
+}
+
 // judgeOutage compares with the truth, if the client could know it.
 func (j *Judge) judgeOutage(s *sent, n *seenNode) {
+	j.judgeSilence(s, n)
 	o := &j.outage
 	if !o.ever {
 		return

@@ -391,3 +391,27 @@ func TestNoIdleTokenDoesNotCountOnTokensFromBeforeTheCalm(t *testing.T) {
 	after(calmBound).guilty(invariant.NoIdleToken)
 	after(calmBound + 80*time.Second).clean()
 }
+
+// Where nothing is heard of any node, no client can have a reason to act on
+// one. That there was no calm in which it had to know is no excuse.
+func TestNothingIsDoneWhileNoNodeIsHeard(t *testing.T) {
+	tainted := func(after time.Duration) *court {
+		c := newCourt(t, 2)
+		c.checks = false
+		c.silence("a-0")
+		c.expire("a-0")
+		c.declare("a-0")
+		c.setTaints("a-0", noSchedule(corev1.TaintNodeUnreachable))
+		c.run(wave)
+		c.silence("a-1", "b-0", "b-1")
+		last := max(c.world.Machine("a-1").LastBeat, c.world.Machine("b-0").LastBeat, c.world.Machine("b-1").LastBeat)
+		for c.world.Now() < last+grace+after {
+			c.run(time.Second)
+			c.calmSince = c.world.Now()
+		}
+		c.execute("a-0")
+		return c
+	}
+	tainted(-time.Second).clean()
+	tainted(10 * time.Second).guilty(invariant.SparedInOutage)
+}
