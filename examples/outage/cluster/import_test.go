@@ -40,7 +40,7 @@ func labeled(key, value string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Labels[key] = value }
 }
 
-// pod is one that runs, with the tolerations that admission gives.
+// pod is one that is ready, with the tolerations that admission gives.
 func pod(namespace, name, onNode string, owner *metav1.OwnerReference, change ...func(*corev1.Pod)) corev1.Pod {
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	if owner != nil {
@@ -49,6 +49,7 @@ func pod(namespace, name, onNode string, owner *metav1.OwnerReference, change ..
 	p.Spec.NodeName = onNode
 	p.Spec.Tolerations = []corev1.Toleration{ill(corev1.TaintNodeNotReady, 300), ill(corev1.TaintNodeUnreachable, 300)}
 	p.Status.Phase = corev1.PodRunning
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	for _, c := range change {
 		c(&p)
 	}
@@ -486,6 +487,36 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			change:  first(func(p *corev1.Pod) { p.Spec.NodeName = "" }),
 			isNoted: "1 workload with fewer pods on nodes than they want (default-web 2 of 3)",
 		},
+		"a pod that crashes again and again": { // phase Running, as always then
+			change:  first(func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }),
+			has:     "placed: {a-main: 2, b-main: 1}",
+			isNoted: "1 workload with pods that are not ready (default-web 1 of 3): in the scenario all are ready",
+		},
+		"pods of no kubelet": {
+			change: func(o *cluster.Objects) {
+				for i := range o.Pods {
+					o.Pods[i].Status.Conditions = nil
+				}
+			},
+			isNoted: "4 workloads with pods that are not ready (default-db 1 of 1, default-web 3 of 3, " +
+				"kube-system-agent-daemonset 5 of 5 and 1 more)",
+		},
+		"a claim": {
+			change: first(func(p *corev1.Pod) {
+				p.Spec.Volumes = []corev1.Volume{{}, {VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+			}),
+			isNoted: "1 workload with PersistentVolumeClaims (default-web): the scenario has no volumes",
+		},
+		"claims that end with their pods": {
+			change: func(o *cluster.Objects) {
+				for i := range o.Pods {
+					o.Pods[i].Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{
+						Ephemeral: &corev1.EphemeralVolumeSource{}}}}
+				}
+			}, // those of the DaemonSet and of the bare pod come back nowhere else
+			isNoted: "2 workloads with PersistentVolumeClaims (default-db, default-web): ",
+		},
 		"a pod on its way out": {
 			change:  first(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }),
 			isNoted: "left out: pods that are being deleted (1)",
@@ -526,7 +557,8 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			change: func(o *cluster.Objects) {
 				o.Pods[3].Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n2"}
 			},
-			has: "pools: [main]", isNoted: "1 workload selecting nodes by more than their pool (default-db)",
+			has: "pools: [main]", isNoted: "1 workload selecting nodes by more than their pool (default-db): replacements " +
+				"may go to any node of the pools, so blast may report a recovery that the cluster does not have",
 		},
 		"a DaemonSet on some nodes": {
 			change: func(o *cluster.Objects) { o.Pods = o.Pods[:len(o.Pods)-1] },
