@@ -272,6 +272,23 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			o.Budgets = append(o.Budgets, b)
 		}
 	}
+	// budgetOf has the pods of the Deployment be of another owner, with a budget.
+	budgetOf := func(kind string, unavailable intstr.IntOrString, reason string) func(*cluster.Objects) {
+		return func(o *cluster.Objects) {
+			withBudget(func(b *policyv1.PodDisruptionBudget) {
+				b.Spec.MaxUnavailable = &unavailable
+				if reason != "" {
+					b.Status.Conditions = []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Reason: reason}}
+				}
+			})(o)
+			for i := range o.Pods[:3] {
+				o.Pods[i].OwnerReferences = nil
+				if kind != "" {
+					o.Pods[i].OwnerReferences = []metav1.OwnerReference{*ownedBy(kind, "x")}
+				}
+			}
+		}
+	}
 	manager := func(args ...string) func(*cluster.Objects) {
 		return func(o *cluster.Objects) {
 			p := pod("kube-system", fmt.Sprintf("kcm-%d", len(o.Pods)), "n1", nil)
@@ -341,6 +358,54 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 				b.Spec.MinAvailable = new(intstr.FromInt32(1))
 			}),
 			hasNot: "minAvailable", isNoted: "which protects pods of 2 workloads together",
+		},
+		"a budget that asks for nothing": { // none of its pods are expected, so none may go
+			change: withBudget(func(*policyv1.PodDisruptionBudget) {}),
+			has:    "minAvailable: 3",
+		},
+		"a budget of pods that are not healthy": {
+			change: withBudget(func(b *policyv1.PodDisruptionBudget) {
+				b.Spec.MinAvailable = new(intstr.FromInt32(2))
+				b.Status.CurrentHealthy, b.Status.DesiredHealthy = 1, 2
+			}),
+			has:     "minAvailable: 2",
+			isNoted: "1 PodDisruptionBudget with fewer healthy pods than desired (default/web 1 of 2): in the cluster none of",
+		},
+		"a budget of a Job": {
+			change: budgetOf("Job", intstr.FromInt32(1), policyv1.SyncFailedReason), has: "minAvailable: 3",
+			isNoted: "PodDisruptionBudget default/web lets no pod of default-x-job go, in the scenario as in the cluster",
+		},
+		"a budget of a foreign kind without a scale": {
+			change: budgetOf("Game", intstr.FromString("50%"), policyv1.SyncFailedReason), has: "minAvailable: 3",
+			isNoted: "PodDisruptionBudget default/web lets no pod of default-x-game go",
+		},
+		"a budget of a foreign kind that is not known to have a scale": {
+			change: budgetOf("Game", intstr.FromInt32(1), ""), has: "minAvailable: 3",
+			isNoted: "PodDisruptionBudget default/web lets no pod of default-x-game go",
+		},
+		"a budget of a foreign kind with a scale": {
+			change: budgetOf("Game", intstr.FromString("50%"), policyv1.InsufficientPodsReason), has: "minAvailable: 1",
+		},
+		"a budget of a foreign kind that owns a ReplicaSet": {
+			change: func(o *cluster.Objects) {
+				withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable = new(intstr.FromInt32(1)) })(o)
+				o.ReplicaSets[0].OwnerReferences[0].Kind = "Rollout"
+			},
+			has: "minAvailable: 2",
+		},
+		"a budget of a Job with a number": {
+			change: func(o *cluster.Objects) {
+				budgetOf("Job", intstr.FromInt32(1), "")(o)
+				o.Budgets[0].Spec = policyv1.PodDisruptionBudgetSpec{Selector: selector, MinAvailable: new(intstr.FromInt32(1))}
+			},
+			has: "minAvailable: 1", // the pods are counted as they are
+		},
+		"a budget of a pod without an owner": { // its status has no error, and expects no pods
+			change: func(o *cluster.Objects) {
+				budgetOf("", intstr.FromInt32(1), policyv1.InsufficientPodsReason)(o)
+				o.Pods[1].Labels, o.Pods[2].Labels = nil, nil
+			},
+			has: "minAvailable: 1", isNoted: "PodDisruptionBudget default/web lets no pod of default-web-1 go",
 		},
 		"a second budget": { // the Eviction API refuses all, whatever the first one allows
 			change: func(o *cluster.Objects) {
