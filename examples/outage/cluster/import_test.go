@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/cluster"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/zone"
 )
 
 func node(name, zone, pool string, change ...func(*corev1.Node)) corev1.Node {
@@ -316,6 +317,15 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			change:  func(o *cluster.Objects) { delete(o.Nodes[3].Labels, corev1.LabelTopologyZone) },
 			has:     "- name: no-zone",
 			isNoted: "1 node without the label topology.kubernetes.io/zone, in zone no-zone",
+		},
+		"zones by their old labels": {
+			change: func(o *cluster.Objects) {
+				for i := range o.Nodes {
+					o.Nodes[i].Labels[corev1.LabelFailureDomainBetaZone] = o.Nodes[i].Labels[corev1.LabelTopologyZone]
+					delete(o.Nodes[i].Labels, corev1.LabelTopologyZone)
+				}
+			},
+			has: "- name: b\n    nodes: 2",
 		},
 		"zones of one name in two regions": {
 			change: func(o *cluster.Objects) {
@@ -673,6 +683,37 @@ func TestLabelsOfPoolsAndRacks(t *testing.T) {
 	require.Equal(t, "mine", s.Name)
 	require.Contains(t, written(t, s), "- {name: a-blue-main, nodes: 1, pool: blue, rack: main}")
 	require.Contains(t, notes, "4 nodes without a label for the pool, in no pool")
+}
+
+// Nodes are in one zone if zone.ByTopology says so, whatever labels they have.
+func TestZonesAreToldApartAsAControllerDoes(t *testing.T) {
+	keys := []string{
+		corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion,
+		corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone,
+	}
+	o, zones := &cluster.Objects{}, map[string]int{}
+	for i := range 81 { // each label is absent, empty or has a value
+		n := node(fmt.Sprint("n", i), "", "main")
+		delete(n.Labels, corev1.LabelTopologyZone)
+		for k, rest := 0, i; k < len(keys); k, rest = k+1, rest/3 {
+			if rest%3 > 0 {
+				n.Labels[keys[k]] = strings.Repeat(string(rune('a'+k)), rest%3-1)
+			}
+		}
+		o.Nodes = append(o.Nodes, n)
+		zones[zone.ByTopology(&n)]++
+	}
+	o.Pods = []corev1.Pod{pod("default", "x", "n0", nil)}
+	s, notes := imported(t, o, cluster.Config{})
+	var want, got []int
+	for _, count := range zones {
+		want = append(want, count)
+	}
+	for _, z := range s.Cluster.Zones {
+		got = append(got, z.Nodes)
+	}
+	require.ElementsMatch(t, want, got)
+	require.Contains(t, notes, "45 nodes without the label topology.kubernetes.io/zone, in zone no-zone")
 }
 
 // Names that are alike once they are DNS labels stay apart.
