@@ -498,6 +498,16 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			change: manager("kube-controller-manager", "--unhealthy-zone-threshold=1.5"),
 			hasNot: "threshold", isNoted: "left out: --unhealthy-zone-threshold=1.5, which is invalid",
 		},
+		"flags that are valid together": { // neither is with the default of the other
+			change: manager("kube-controller-manager", "--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=8s"),
+			has:    "flags: {leader-elect-lease-duration: 10s, leader-elect-renew-deadline: 8s}",
+		},
+		"flags that are invalid together": { // without the deadline, the duration is too short for its default
+			change: manager("kube-controller-manager", "--leader-elect-lease-duration=7s", "--leader-elect-renew-deadline=8s",
+				"--node-eviction-rate=0.5"),
+			has:     "controller:\n  flags: {node-eviction-rate: 0.5}",
+			isNoted: "left out: --leader-elect-lease-duration=7s, which is invalid",
+		},
 		"flags in a script": {
 			change: manager("/bin/sh", "-ec", "ulimit -n 1000; exec kube-controller-manager \\\n  --node-eviction-rate='0.5' "+
 				"--node-monitor-grace-period \\\n  \"40s\" --leader-elect; echo done"),
