@@ -37,7 +37,7 @@ func (s *settings) perform(ctx context.Context, in io.Reader, out, diagnostics i
 	case s.scales:
 		return s.performScale(ctx, out, diagnostics)
 	}
-	given, err := s.load(ctx, in)
+	given, err := s.load(ctx, in, diagnostics)
 	if err != nil {
 		return err
 	}
