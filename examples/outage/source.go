@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/kubernetes"
@@ -140,8 +142,8 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// saveScenario writes a scenario for editing.
-func saveScenario(name string, s *scenario.Scenario, diagnostics io.Writer) error {
+// saveScenario writes a scenario for editing, with the notes as comments.
+func saveScenario(name string, s *scenario.Scenario, notes []string, diagnostics io.Writer) error {
 	file, err := htmlpage.NewFile("--save", name)
 	if err != nil {
 		return err
@@ -151,11 +153,26 @@ func saveScenario(name string, s *scenario.Scenario, diagnostics io.Writer) erro
 	if err != nil {
 		return err
 	}
+	text = append(comments(notes), text...)
 	if err := file.Write(func(out io.Writer) error { _, err := out.Write(text); return err }); err != nil {
 		return err
 	}
 	fmt.Fprintf(diagnostics, "outage: saved %s\n", name)
 	return nil
+}
+
+// comments returns notes as comments of YAML, one a line. Some have values of
+// flags, which may hold whatever ends a comment.
+func comments(notes []string) []byte {
+	if len(notes) == 0 {
+		return nil
+	}
+	text := []byte("# Made of a cluster. What was left out or changed, and what it means:\n")
+	for _, note := range notes {
+		words := strings.FieldsFunc(note, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) })
+		text = fmt.Appendf(text, "# - %s\n", strings.Join(words, " "))
+	}
+	return text
 }
 
 // checkWritten reports a file to be written that is also read. Its content
