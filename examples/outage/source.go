@@ -77,10 +77,10 @@ func (s *source) read(ctx context.Context, in io.Reader, diagnostics io.Writer) 
 // objects returns those of the cluster, and what to call the source in an
 // error.
 func (s *source) objects(ctx context.Context, in io.Reader, diagnostics io.Writer) (
-	name string, _ *cluster.Objects, err error,
+	name string, objects *cluster.Objects, err error,
 ) {
 	if s.kubeconfig != "" {
-		objects, err := list(ctx, s.kubeconfig, diagnostics)
+		objects, err = list(ctx, s.kubeconfig, diagnostics)
 		return "--kubeconfig " + s.kubeconfig, objects, err
 	}
 	var data []byte
@@ -93,7 +93,7 @@ func (s *source) objects(ctx context.Context, in io.Reader, diagnostics io.Write
 	if err != nil {
 		return name, nil, usageError{err}
 	}
-	objects, err := cluster.Decode(data)
+	objects, err = cluster.Decode(data)
 	if err != nil {
 		return name, nil, usageError{err}
 	}

@@ -162,16 +162,16 @@ func (m *importer) dropInvalidFlags(s *scenario.Scenario) {
 // problemsOf returns what is wrong with the flags.
 func problemsOf(c *scenario.Controller) []scenario.Problem {
 	_, err := c.Options()
-	joined, _ := errors.AsType[interface {
+	joined, ok := errors.AsType[interface {
 		error
 		Unwrap() []error
 	}](err)
-	if joined == nil {
+	if !ok {
 		return nil
 	}
 	var problems []scenario.Problem
 	for _, each := range joined.Unwrap() {
-		if problem, ok := errors.AsType[scenario.Problem](each); ok {
+		if problem, isOne := errors.AsType[scenario.Problem](each); isOne {
 			problems = append(problems, problem)
 		}
 	}
