@@ -593,11 +593,11 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			}),
 			isNoted: "1 workload with PersistentVolumeClaims (default-web): the scenario has no volumes",
 		},
-		"claims that end with their pods": {
+		"claims of all": {
 			change: func(o *cluster.Objects) {
 				for i := range o.Pods {
 					o.Pods[i].Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{
-						Ephemeral: &corev1.EphemeralVolumeSource{}}}}
+						PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
 				}
 			}, // those of the DaemonSet and of the bare pod come back nowhere else
 			isNoted: "2 workloads with PersistentVolumeClaims (default-db, default-web): ",
@@ -672,6 +672,15 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			require.Equal(t, s, back)
 		})
 	}
+}
+
+// A claim that ends with its pod is not that of the next one.
+func TestEphemeralVolumesAreNotNoted(t *testing.T) {
+	o := shop()
+	o.Pods[0].Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{
+		Ephemeral: &corev1.EphemeralVolumeSource{}}}}
+	_, notes := imported(t, o, cluster.Config{})
+	require.Equal(t, []string{noRacks, noBudgets, noFlags}, notes)
 }
 
 // One thing is not called several.

@@ -253,11 +253,12 @@ func isReplaced(w *workload) bool {
 	return kind != scenario.DaemonSet && kind != scenario.Bare
 }
 
-// hasClaim reports whether a pod has a volume of a claim. Those of a
-// StatefulSet's volumeClaimTemplates are volumes of its pods.
+// hasClaim reports whether a pod has a volume that its replacement needs again.
+// Those of a StatefulSet's volumeClaimTemplates are volumes of its pods. An
+// ephemeral one has a claim that the pod owns: the replacement gets its own.
 func hasClaim(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
+		return v.PersistentVolumeClaim != nil
 	})
 }
 
