@@ -36,13 +36,22 @@ func TestASavedClusterIsTheSameScenario(t *testing.T) {
 	require.NoError(t, err)
 	second, err := os.ReadFile(again)
 	require.NoError(t, err)
-	require.Equal(t, string(first), string(second))
+	notes, isNoted := strings.CutSuffix(string(first), string(second))
+	require.True(t, isNoted, "the rest is the same")
+	for line := range strings.Lines(notes) {
+		require.Regexp(t, "^# ", line)
+	}
+	require.Contains(t, notes, "# - pods of kind Job: they are replaced as those of a Deployment are\n")
 
 	code, direct, _ := call(t, "", "--from", printed, "--json")
 	require.Zero(t, code)
 	code, fromSaved, _ := call(t, "", saved, "--json")
 	require.Zero(t, code)
-	require.Equal(t, direct, fromSaved)
+	made, read := decode[report.Document](t, direct), decode[report.Document](t, fromSaved)
+	require.Contains(t, made.Notes, "pods of kind Job: they are replaced as those of a Deployment are")
+	require.Contains(t, fromSaved, "\"notes\": [],\n")
+	made.Notes = read.Notes
+	require.Equal(t, made, read)
 	require.Positive(t, decode[report.Document](t, direct).Summary.Cluster.Pods.Evicted)
 
 	content, err := os.ReadFile(printed)
@@ -52,6 +61,25 @@ func TestASavedClusterIsTheSameScenario(t *testing.T) {
 	require.Equal(t, direct, fromInput)
 	code, _, diagnostics = call(t, "", "--from", printed, "--check", "--seed", "3")
 	require.Zero(t, code, diagnostics)
+}
+
+// Whatever is in a note, what is saved can be read.
+func TestNotesAreCommentsOfOneLine(t *testing.T) {
+	require.Equal(t, "# Made of a cluster. What was left out or changed, and what it means:\n"+
+		"# - left out: --x=1 nodes: 3\n# - \n", string(comments([]string{"left out: --x=1\r\n\x00\u2028 nodes: 3", ""})))
+	require.Empty(t, comments(nil))
+}
+
+// The page of a run of a cluster says what the scenario does not have.
+func TestNotesAreInThePage(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "page.html")
+	for _, args := range [][]string{{"--from", printed}, {"--from", printed, "--compare", "duration=30m"}} {
+		code, _, diagnostics := call(t, "", append(args, "--html", name)...)
+		require.Zero(t, code, diagnostics)
+		content, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Equal(t, 1, strings.Count(string(content), "<li>pods of kind Job: they are replaced"))
+	}
 }
 
 // Settings are in what is saved.

@@ -15,13 +15,13 @@ import (
 )
 
 // load returns the scenario that the command line names, with its settings.
-func (s *settings) load(ctx context.Context, in io.Reader) (*scenario.Scenario, error) {
+func (s *settings) load(ctx context.Context, in io.Reader, diagnostics io.Writer) (*scenario.Scenario, error) {
 	if err := s.checkWritten(); err != nil {
 		return nil, usageError{err}
 	}
-	loaded, err := s.read(ctx, in)
+	loaded, err := s.read(ctx, in, diagnostics)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, err
 	}
 	if s.seedSet {
 		loaded.Seed = s.seed
@@ -29,12 +29,20 @@ func (s *settings) load(ctx context.Context, in io.Reader) (*scenario.Scenario, 
 	return s.changed(loaded, "--set", s.set)
 }
 
-// read reads the scenario: one that ships by its bare name, else a file. It
-// makes one of a cluster if that is asked for.
-func (s *settings) read(ctx context.Context, in io.Reader) (*scenario.Scenario, error) {
+// read reads the scenario, or makes one of a cluster if that is asked for.
+func (s *settings) read(ctx context.Context, in io.Reader, diagnostics io.Writer) (*scenario.Scenario, error) {
 	if s.source.given() {
-		return s.source.read(ctx, in)
+		return s.source.read(ctx, in, diagnostics)
 	}
+	read, err := s.readScenario(in)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return read, nil
+}
+
+// readScenario reads a scenario: one that ships by its bare name, else a file.
+func (s *settings) readScenario(in io.Reader) (*scenario.Scenario, error) {
 	if slices.Contains(scenarios.Names(), s.scenario) {
 		return scenarios.Read(s.scenario)
 	}

@@ -37,7 +37,7 @@ func (s *settings) perform(ctx context.Context, in io.Reader, out, diagnostics i
 	case s.scales:
 		return s.performScale(ctx, out, diagnostics)
 	}
-	given, err := s.load(ctx, in)
+	given, err := s.load(ctx, in, diagnostics)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (s *settings) perform(ctx context.Context, in io.Reader, out, diagnostics i
 	case s.blast:
 		return s.performBlast(ctx, given, out, diagnostics)
 	case s.save != "":
-		return saveScenario(s.save, given, diagnostics)
+		return saveScenario(s.save, given, s.source.notes, diagnostics)
 	}
 	var other *scenario.Scenario
 	if len(s.compare) > 0 {
@@ -252,6 +252,7 @@ func (p *player) play(ctx context.Context, title string) (*report.Document, erro
 	p.progress.clear()
 	document := recorder.Document()
 	document.Settings = append(document.Settings, p.applied...)
+	document.Notes = append(document.Notes, p.settings.source.notes...)
 	if violations != nil {
 		document.Checked, document.Violations = true, violations(finished)
 	}

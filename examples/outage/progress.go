@@ -81,6 +81,19 @@ func (p *progress) share(now time.Time, text string, done float64) {
 	p.show(now, text+p.left(now, done), done)
 }
 
+// listed says at a time on the wall how many objects of a kind have come, and
+// how many there are if that is known. How long the other kinds take is not.
+func (p *progress) listed(now time.Time, resource string, objects, of int) {
+	if p.started.IsZero() {
+		p.started = now
+	}
+	text := "listing " + resource
+	if of > 0 {
+		text += fmt.Sprintf(", %d of %d", objects, of)
+	}
+	p.show(now, text, float64(objects)/float64(max(of, 1)))
+}
+
 // show draws the progress, or writes a line of it, if it is time.
 func (p *progress) show(now time.Time, text string, share float64) {
 	pause := lineEvery

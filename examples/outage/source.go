@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/kubernetes"
+	_ "k8s.io/client-go/plugin/pkg/client/auth/oidc" // a kubeconfig that works with kubectl works here
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -57,14 +61,14 @@ func (s *source) unused() error {
 }
 
 // read makes the scenario.
-func (s *source) read(ctx context.Context, in io.Reader) (*scenario.Scenario, error) {
-	name, objects, err := s.objects(ctx, in)
+func (s *source) read(ctx context.Context, in io.Reader, diagnostics io.Writer) (*scenario.Scenario, error) {
+	name, objects, err := s.objects(ctx, in, diagnostics)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	made, notes, err := cluster.Import(objects, s.config)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, usageError{fmt.Errorf("%s: %w", name, err)}
 	}
 	s.notes = notes
 	return made, nil
@@ -72,9 +76,11 @@ func (s *source) read(ctx context.Context, in io.Reader) (*scenario.Scenario, er
 
 // objects returns those of the cluster, and what to call the source in an
 // error.
-func (s *source) objects(ctx context.Context, in io.Reader) (name string, _ *cluster.Objects, err error) {
+func (s *source) objects(ctx context.Context, in io.Reader, diagnostics io.Writer) (
+	name string, objects *cluster.Objects, err error,
+) {
 	if s.kubeconfig != "" {
-		objects, err := list(ctx, s.kubeconfig)
+		objects, err = list(ctx, s.kubeconfig, diagnostics)
 		return "--kubeconfig " + s.kubeconfig, objects, err
 	}
 	var data []byte
@@ -85,10 +91,35 @@ func (s *source) objects(ctx context.Context, in io.Reader) (name string, _ *clu
 		data, err = os.ReadFile(s.from)
 	}
 	if err != nil {
-		return name, nil, err
+		return name, nil, usageError{err}
 	}
-	objects, err := cluster.Decode(data)
-	return name, objects, err
+	objects, err = cluster.Decode(data)
+	if err != nil {
+		return name, nil, usageError{err}
+	}
+	return name, objects, nil
+}
+
+// list asks the cluster of a kubeconfig. What is wrong with the file is the
+// caller's to put right. What is wrong with the cluster is a failure.
+func list(ctx context.Context, kubeconfig string, diagnostics io.Writer) (*cluster.Objects, error) {
+	config, err := restConfig(kubeconfig)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	shown := newProgress(diagnostics, 0)
+	defer shown.clear()
+	objects, err := cluster.List(ctx, client, func(resource string, listed, of int) {
+		shown.listed(time.Now(), resource, listed, of)
+	})
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("%w before all was listed", errInterrupted)
+	}
+	return objects, err
 }
 
 // What the lists of a large cluster may cost its API server. 150,000 pods are
@@ -96,24 +127,23 @@ func (s *source) objects(ctx context.Context, in io.Reader) (name string, _ *clu
 const (
 	listQPS   = 10
 	listBurst = 20
+	// requestTimeout is how long the answer to one request may take. API servers
+	// give up after a minute by default.
+	requestTimeout = time.Minute
 )
 
-func list(ctx context.Context, kubeconfig string) (*cluster.Objects, error) {
+func restConfig(kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	config = rest.AddUserAgent(config, "outage")
-	config.QPS, config.Burst = listQPS, listBurst
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	return cluster.List(ctx, client)
+	config.QPS, config.Burst, config.Timeout = listQPS, listBurst, requestTimeout
+	return config, nil
 }
 
-// saveScenario writes a scenario for editing.
-func saveScenario(name string, s *scenario.Scenario, diagnostics io.Writer) error {
+// saveScenario writes a scenario for editing, with the notes as comments.
+func saveScenario(name string, s *scenario.Scenario, notes []string, diagnostics io.Writer) error {
 	file, err := htmlpage.NewFile("--save", name)
 	if err != nil {
 		return err
@@ -123,11 +153,26 @@ func saveScenario(name string, s *scenario.Scenario, diagnostics io.Writer) erro
 	if err != nil {
 		return err
 	}
+	text = append(comments(notes), text...)
 	if err := file.Write(func(out io.Writer) error { _, err := out.Write(text); return err }); err != nil {
 		return err
 	}
 	fmt.Fprintf(diagnostics, "outage: saved %s\n", name)
 	return nil
+}
+
+// comments returns notes as comments of YAML, one a line. Some have values of
+// flags, which may hold whatever ends a comment.
+func comments(notes []string) []byte {
+	if len(notes) == 0 {
+		return nil
+	}
+	text := []byte("# Made of a cluster. What was left out or changed, and what it means:\n")
+	for _, note := range notes {
+		words := strings.FieldsFunc(note, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) })
+		text = fmt.Appendf(text, "# - %s\n", strings.Join(words, " "))
+	}
+	return text
 }
 
 // checkWritten reports a file to be written that is also read. Its content

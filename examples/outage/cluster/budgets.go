@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -33,6 +34,7 @@ func (m *importer) takeBudgets(s *scenario.Scenario) {
 	claims, budgetsOf := m.claims()
 	refused := m.refused(s, claims, budgetsOf)
 	wanted := m.wanted()
+	var short []string
 	for _, c := range claims {
 		if len(c.pods) > 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(c.pods)), func(number int) bool {
 			return !refused[number]
@@ -44,8 +46,21 @@ func (m *importer) takeBudgets(s *scenario.Scenario) {
 			m.note("left out: PodDisruptionBudget %s, which %s", c.name, reason)
 			continue
 		}
-		w := m.owned[number]
-		s.Cluster.Workloads[number].MinAvailable = leastAvailable(&c.Spec, max(wanted[w.identity], len(w.pods)))
+		w, least := m.owned[number], &s.Cluster.Workloads[number].MinAvailable
+		if !c.countable(w.pods) {
+			*least = len(w.pods)
+			m.note("PodDisruptionBudget %s lets no pod of %s go, in the scenario as in the cluster: it counts by the scale of "+
+				"an owner, and there is none", c.name, m.name(w))
+			continue
+		}
+		*least = leastAvailable(&c.Spec, max(wanted[w.identity], len(w.pods)))
+		if c.Status.CurrentHealthy < c.Status.DesiredHealthy {
+			short = append(short, fmt.Sprintf("%s %d of %d", c.name, c.Status.CurrentHealthy, c.Status.DesiredHealthy))
+		}
+	}
+	if len(short) > 0 {
+		m.note("%s with fewer healthy pods than desired (%s): in the cluster none of the pods may go now, the scenario "+
+			"begins with all of them ready", plural(len(short), "PodDisruptionBudget"), some(short))
 	}
 }
 
@@ -134,9 +149,32 @@ func (m *importer) protected(c claim) (number int, reason string) {
 	return 0, fmt.Sprintf("protects pods of %d workloads together", len(numbers))
 }
 
-// leastAvailable returns how many of so many pods have to be left. Shares are
-// rounded up, as the disruption controller does. Source: getExpectedPodCount of
+// countable reports whether the disruption controller can tell how many of
+// these pods are expected. For a number of minAvailable those that exist are,
+// else as many as the scale of their owners says. If an owner has no scale, the
+// controller's fail-safe lets no pod go. Whether a foreign owner has one shows
+// in the status. Source: getExpectedPodCount, getExpectedScale and failSafe of
 // Kubernetes v1.37, pkg/controller/disruption.
+func (c claim) countable(pods []*corev1.Pod) bool {
+	if least := c.Spec.MinAvailable; least != nil && least.Type == intstr.Int {
+		return true
+	}
+	allowed := meta.FindStatusCondition(c.Status.Conditions, policyv1.DisruptionAllowedCondition)
+	counted := allowed != nil && allowed.Reason != policyv1.SyncFailedReason
+	return !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
+		owner := metav1.GetControllerOf(pod)
+		return owner == nil || !counted && !slices.Contains(scaledKinds(), owner.Kind)
+	})
+}
+
+// scaledKinds are the kinds of Kubernetes itself that own pods and have a
+// scale. A Deployment owns them by way of a ReplicaSet.
+func scaledKinds() []string { return []string{"ReplicaSet", "StatefulSet", "ReplicationController"} }
+
+// leastAvailable returns how many of so many pods have to be left. Shares are
+// rounded up, as the disruption controller does. A budget that asks for nothing
+// lets no pod go. Source: getExpectedPodCount and updatePdbStatus of Kubernetes
+// v1.37, pkg/controller/disruption.
 func leastAvailable(spec *policyv1.PodDisruptionBudgetSpec, pods int) int {
 	switch {
 	case spec.MinAvailable != nil:
@@ -144,7 +182,7 @@ func leastAvailable(spec *policyv1.PodDisruptionBudgetSpec, pods int) int {
 	case spec.MaxUnavailable != nil:
 		return max(pods-scaled(spec.MaxUnavailable, pods), 0)
 	}
-	return 0
+	return pods
 }
 
 func scaled(value *intstr.IntOrString, pods int) int {

@@ -16,6 +16,6 @@
 // The scenario language has no words for some of it. Import returns a note for
 // each kind of thing that it has met and left out or changed. Two things are
 // never in a scenario. Nodes are called after their zone, not by their names.
-// Requests of pods and room on nodes do not count: every pod that is replaced
-// finds a node.
+// Requests of pods, room on nodes and volumes do not count: every pod that is
+// replaced finds a node, in any zone of its pools.
 package cluster

@@ -53,6 +53,7 @@ func Import(o *Objects, config Config) (*scenario.Scenario, []string, error) {
 	m.takeBudgets(s)
 	m.takeLeases(s)
 	m.takeFlags(s)
+	m.dropInvalidFlags(s)
 	if len(o.Unused) > 0 {
 		unused := map[string]int{}
 		for kind, count := range o.Unused {

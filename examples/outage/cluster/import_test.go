@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/cluster"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/zone"
 )
 
 func node(name, zone, pool string, change ...func(*corev1.Node)) corev1.Node {
@@ -40,7 +41,7 @@ func labeled(key, value string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Labels[key] = value }
 }
 
-// pod is one that runs, with the tolerations that admission gives.
+// pod is one that is ready, with the tolerations that admission gives.
 func pod(namespace, name, onNode string, owner *metav1.OwnerReference, change ...func(*corev1.Pod)) corev1.Pod {
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	if owner != nil {
@@ -49,6 +50,7 @@ func pod(namespace, name, onNode string, owner *metav1.OwnerReference, change ..
 	p.Spec.NodeName = onNode
 	p.Spec.Tolerations = []corev1.Toleration{ill(corev1.TaintNodeNotReady, 300), ill(corev1.TaintNodeUnreachable, 300)}
 	p.Status.Phase = corev1.PodRunning
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	for _, c := range change {
 		c(&p)
 	}
@@ -271,6 +273,23 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			o.Budgets = append(o.Budgets, b)
 		}
 	}
+	// budgetOf has the pods of the Deployment be of another owner, with a budget.
+	budgetOf := func(kind string, unavailable intstr.IntOrString, reason string) func(*cluster.Objects) {
+		return func(o *cluster.Objects) {
+			withBudget(func(b *policyv1.PodDisruptionBudget) {
+				b.Spec.MaxUnavailable = &unavailable
+				if reason != "" {
+					b.Status.Conditions = []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Reason: reason}}
+				}
+			})(o)
+			for i := range o.Pods[:3] {
+				o.Pods[i].OwnerReferences = nil
+				if kind != "" {
+					o.Pods[i].OwnerReferences = []metav1.OwnerReference{*ownedBy(kind, "x")}
+				}
+			}
+		}
+	}
 	manager := func(args ...string) func(*cluster.Objects) {
 		return func(o *cluster.Objects) {
 			p := pod("kube-system", fmt.Sprintf("kcm-%d", len(o.Pods)), "n1", nil)
@@ -298,6 +317,15 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			change:  func(o *cluster.Objects) { delete(o.Nodes[3].Labels, corev1.LabelTopologyZone) },
 			has:     "- name: no-zone",
 			isNoted: "1 node without the label topology.kubernetes.io/zone, in zone no-zone",
+		},
+		"zones by their old labels": {
+			change: func(o *cluster.Objects) {
+				for i := range o.Nodes {
+					o.Nodes[i].Labels[corev1.LabelFailureDomainBetaZone] = o.Nodes[i].Labels[corev1.LabelTopologyZone]
+					delete(o.Nodes[i].Labels, corev1.LabelTopologyZone)
+				}
+			},
+			has: "- name: b\n    nodes: 2",
 		},
 		"zones of one name in two regions": {
 			change: func(o *cluster.Objects) {
@@ -340,6 +368,54 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 				b.Spec.MinAvailable = new(intstr.FromInt32(1))
 			}),
 			hasNot: "minAvailable", isNoted: "which protects pods of 2 workloads together",
+		},
+		"a budget that asks for nothing": { // none of its pods are expected, so none may go
+			change: withBudget(func(*policyv1.PodDisruptionBudget) {}),
+			has:    "minAvailable: 3",
+		},
+		"a budget of pods that are not healthy": {
+			change: withBudget(func(b *policyv1.PodDisruptionBudget) {
+				b.Spec.MinAvailable = new(intstr.FromInt32(2))
+				b.Status.CurrentHealthy, b.Status.DesiredHealthy = 1, 2
+			}),
+			has:     "minAvailable: 2",
+			isNoted: "1 PodDisruptionBudget with fewer healthy pods than desired (default/web 1 of 2): in the cluster none of",
+		},
+		"a budget of a Job": {
+			change: budgetOf("Job", intstr.FromInt32(1), policyv1.SyncFailedReason), has: "minAvailable: 3",
+			isNoted: "PodDisruptionBudget default/web lets no pod of default-x-job go, in the scenario as in the cluster",
+		},
+		"a budget of a foreign kind without a scale": {
+			change: budgetOf("Game", intstr.FromString("50%"), policyv1.SyncFailedReason), has: "minAvailable: 3",
+			isNoted: "PodDisruptionBudget default/web lets no pod of default-x-game go",
+		},
+		"a budget of a foreign kind that is not known to have a scale": {
+			change: budgetOf("Game", intstr.FromInt32(1), ""), has: "minAvailable: 3",
+			isNoted: "PodDisruptionBudget default/web lets no pod of default-x-game go",
+		},
+		"a budget of a foreign kind with a scale": {
+			change: budgetOf("Game", intstr.FromString("50%"), policyv1.InsufficientPodsReason), has: "minAvailable: 1",
+		},
+		"a budget of a foreign kind that owns a ReplicaSet": {
+			change: func(o *cluster.Objects) {
+				withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable = new(intstr.FromInt32(1)) })(o)
+				o.ReplicaSets[0].OwnerReferences[0].Kind = "Rollout"
+			},
+			has: "minAvailable: 2",
+		},
+		"a budget of a Job with a number": {
+			change: func(o *cluster.Objects) {
+				budgetOf("Job", intstr.FromInt32(1), "")(o)
+				o.Budgets[0].Spec = policyv1.PodDisruptionBudgetSpec{Selector: selector, MinAvailable: new(intstr.FromInt32(1))}
+			},
+			has: "minAvailable: 1", // the pods are counted as they are
+		},
+		"a budget of a pod without an owner": { // its status has no error, and expects no pods
+			change: func(o *cluster.Objects) {
+				budgetOf("", intstr.FromInt32(1), policyv1.InsufficientPodsReason)(o)
+				o.Pods[1].Labels, o.Pods[2].Labels = nil, nil
+			},
+			has: "minAvailable: 1", isNoted: "PodDisruptionBudget default/web lets no pod of default-web-1 go",
 		},
 		"a second budget": { // the Eviction API refuses all, whatever the first one allows
 			change: func(o *cluster.Objects) {
@@ -422,6 +498,16 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			change: manager("kube-controller-manager", "--unhealthy-zone-threshold=1.5"),
 			hasNot: "threshold", isNoted: "left out: --unhealthy-zone-threshold=1.5, which is invalid",
 		},
+		"flags that are valid together": { // neither is with the default of the other
+			change: manager("kube-controller-manager", "--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=8s"),
+			has:    "flags: {leader-elect-lease-duration: 10s, leader-elect-renew-deadline: 8s}",
+		},
+		"flags that are invalid together": { // without the deadline, the duration is too short for its default
+			change: manager("kube-controller-manager", "--leader-elect-lease-duration=7s", "--leader-elect-renew-deadline=8s",
+				"--node-eviction-rate=0.5"),
+			has:     "controller:\n  flags: {node-eviction-rate: 0.5}",
+			isNoted: "left out: --leader-elect-lease-duration=7s, which is invalid",
+		},
 		"flags in a script": {
 			change: manager("/bin/sh", "-ec", "ulimit -n 1000; exec kube-controller-manager \\\n  --node-eviction-rate='0.5' "+
 				"--node-monitor-grace-period \\\n  \"40s\" --leader-elect; echo done"),
@@ -486,6 +572,36 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			change:  first(func(p *corev1.Pod) { p.Spec.NodeName = "" }),
 			isNoted: "1 workload with fewer pods on nodes than they want (default-web 2 of 3)",
 		},
+		"a pod that crashes again and again": { // phase Running, as always then
+			change:  first(func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }),
+			has:     "placed: {a-main: 2, b-main: 1}",
+			isNoted: "1 workload with pods that are not ready (default-web 1 of 3): in the scenario all are ready",
+		},
+		"pods of no kubelet": {
+			change: func(o *cluster.Objects) {
+				for i := range o.Pods {
+					o.Pods[i].Status.Conditions = nil
+				}
+			},
+			isNoted: "4 workloads with pods that are not ready (default-db 1 of 1, default-web 3 of 3, " +
+				"kube-system-agent-daemonset 5 of 5 and 1 more)",
+		},
+		"a claim": {
+			change: first(func(p *corev1.Pod) {
+				p.Spec.Volumes = []corev1.Volume{{}, {VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+			}),
+			isNoted: "1 workload with PersistentVolumeClaims (default-web): the scenario has no volumes",
+		},
+		"claims of all": {
+			change: func(o *cluster.Objects) {
+				for i := range o.Pods {
+					o.Pods[i].Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{
+						PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+				}
+			}, // those of the DaemonSet and of the bare pod come back nowhere else
+			isNoted: "2 workloads with PersistentVolumeClaims (default-db, default-web): ",
+		},
 		"a pod on its way out": {
 			change:  first(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }),
 			isNoted: "left out: pods that are being deleted (1)",
@@ -526,7 +642,8 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			change: func(o *cluster.Objects) {
 				o.Pods[3].Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n2"}
 			},
-			has: "pools: [main]", isNoted: "1 workload selecting nodes by more than their pool (default-db)",
+			has: "pools: [main]", isNoted: "1 workload selecting nodes by more than their pool (default-db): replacements " +
+				"may go to any node of the pools, so blast may report a recovery that the cluster does not have",
 		},
 		"a DaemonSet on some nodes": {
 			change: func(o *cluster.Objects) { o.Pods = o.Pods[:len(o.Pods)-1] },
@@ -557,6 +674,15 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 	}
 }
 
+// A claim that ends with its pod is not that of the next one.
+func TestEphemeralVolumesAreNotNoted(t *testing.T) {
+	o := shop()
+	o.Pods[0].Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{
+		Ephemeral: &corev1.EphemeralVolumeSource{}}}}
+	_, notes := imported(t, o, cluster.Config{})
+	require.Equal(t, []string{noRacks, noBudgets, noFlags}, notes)
+}
+
 // One thing is not called several.
 func TestACountOfOneIsNoPlural(t *testing.T) {
 	s, notes := imported(t, &cluster.Objects{
@@ -576,6 +702,37 @@ func TestLabelsOfPoolsAndRacks(t *testing.T) {
 	require.Equal(t, "mine", s.Name)
 	require.Contains(t, written(t, s), "- {name: a-blue-main, nodes: 1, pool: blue, rack: main}")
 	require.Contains(t, notes, "4 nodes without a label for the pool, in no pool")
+}
+
+// Nodes are in one zone if zone.ByTopology says so, whatever labels they have.
+func TestZonesAreToldApartAsAControllerDoes(t *testing.T) {
+	keys := []string{
+		corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion,
+		corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone,
+	}
+	o, zones := &cluster.Objects{}, map[string]int{}
+	for i := range 81 { // each label is absent, empty or has a value
+		n := node(fmt.Sprint("n", i), "", "main")
+		delete(n.Labels, corev1.LabelTopologyZone)
+		for k, rest := 0, i; k < len(keys); k, rest = k+1, rest/3 {
+			if rest%3 > 0 {
+				n.Labels[keys[k]] = strings.Repeat(string(rune('a'+k)), rest%3-1)
+			}
+		}
+		o.Nodes = append(o.Nodes, n)
+		zones[zone.ByTopology(&n)]++
+	}
+	o.Pods = []corev1.Pod{pod("default", "x", "n0", nil)}
+	s, notes := imported(t, o, cluster.Config{})
+	var want, got []int
+	for _, count := range zones {
+		want = append(want, count)
+	}
+	for _, z := range s.Cluster.Zones {
+		got = append(got, z.Nodes)
+	}
+	require.ElementsMatch(t, want, got)
+	require.Contains(t, notes, "45 nodes without the label topology.kubernetes.io/zone, in zone no-zone")
 }
 
 // Names that are alike once they are DNS labels stay apart.

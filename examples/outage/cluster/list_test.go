@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"testing"
 
@@ -45,7 +46,7 @@ func shopClient(t *testing.T) *fake.Clientset {
 // The role has the rights for what is asked, and no others.
 func TestListAsksForWhatTheRoleAllows(t *testing.T) {
 	client := shopClient(t)
-	o, err := cluster.List(t.Context(), client)
+	o, err := cluster.List(t.Context(), client, nil)
 	require.NoError(t, err)
 	want, wantNotes := imported(t, shop(), cluster.Config{})
 	got, notes := imported(t, o, cluster.Config{})
@@ -78,18 +79,26 @@ func TestARightThatIsMissingIsNamed(t *testing.T) {
 			return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("no"))
 		})
 	}
-	client.PrependReactor("list", "jobs", func(ktesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("connection refused")
-	})
-	_, err := cluster.List(t.Context(), client)
+	_, err := cluster.List(t.Context(), client, nil)
 	require.ErrorContains(t, err, "missing right: list on leases.coordination.k8s.io in all namespaces; "+
 		"outage/cluster/clusterrole.yaml has all that are needed")
 	require.ErrorContains(t, err, "missing right: list on poddisruptionbudgets.policy in all namespaces")
-	require.ErrorContains(t, err, "list jobs.batch: connection refused")
 	require.NotContains(t, err.Error(), "list on pods")
+}
 
-	_, err = cluster.List(t.Context(), fake.NewClientset())
-	require.ErrorContains(t, err, "there are no nodes and no pods")
+// An API server that does not answer costs one wait, not one for each kind.
+func TestListEndsWithTheFirstFailure(t *testing.T) {
+	client := shopClient(t)
+	client.PrependReactor("list", "leases", func(action ktesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("no"))
+	})
+	client.PrependReactor("list", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("connection refused")
+	})
+	_, err := cluster.List(t.Context(), client, nil)
+	require.ErrorContains(t, err, "missing right: list on leases.coordination.k8s.io", "what is known is said")
+	require.ErrorContains(t, err, "list pods: connection refused")
+	require.Len(t, client.Actions(), 3)
 }
 
 // A list comes in pages. One whose continuation expires begins again, and
@@ -102,15 +111,23 @@ func TestListGoesOnPageByPage(t *testing.T) {
 		switch len(calls) {
 		case 1, 2:
 			from := 2 * (len(calls) - 1)
-			return true, &corev1.PodList{ListMeta: metav1.ListMeta{Continue: "more"}, Items: all[from : from+2]}, nil
+			rest := int64(len(all) - from - 2)
+			return true, &corev1.PodList{
+				ListMeta: metav1.ListMeta{Continue: "more", RemainingItemCount: &rest}, Items: all[from : from+2],
+			}, nil
 		case 3:
 			return true, nil, apierrors.NewResourceExpired("the continuation is too old")
 		}
 		return true, &corev1.PodList{Items: all}, nil
 	})
-	o, err := cluster.List(t.Context(), client)
+	var shown []string
+	o, err := cluster.List(t.Context(), client, func(resource string, listed, of int) {
+		shown = append(shown, fmt.Sprint(resource, " ", listed, " of ", of))
+	})
 	require.NoError(t, err)
 	require.Len(t, o.Pods, len(all))
+	require.Equal(t, []string{"nodes 0 of 0", "leases.coordination.k8s.io 0 of 0", "pods 0 of 0", "pods 2 of 10",
+		"pods 4 of 10", "pods 0 of 10", "poddisruptionbudgets.policy 0 of 0"}, shown[:7])
 	require.Len(t, calls, 4)
 	require.Positive(t, calls[0].Limit)
 	require.Equal(t, "more", calls[1].Continue)

@@ -40,7 +40,7 @@ func (m *importer) takeNodes(s *scenario.Scenario) {
 		p := m.placeOf(node, zones)
 		places[p] = append(places[p], node)
 		m.byPool[p.pool] = append(m.byPool[p.pool], node)
-		if node.Labels[corev1.LabelTopologyZone] == "" {
+		if _, name := zoneOf(node); name == "" {
 			unzoned++
 		}
 		if !ready(node) {
@@ -177,8 +177,19 @@ func (m *importer) zoneNames() map[[2]string]string {
 	return names
 }
 
+// zoneOf reads the labels that [zone.ByTopology] reads: an old one that is
+// there, also an empty one, comes before the new one.
 func zoneOf(node *corev1.Node) (region, zone string) {
-	return node.Labels[corev1.LabelTopologyRegion], node.Labels[corev1.LabelTopologyZone]
+	first := func(keys ...string) string {
+		for _, key := range keys {
+			if value, ok := node.Labels[key]; ok {
+				return value
+			}
+		}
+		return ""
+	}
+	return first(corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion),
+		first(corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone)
 }
 
 func (m *importer) placeOf(node *corev1.Node, zones map[[2]string]string) place {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -44,7 +45,7 @@ func (m *importer) takeLeases(s *scenario.Scenario) {
 	}
 	if interval != 10*time.Second {
 		s.Cluster.BeatInterval = scenario.Duration(interval)
-		m.flag(s, "node-heartbeat-interval", interval.String())
+		setFlag(s, "node-heartbeat-interval", interval.String())
 	}
 }
 
@@ -88,7 +89,7 @@ func (m *importer) takeFlags(s *scenario.Scenario) {
 			continue
 		}
 		for value := range seen[name] {
-			m.flag(s, name, value)
+			setFlag(s, name, value)
 		}
 	}
 }
@@ -128,20 +129,53 @@ func (m *importer) managers() []*corev1.Container {
 	return nil
 }
 
-// flag sets a flag of the scenario's controller, if it has a value that the
-// flag can have.
-func (m *importer) flag(s *scenario.Scenario, name, value string) {
+// setFlag sets a flag of the scenario's controller.
+func setFlag(s *scenario.Scenario, name, value string) {
 	if s.Controller.Flags == nil {
 		s.Controller.Flags = map[string]scenario.FlagValue{}
 	}
 	s.Controller.Flags[name] = scenario.FlagValue(value)
-	if _, err := s.Controller.Options(); err != nil {
-		delete(s.Controller.Flags, name)
-		m.note("left out: --%s=%s, which is invalid for nodelifecycle: %v", name, value, err)
+}
+
+// dropInvalidFlags takes the flags away that nodelifecycle refuses. It judges
+// them together: one may be valid only with another. Without one, another may
+// be invalid, so it asks again.
+func (m *importer) dropInvalidFlags(s *scenario.Scenario) {
+	for dropped := true; dropped; {
+		dropped = false
+		for _, problem := range problemsOf(&s.Controller) {
+			name := strings.TrimPrefix(problem.Path, "controller.flags.")
+			value, isSet := s.Controller.Flags[name]
+			if !isSet {
+				continue
+			}
+			delete(s.Controller.Flags, name)
+			dropped = true
+			m.note("left out: --%s=%s, which is invalid for nodelifecycle: %s", name, value, problem.Message)
+		}
 	}
 	if len(s.Controller.Flags) == 0 {
 		s.Controller.Flags = nil
 	}
+}
+
+// problemsOf returns what is wrong with the flags.
+func problemsOf(c *scenario.Controller) []scenario.Problem {
+	_, err := c.Options()
+	joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err)
+	if !ok {
+		return nil
+	}
+	var problems []scenario.Problem
+	for _, each := range joined.Unwrap() {
+		if problem, isOne := errors.AsType[scenario.Problem](each); isOne {
+			problems = append(problems, problem)
+		}
+	}
+	return problems
 }
 
 // flagsOf returns the flags of a command line that are taken over. A flag

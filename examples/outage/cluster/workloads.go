@@ -200,7 +200,7 @@ func (m *importer) spread(w *workload, d *scenario.Workload) {
 
 // noteWorkloads says what of the workloads the language has no words for.
 func (m *importer) noteWorkloads() {
-	var mixed, apart, fewer, none []string
+	var mixed, apart, claiming, sick, fewer, none []string
 	wanted := m.wanted()
 	for _, w := range m.owned {
 		name := m.name(w)
@@ -209,6 +209,12 @@ func (m *importer) noteWorkloads() {
 		}
 		if separated(&w.pods[0].Spec) {
 			apart = append(apart, name)
+		}
+		if isReplaced(w) && slices.ContainsFunc(w.pods, hasClaim) {
+			claiming = append(claiming, name)
+		}
+		if unready := len(w.pods) - readyPods(w.pods); unready > 0 {
+			sick = append(sick, fmt.Sprintf("%s %d of %d", name, unready, len(w.pods)))
 		}
 		if want, ok := wanted[w.identity]; ok && want > len(w.pods) {
 			fewer = append(fewer, fmt.Sprintf("%s %d of %d", name, len(w.pods), want))
@@ -220,25 +226,52 @@ func (m *importer) noteWorkloads() {
 			none = append(none, fmt.Sprintf("%s 0 of %d", m.name(&workload{identity: id}), want))
 		}
 	}
-	if len(mixed) > 0 {
-		m.note("pods of one workload differ in tolerations, priority or selectors (%s): each has those of most of them, or "+
-			"of the first", some(mixed))
+	m.noteNames("pods of one workload differ in tolerations, priority or selectors (%[2]s): each has those of most of "+
+		"them, or of the first", mixed)
+	m.noteNames("left out: affinity between pods and spread constraints of %s (%s)", apart)
+	m.noteNames("%s selecting nodes by more than their pool (%s): replacements may go to any node of the pools, so "+
+		"blast may report a recovery that the cluster does not have", m.wider)
+	m.noteNames("%s with PersistentVolumeClaims (%s): the scenario has no volumes, so pods come back in any zone; where "+
+		"a volume is in one zone alone, blast reports a recovery that the cluster does not have", claiming)
+	m.noteNames("%s with pods that are not ready (%s): in the scenario all are ready when it begins, so budgets let more "+
+		"of them go", sick)
+	m.noteNames("%s with fewer pods on nodes than they want (%s): the scenario has those on nodes", fewer)
+	m.noteNames("left out: %s without a pod on a node (%s)", none)
+}
+
+// noteNames notes what is true of some workloads, if there are any. The format
+// shows how many, and a few of the names.
+func (m *importer) noteNames(format string, workloads []string) {
+	if len(workloads) > 0 {
+		m.note(format, plural(len(workloads), "workload"), some(workloads))
 	}
-	if len(apart) > 0 {
-		m.note("left out: affinity between pods and spread constraints of %s (%s)", plural(len(apart), "workload"),
-			some(apart))
+}
+
+// isReplaced reports whether a pod that is gone comes back on another node.
+func isReplaced(w *workload) bool {
+	kind := kindOf(w)
+	return kind != scenario.DaemonSet && kind != scenario.Bare
+}
+
+// hasClaim reports whether a pod has a volume that its replacement needs again.
+// Those of a StatefulSet's volumeClaimTemplates are volumes of its pods. An
+// ephemeral one has a claim that the pod owns: the replacement gets its own.
+func hasClaim(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil
+	})
+}
+
+func readyPods(pods []*corev1.Pod) int {
+	count := 0
+	for _, pod := range pods {
+		if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		}) {
+			count++
+		}
 	}
-	if len(m.wider) > 0 {
-		m.note("%s selecting nodes by more than their pool (%s): replacements may go to any node of the pools",
-			plural(len(m.wider), "workload"), some(m.wider))
-	}
-	if len(fewer) > 0 {
-		m.note("%s with fewer pods on nodes than they want (%s): the scenario has those on nodes",
-			plural(len(fewer), "workload"), some(fewer))
-	}
-	if len(none) > 0 {
-		m.note("left out: %s without a pod on a node (%s)", plural(len(none), "workload"), some(none))
-	}
+	return count
 }
 
 // wanted returns how many pods the owners want. A ReplicaSet that has an owner

@@ -51,6 +51,7 @@ func Write(out io.Writer, p *Page) error {
 	}
 	for i := range p.Runs {
 		html.Runs = append(html.Runs, newRun(&p.Runs[i]))
+		html.Notes = p.Runs[i].Document.Notes // all runs are of one cluster
 		if p.Comparison == nil {
 			html.Summary = append(html.Summary, newSummary(&p.Runs[i]))
 		}

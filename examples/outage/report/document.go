@@ -7,6 +7,9 @@ type Document struct {
 	// Settings are the assignments that the scenario was changed with, as they
 	// were given.
 	Settings []string `json:"settings"`
+	// Notes say what of a cluster that the scenario is made of was left out or
+	// changed.
+	Notes []string `json:"notes"`
 	// Duration is how long the scenario lasts, Reached how much of it was run:
 	// all, unless the run was interrupted.
 	Duration Seconds `json:"duration"`

@@ -212,7 +212,7 @@ func (r *Recorder) Document() *Document {
 	r.timeline.end()
 	s := r.simulation.Scenario()
 	document := &Document{
-		Scenario: s.Name, Seed: s.Seed, Settings: []string{},
+		Scenario: s.Name, Seed: s.Seed, Settings: []string{}, Notes: []string{},
 		Duration: SecondsOf(s.Duration.D()), Reached: SecondsOf(r.world.Now()),
 		Timeline: r.timeline.told, Summary: r.summary(), Violations: []Violation{}, Expectations: []Expectation{},
 		Series: r.sampler.finish(),
