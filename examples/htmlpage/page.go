@@ -12,8 +12,9 @@
 // timelines have one cursor, which the mouse, the arrow keys and the lines of a
 // timeline move. What cannot be seen is read out.
 //
-// Texts are clipped, and lines and rows beyond the limits below are left out.
-// The page says how many. How much plots hold is for the caller to bound.
+// Texts are clipped. Lines, rows, notes and settings beyond the limits below
+// are left out, and the page says how many. How much plots hold is for the
+// caller to bound.
 package htmlpage
 
 import (
@@ -36,6 +37,8 @@ const (
 	longestText    = 4000
 	mostSettings   = 50
 	longestSetting = 200
+	mostNotes      = 100
+	longestNote    = 400
 )
 
 // Page is what to write.
@@ -45,6 +48,9 @@ type Page struct {
 	// Intro and Description stand below the name. Description is paragraphs, which
 	// blank lines separate.
 	Intro, Description string
+	// Notes say what to know of the page, for example what it leaves out. They are
+	// a list below the settings of the runs.
+	Notes []string
 	// Warning says what is wrong with the page as a whole, empty if nothing is.
 	Warning string
 	// Runs are one or two.
@@ -191,6 +197,13 @@ func Clip(text string, most int) string {
 // first returns the first elements of a list, and how many more there are.
 func first[T any](list []T, most int) (shown []T, more int) {
 	return list[:min(len(list), most)], max(len(list)-most, 0)
+}
+
+// firstClipped returns the first texts, each clipped, and how many more there
+// are.
+func firstClipped(texts []string, most, longest int) (shown []string, more int) {
+	shown, more = first(texts, most)
+	return clipped(shown, longest), more
 }
 
 func clipped(texts []string, most int) []string {

@@ -27,8 +27,8 @@ func written(t *testing.T, p *htmlpage.Page) string {
 func TestAPageShowsWhatItIsGiven(t *testing.T) {
 	text := written(t, &htmlpage.Page{
 		Name: "name", About: "about", Intro: "intro", Description: "is <this>\nescaped\n\n  and more\n",
-		Program: "program",
-		Whole:   "the file has all.", PlotsLeft: "3 more zones",
+		Program: "program", Notes: []string{"one <note>", "another"},
+		Whole: "the file has all.", PlotsLeft: "3 more zones",
 		Runs: []htmlpage.Run{{
 			Duration: time.Hour, Stopped: 61 * time.Second, At: []float64{0, 1.5}, Timeline: "Differences",
 			Lines: []htmlpage.Line{{At: 90*time.Second + time.Millisecond, Subject: "n1", Text: "tainted"}},
@@ -51,6 +51,7 @@ func TestAPageShowsWhatItIsGiven(t *testing.T) {
 		"<title>name: about</title>",
 		`<p class="description">is &lt;this&gt; escaped</p>` + "\n" + `<p class="description">and more</p>`,
 		`<p class="warning" role="alert">nothing compared</p>`, "<p>Good.</p>", `<p class="warning">Bad.</p>`,
+		"<ul>\n<li>one &lt;note&gt;</li>\n<li>another</li>\n</ul>",
 		"Interrupted at 0:01:01 of 1:00:00", ">Differences</h2>",
 		`<li data-at="90.001"><span class="at">0:01:30</span> <span class="subject">n1</span> <span>tainted</span></li>`,
 		`<th scope="rowgroup" class="group" colspan="2">heading</th>`,
@@ -67,6 +68,8 @@ func TestAPageShowsWhatItIsGiven(t *testing.T) {
 		"the summary is before the plots")
 	text = written(t, &htmlpage.Page{Runs: []htmlpage.Run{{Name: "as given"}, {Name: "changed"}}})
 	require.Contains(t, text, "<p>Full lines are as given, broken lines changed.</p>")
+	require.NotContains(t, text, "<details class=\"notes\"", "there are none")
+	require.NotContains(t, text, "not shown")
 }
 
 // What is beyond the limits is left out, and the page says how much.
@@ -85,14 +88,17 @@ func TestAPageIsBounded(t *testing.T) {
 	run.Lines, run.Tables = lines, []htmlpage.Table{table}
 	run.Findings = []htmlpage.Findings{{Title: "Faults", Lines: lines}}
 	text := written(t, &htmlpage.Page{
-		Name: long, Intro: long, Description: long, Runs: []htmlpage.Run{run, run}, Whole: "JSON has all.",
+		Name: long, Intro: long, Description: long, Notes: run.Settings, Runs: []htmlpage.Run{run, run},
+		Whole: "JSON has all.",
 	})
 	require.Less(t, len(text), 3<<19)
 	for _, want := range []string{
-		"700 more lines not shown; JSON has all.", "700 rows not shown; JSON has all.", "900 more not shown; JSON has all.",
+		"700 more lines not shown; JSON has all.", "700 rows not shown; JSON has all.",
+		"<p>900 more not shown; JSON has all.</p>\n\n", "</code>; 950 more not shown; JSON has all.",
 	} {
 		require.Equal(t, 2, strings.Count(text, want), want)
 	}
+	require.Contains(t, text, "<p>900 more not shown; JSON has all.</p>\n</details>", "notes")
 }
 
 func TestAPageIsOfOneOrTwoRuns(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 type view struct {
 	Name, About, Intro, Warning string
 	Description                 []string // paragraphs
+	Notes                       []string
+	MoreNotes                   int
 	Style                       template.CSS
 	UPlot, Script               template.JS
 	UPlotSum, ScriptSum         string
@@ -37,17 +39,18 @@ type data struct {
 }
 
 type runView struct {
-	Number    int
-	Name      string
-	Settings  []string
-	Stopped   string // when it was interrupted, empty if it was not
-	Duration  string
-	Verdicts  []Verdict
-	Timeline  string
-	Lines     []lineView
-	MoreLines string // empty if there are none
-	Tables    []*tableView
-	Findings  []findingsView
+	Number       int
+	Name         string
+	Settings     []string
+	MoreSettings int
+	Stopped      string // when it was interrupted, empty if it was not
+	Duration     string
+	Verdicts     []Verdict
+	Timeline     string
+	Lines        []lineView
+	MoreLines    string // empty if there are none
+	Tables       []*tableView
+	Findings     []findingsView
 }
 
 type lineView struct {
@@ -85,6 +88,7 @@ func newView(p *Page) *view {
 		UPlotSum: sum(uplotJS), ScriptSum: sum(pageJS), License: uplotLicense,
 		Program: p.Program, Whole: p.Whole, Data: data{Plots: p.Plots, Left: p.PlotsLeft},
 	}
+	v.Notes, v.MoreNotes = firstClipped(p.Notes, mostNotes, longestNote)
 	for i := range p.Runs {
 		r := &p.Runs[i]
 		v.Runs = append(v.Runs, newRunView(i, r, p.Whole))
@@ -115,8 +119,7 @@ func newRunView(number int, r *Run, whole string) runView {
 	if r.Stopped > 0 {
 		v.Stopped = Clock(r.Stopped)
 	}
-	settings, _ := first(r.Settings, mostSettings)
-	v.Settings = clipped(settings, longestSetting)
+	v.Settings, v.MoreSettings = firstClipped(r.Settings, mostSettings, longestSetting)
 	lines, more := newLines(r.Lines, mostLines)
 	v.Lines = lines
 	if more > 0 {

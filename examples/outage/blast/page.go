@@ -57,8 +57,8 @@ func (r *Report) WritePage(out io.Writer, settings, notes []string) error {
 	}
 	return htmlpage.Write(out, &htmlpage.Page{
 		Name: r.Scenario, About: "what it can lose", Intro: r.setting(),
-		Description: strings.Join(append(description, notes...), "\n\n"),
-		Runs:        []htmlpage.Run{run}, Plots: r.plots(plotted, at), PlotsLeft: r.plotsLeft(len(plotted)),
+		Description: strings.Join(description, "\n\n"), Notes: notes,
+		Runs: []htmlpage.Run{run}, Plots: r.plots(plotted, at), PlotsLeft: r.plotsLeft(len(plotted)),
 		Program: "outage blast --html", Whole: "--json has all.",
 	})
 }

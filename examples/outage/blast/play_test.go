@@ -350,10 +350,11 @@ func TestNumberedRacks(t *testing.T) {
 func TestThePage(t *testing.T) {
 	r := played(t, read(t, small))
 	var out strings.Builder
-	require.NoError(t, r.WritePage(&out, []string{"seed=1"}, []string{"a note <of> what is missing"}))
+	notes := append(slices.Repeat([]string{strings.Repeat("long ", 22)}, 50), "a note <of> what is missing")
+	require.NoError(t, r.WritePage(&out, []string{"seed=1"}, notes))
 	text := out.String()
 	for _, want := range []string{
-		"<title>small: what it can lose</title>", "What acts is nodelifecycle", "a note &lt;of&gt; what is missing",
+		"<title>small: what it can lose</title>", "What acts is nodelifecycle", "<li>a note &lt;of&gt; what is missing</li>",
 		"<code>seed=1</code>", "<h2>What hurts, worst first</h2>", "<td>zone a is in PartialDisruption, rate 0/s</td>",
 		"<th scope=\"row\">  tolerations x2</th>", "<td>web, db*</td>", "the last of 9 pods is evicted",
 	} {
