@@ -162,7 +162,7 @@ func TestAnInterruptedBlastSaysSo(t *testing.T) {
 	code := run(ctx, []string{"blast", "-"}, strings.NewReader(tiny), &out, &diagnostics)
 	require.Equal(t, exitFailed, code)
 	require.Equal(t, "outage: interrupted after 0 of 24 runs\n", diagnostics.String())
-	require.Contains(t, out.String(), "PARTIAL: 0 of 24 runs; + was to grow, ? is not known.\n")
+	require.Contains(t, out.String(), "PARTIAL: 0 of 24 runs; + is so far, ? is not known.\n")
 }
 
 func TestProgressOfRuns(t *testing.T) {

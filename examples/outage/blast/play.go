@@ -51,12 +51,15 @@ type Report struct {
 	// Losses are sorted by what hurts, as given, so that none that recovers is
 	// before one that does not. First counts how many pods of living nodes are
 	// evicted. Then count workloads lost for good and pods that stay down. The
-	// last are workloads lost for a time, pods evicted or down, and nodes lost.
+	// last are workloads lost for a time, pods evicted or down, and nodes lost. Of
+	// a run that is not over counts what it has come to so far.
 	Losses []Played `json:"losses"`
 	// Done is how many runs came to their end, of all. The report is partial if
 	// these are fewer: outcomes are missing, or of runs that were interrupted.
 	Done int `json:"done"`
 	Of   int `json:"of"`
+
+	longest time.Duration
 }
 
 // Played is a loss and what it comes to.
@@ -109,10 +112,11 @@ func nodes(s *scenario.Scenario, loss *Loss) int {
 }
 
 func (r *Report) play(ctx context.Context, config Config) error {
-	longest, gauges := cmp.Or(config.Longest, 6*time.Hour), make([][]*gauge, len(r.Variants))
+	r.longest = cmp.Or(config.Longest, 6*time.Hour)
+	gauges := make([][]*gauge, len(r.Variants))
 	for v := range r.Variants {
 		for l := range r.Losses {
-			gauges[v] = append(gauges[v], newGauge(r.Variants[v].expected(&r.Losses[l].Loss, longest)))
+			gauges[v] = append(gauges[v], newGauge(r.Variants[v].expected(&r.Losses[l].Loss, r.longest)))
 		}
 	}
 	tell := func() {
@@ -127,7 +131,8 @@ func (r *Report) play(ctx context.Context, config Config) error {
 	for range cmp.Or(config.Workers, runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
 			for t := range tasks {
-				outcome, err := run(running, &r.Variants[t.variant], &r.Losses[t.loss].Loss, longest, gauges[t.variant][t.loss])
+				outcome, err := run(running, &r.Variants[t.variant], &r.Losses[t.loss].Loss, r.longest,
+					gauges[t.variant][t.loss])
 				results <- result{t, outcome, err}
 			}
 		})

@@ -247,7 +247,7 @@ func TestAnInterruptedReportIsPartial(t *testing.T) {
 	require.NotNil(t, r.Losses[0].Outcomes[0], "those that are known are first")
 	var out strings.Builder
 	require.NoError(t, r.Write(&out))
-	require.Regexp(t, `PARTIAL: [34] of 36 runs; \+ was to grow, \? is not known.`, out.String())
+	require.Regexp(t, `PARTIAL: [34] of 36 runs; \+ is so far, \? is not known.`, out.String())
 	require.Regexp(t, `(?m)^control plane for 30m +0( +\?){8}$`, out.String())
 }
 
@@ -321,8 +321,16 @@ func TestARunThatIsCutShort(t *testing.T) {
 	require.Equal(t, 3, zone.Evicted, "those of train alone have left in five minutes")
 	var out strings.Builder
 	require.NoError(t, r.Write(&out))
-	require.Contains(t, out.String(), "\n+ The run was as long as it may be (--longest), and more was to come.\n")
-	require.Regexp(t, `(?m)^zone a +5 +5 +3\+ `, out.String())
+	require.Contains(t, out.String(), "\n+ So far: the run was as long as it may be (--longest), and more may come. "+
+		"It takes about 1h.\n")
+	require.Regexp(t, `(?m)^zone a +5 +5\+ +3\+ +0\+ +0:0[12]:\d\d +0:0[12]:\d\d +1\+ +1\+ +9\+$`, out.String())
+	require.Contains(t, out.String(), "  all nodes: web, db, train\n", "they may come back")
+	require.NotContains(t, out.String(), "*\n")
+	require.NotContains(t, out.String(), "*,")
+	out.Reset()
+	require.NoError(t, r.WritePage(&out, nil, nil))
+	require.Contains(t, out.String(), "<td>1&#43;</td><td>1&#43;</td><td>9&#43;</td>")
+	require.NotContains(t, out.String(), `<td class="wrong">0&#43;`, "no pod of a living node is evicted so far")
 }
 
 func TestWhatCannotBePlayed(t *testing.T) {

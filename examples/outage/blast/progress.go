@@ -54,11 +54,14 @@ func shareOf(gauges [][]*gauge) float64 {
 	return now / max(end, 1)
 }
 
-// expected returns how long the run of a loss is likely to be. Its nodes are
-// tainted at the rates of their zones, and then nothing happens for a while.
+// expected returns how long the run of a loss is likely to be.
 func (v *Variant) expected(loss *Loss, longest time.Duration) time.Duration {
-	return v.begin + loss.step.For.D() + min(v.tainting(loss)+v.silentFor(), longest)
+	return v.begin + loss.step.For.D() + min(v.lasting(loss), longest)
 }
+
+// lasting returns how long a loss is likely to be played. Its nodes are tainted
+// at the rates of their zones, and then nothing happens for a while.
+func (v *Variant) lasting(loss *Loss) time.Duration { return v.tainting(loss) + v.silentFor() }
 
 // tainting returns how long it takes to taint the nodes of a loss.
 func (v *Variant) tainting(loss *Loss) time.Duration {

@@ -32,6 +32,9 @@ type Outcome struct {
 	EvictedLiving int            `json:"evictedLiving"`
 	First         report.Seconds `json:"first"`
 	Last          report.Seconds `json:"last"`
+	// What follows is so far unless the run is over: a pod that is down may have
+	// been about to be replaced.
+	//
 	// Lost are the workloads that have lost all their pods. Each pod that was
 	// there before the loss was on a lost node, or has been told to leave. Those
 	// of LostForGood have no ready pod in the end either. DaemonSets do not count:
