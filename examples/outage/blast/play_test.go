@@ -333,6 +333,46 @@ func TestARunThatIsCutShort(t *testing.T) {
 	require.NotContains(t, out.String(), `<td class="wrong">0&#43;`, "no pod of a living node is evicted so far")
 }
 
+// A run waits for the tolerations of pods on tainted nodes: those of patient,
+// of a day, if zone b is lost. The toleration of batch is for a taint that no
+// node has, and makes no run longer.
+func TestARunWaitsForTolerationsThatEnd(t *testing.T) {
+	s := read(t, `name: x
+duration: 1h
+cluster:
+  zones:
+  - {name: a, nodes: 3, groups: [{name: a-all, nodes: 3}]}
+  - {name: b, nodes: 3, groups: [{name: b-all, nodes: 3}]}
+  workloads:
+  - name: batch
+    replicas: 3
+    placed: {a-all: 3}
+    tolerations: [{key: example.com/x, operator: Exists, effect: NoExecute, seconds: 86400}]
+  - {name: patient, replicas: 3, tolerationSeconds: 86400, placed: {b-all: 3}}
+`)
+	r := played(t, s)
+	for _, name := range []string{"zone a", "all nodes", "control plane for 1m", "control plane for 30m"} {
+		for v, o := range of(t, r, name).Outcomes {
+			require.True(t, o.Over, "%s, %s", name, r.Variants[v].Name)
+		}
+	}
+	a, b := of(t, r, "zone a").Outcomes[0], of(t, r, "zone b").Outcomes[0]
+	require.Equal(t, 3, a.Evicted)
+	within(t, 0, 3600, a.Until, "6 min until all have left, and then 11 of silence")
+	require.False(t, b.Over, "the pods of patient leave after a day")
+	require.Equal(t, 3, b.Down)
+	require.Zero(t, b.Evicted)
+
+	r, err := blast.Play(t.Context(), s, blast.Config{Longest: 72 * time.Hour})
+	require.NoError(t, err)
+	for v, seconds := range []float64{86400, 86400, 86400, 2 * 86400} {
+		o := of(t, r, "zone b").Outcomes[v]
+		require.True(t, o.Over, r.Variants[v].Name)
+		require.Equal(t, 3, o.Evicted)
+		within(t, seconds, seconds+600, o.Last, r.Variants[v].Name)
+	}
+}
+
 func TestWhatCannotBePlayed(t *testing.T) {
 	_, err := blast.Play(t.Context(), read(t, small), blast.Config{Longest: -1, Workers: -2})
 	require.ErrorContains(t, err, "Longest is -1ns, want 0 for the default")

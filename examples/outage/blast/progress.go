@@ -60,8 +60,15 @@ func (v *Variant) expected(loss *Loss, longest time.Duration) time.Duration {
 }
 
 // lasting returns how long a loss is likely to be played. Its nodes are tainted
-// at the rates of their zones, and then nothing happens for a while.
-func (v *Variant) lasting(loss *Loss) time.Duration { return v.tainting(loss) + v.silentFor() }
+// at the rates of their zones, and the tolerations of their pods end. Then
+// nothing happens for a while.
+func (v *Variant) lasting(loss *Loss) time.Duration {
+	tainting := v.tainting(loss)
+	if tainting > 0 {
+		tainting += v.toleration()
+	}
+	return tainting + v.silentFor()
+}
 
 // tainting returns how long it takes to taint the nodes of a loss.
 func (v *Variant) tainting(loss *Loss) time.Duration {

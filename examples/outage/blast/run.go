@@ -11,10 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -92,6 +94,7 @@ type observer struct {
 	first    time.Duration
 	last     time.Duration
 	activity time.Duration      // when something happened last
+	due      time.Duration      // when the last toleration ends
 	refused  map[types.UID]bool // pods
 
 	evictions, taintings []point
@@ -105,9 +108,40 @@ func (o *observer) WroteNode(write model.NodeWrite) {
 	if hasTaint(write.After) && !hasTaint(write.Before) {
 		o.tainted[write.After.Name] = true
 		o.activity = o.world.Now()
+		o.due = max(o.due, o.lastDue(write.After))
 		o.taintings = counted(o.taintings, o.activity-o.begin, len(o.tainted))
 	}
 }
+
+// lastDue returns when the last pod on a node has to leave because of the
+// node's taints, zero if none has to.
+func (o *observer) lastDue(node *corev1.Node) time.Duration {
+	now := o.world.Wall()
+	var last time.Duration
+	for _, pod := range o.world.PodsOn(node.Name) {
+		decision := decide(pod, node.Spec.Taints, now)
+		if decision.Leaves() {
+			last = max(last, o.world.Now()+decision.Due.Sub(now))
+		}
+	}
+	return last
+}
+
+// decide returns whether a pod has to leave because of taints that are new, and
+// when.
+func decide(pod *corev1.Pod, all []corev1.Taint, now time.Time) eviction.Decision {
+	var on []eviction.Taint
+	for _, taint := range all {
+		if taint.Effect == corev1.TaintEffectNoExecute {
+			on = append(on, eviction.Taint{Taint: taint, Seen: now, Start: now})
+		}
+	}
+	return eviction.Decide(on, eviction.Pod{Tolerations: pod.Spec.Tolerations, Seen: now, Arrived: now}, taints.Matcher{})
+}
+
+// idleSince returns since when nothing has happened, or until when a toleration
+// lasts.
+func (o *observer) idleSince() time.Duration { return max(o.activity, o.due) }
 
 func hasTaint(node *corev1.Node) bool {
 	for i := range node.Spec.Taints {
@@ -174,8 +208,8 @@ func run(ctx context.Context, v *Variant, loss *Loss, longest time.Duration, g *
 	over, interrupted, silent := false, false, v.silentFor()
 	for i := 0; !over && !interrupted && s.Step(); i++ {
 		if i%stepsBetweenChecks == 0 {
-			over, interrupted = o.world.Now()-o.activity > silent, ctx.Err() != nil
-			g.is(o.world.Now(), min(o.activity+silent, end))
+			over, interrupted = o.world.Now()-o.idleSince() > silent, ctx.Err() != nil
+			g.is(o.world.Now(), min(o.idleSince()+silent, end))
 		}
 	}
 	switch {

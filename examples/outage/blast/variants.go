@@ -109,24 +109,24 @@ func tolerated(w *scenario.Workload) (int64, bool) {
 	return *w.TolerationSeconds, true
 }
 
-// silentFor is for how long nothing happens once nothing more can. A node waits
-// for its grace period and its rate. A pod waits for its toleration and the
-// rates of evictions, or until evicting is given up for deleting.
-func (v *Variant) silentFor() time.Duration {
+// toleration returns how long the pods tolerate at most that their node is ill.
+func (v *Variant) toleration() time.Duration {
 	longest := int64(0)
 	for i := range v.scenario.Cluster.Workloads {
-		w := &v.scenario.Cluster.Workloads[i]
-		if seconds, ok := tolerated(w); ok {
+		if seconds, ok := tolerated(&v.scenario.Cluster.Workloads[i]); ok {
 			longest = max(longest, seconds)
 		}
-		for _, t := range w.Tolerations {
-			if t.Seconds != nil {
-				longest = max(longest, *t.Seconds)
-			}
-		}
 	}
+	return time.Duration(min(longest, math.MaxInt32)) * time.Second
+}
+
+// silentFor is for how long nothing happens once nothing more can, and no
+// toleration is about to end. A node waits for its grace period and its rate. A
+// pod waits for the rates of evictions, or until evicting is given up for
+// deleting.
+func (v *Variant) silentFor() time.Duration {
 	o := v.options
-	wait := time.Duration(min(longest, math.MaxInt32))*time.Second + 10*time.Minute + o.MonitorGracePeriod
+	wait := 10*time.Minute + o.MonitorGracePeriod + o.ResumeDelay
 	if o.EvictionMode == string(controller.EvictionModeNode) {
 		wait += o.PodEvictionTimeout
 	}
