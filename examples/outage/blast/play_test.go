@@ -373,6 +373,50 @@ cluster:
 	}
 }
 
+// Pool drain has a taint of an administrator, from time zero on. The pod of
+// soon leaves it at once, before the loss, and its replacement finds no node.
+// Those of later and bare leave it after 600 s, after the loss, whatever is
+// lost. None of that is due to a loss, except that of the pool or of all nodes.
+func TestATaintOfAnAdministratorIsNoWorkOfALoss(t *testing.T) {
+	r := played(t, read(t, `name: x
+duration: 1h
+cluster:
+  zones:
+  - name: a
+    nodes: 4
+    groups:
+    - {name: a-main, nodes: 3, pool: main}
+    - {name: a-drain, nodes: 1, pool: drain, taints: [{key: maintenance, effect: NoExecute}]}
+  - {name: b, nodes: 4, groups: [{name: b-main, nodes: 4, pool: main}]}
+  workloads:
+  - {name: soon, replicas: 1, placed: {a-drain: 1}, pools: [drain]}
+  - name: later
+    replicas: 2
+    placed: {a-drain: 1, b-main: 1}
+    tolerations: [{key: maintenance, operator: Exists, effect: NoExecute, seconds: 600}]
+  - name: bare
+    kind: Bare
+    replicas: 1
+    placed: {a-drain: 1}
+    tolerations: [{key: maintenance, operator: Exists, effect: NoExecute, seconds: 600}]
+`))
+	for _, name := range []string{"control plane for 30m", "zone b", "pool drain"} {
+		for v, o := range of(t, r, name).Outcomes {
+			require.Zero(t, o.EvictedLiving, "%s, %s", name, r.Variants[v].Name)
+		}
+	}
+	for _, minutes := range []string{"1m", "5m", "30m"} {
+		o := of(t, r, "control plane for "+minutes).Outcomes[0]
+		require.Zero(t, o.Evicted)
+		require.Zero(t, o.Down)
+		require.Empty(t, o.Lost)
+	}
+	b := of(t, r, "zone b").Outcomes[0]
+	require.Equal(t, 1, b.Evicted, "that of later")
+	require.Zero(t, b.Down, "it is replaced in zone a")
+	require.Equal(t, []string{"bare"}, of(t, r, "pool drain").Outcomes[0].LostForGood)
+}
+
 func TestWhatCannotBePlayed(t *testing.T) {
 	_, err := blast.Play(t.Context(), read(t, small), blast.Config{Longest: -1, Workers: -2})
 	require.ErrorContains(t, err, "Longest is -1ns, want 0 for the default")

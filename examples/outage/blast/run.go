@@ -29,7 +29,8 @@ type Outcome struct {
 	Untainted string `json:"untainted,omitempty"`
 	// Evicted is how many pods the controller told to leave, EvictedLiving how
 	// many of them ran on nodes that were not lost. First and Last are when, zero
-	// if there was none.
+	// if there was none. Pods that leave nodes that were not lost because of an
+	// administrator's taint are in none of these.
 	Evicted       int            `json:"evicted"`
 	EvictedLiving int            `json:"evictedLiving"`
 	First         report.Seconds `json:"first"`
@@ -37,14 +38,15 @@ type Outcome struct {
 	// What follows is so far unless the run is over: a pod that is down may have
 	// been about to be replaced.
 	//
-	// Lost are the workloads that have lost all their pods. Each pod that was
+	// Lost are the workloads that have lost all their ready pods. Each that was
 	// there before the loss was on a lost node, or has been told to leave. Those
 	// of LostForGood have no ready pod in the end either. DaemonSets do not count:
 	// their pods are where nodes are.
 	Lost        []string `json:"lost"`
 	LostForGood []string `json:"lostForGood"`
 	// Down is how many ready pods the workloads miss in the end, compared with
-	// before. Those on lost nodes are missed. DaemonSets do not count.
+	// before, because of the loss. Those on lost nodes are missed. DaemonSets do
+	// not count.
 	Down int `json:"down"`
 	// Kept is how many pods were left on lost nodes in the end because budgets
 	// refused to let them go. Only the Eviction API asks for budgets.
@@ -96,6 +98,7 @@ type observer struct {
 	activity time.Duration      // when something happened last
 	due      time.Duration      // when the last toleration ends
 	refused  map[types.UID]bool // pods
+	moved    map[types.UID]bool // pods on living nodes that taints of an administrator evict
 
 	evictions, taintings []point
 }
@@ -144,14 +147,7 @@ func decide(pod *corev1.Pod, all []corev1.Taint, now time.Time) eviction.Decisio
 func (o *observer) idleSince() time.Duration { return max(o.activity, o.due) }
 
 func hasTaint(node *corev1.Node) bool {
-	for i := range node.Spec.Taints {
-		t := &node.Spec.Taints[i]
-		if t.Effect == corev1.TaintEffectNoExecute &&
-			(t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return taints.OwnsNoExecute(&t) })
 }
 
 // WrotePod counts pods that a controller tells to leave.
@@ -160,16 +156,30 @@ func (o *observer) WrotePod(write model.PodWrite) {
 		write.After != nil && write.After.DeletionTimestamp == nil {
 		return
 	}
-	now := o.world.Now()
+	now, living := o.world.Now(), !o.lost(write.Before.Spec.NodeName)
+	if living && o.leavesAnyway(write.Before) {
+		o.moved[write.Before.UID] = true
+		return
+	}
 	if o.evicted == 0 {
 		o.first = now - o.begin
 	}
 	o.last, o.activity = now-o.begin, now
 	o.evicted++
 	o.evictions = counted(o.evictions, now-o.begin, o.evicted)
-	if !o.lost(write.Before.Spec.NodeName) {
+	if living {
 		o.living++
 	}
+}
+
+// leavesAnyway reports whether a taint of an administrator makes a pod leave.
+func (o *observer) leavesAnyway(pod *corev1.Pod) bool {
+	node := o.world.Node(pod.Spec.NodeName)
+	if node == nil {
+		return false
+	}
+	others := taints.Filter(node.Spec.Taints, func(t *corev1.Taint) bool { return !taints.OwnsNoExecute(t) })
+	return decide(pod, others, o.world.Wall()).Leaves()
 }
 
 // Processed notes the pods that a budget keeps.
@@ -197,7 +207,7 @@ func run(ctx context.Context, v *Variant, loss *Loss, longest time.Duration, g *
 		return nil, err
 	}
 	o := &observer{world: s.World(), begin: begin, activity: begin + step.For.D(), tainted: map[string]bool{},
-		refused: map[types.UID]bool{}}
+		refused: map[types.UID]bool{}, moved: map[types.UID]bool{}}
 	o.lost = func(node string) bool {
 		_, struck := s.Struck(0, node)
 		return struck
@@ -230,44 +240,6 @@ func run(ctx context.Context, v *Variant, loss *Loss, longest time.Duration, g *
 		return outcome, nil
 	}
 	return outcome, ctx.Err()
-}
-
-// count counts the workloads and pods that are lost and down.
-func (o *observer) count(outcome *Outcome, s *scenario.Scenario, before []*corev1.Pod) {
-	had, left, ready := map[string]int{}, map[string]int{}, map[string]int{}
-	for _, pod := range before {
-		name := model.WorkloadOf(pod)
-		had[name]++
-		now := o.world.Pod(pod.Name)
-		if now != nil && now.UID == pod.UID && now.DeletionTimestamp == nil && !o.lost(now.Spec.NodeName) {
-			left[name]++
-		}
-	}
-	for _, pod := range o.world.Pods() {
-		if pod.DeletionTimestamp == nil && isReady(pod) && !o.lost(pod.Spec.NodeName) {
-			ready[model.WorkloadOf(pod)]++
-		}
-	}
-	outcome.Lost, outcome.LostForGood = []string{}, []string{}
-	for i := range s.Cluster.Workloads {
-		w := &s.Cluster.Workloads[i]
-		if w.Kind == scenario.DaemonSet {
-			continue
-		}
-		outcome.Down += max(had[w.Name]-ready[w.Name], 0)
-		if had[w.Name] > 0 && left[w.Name] == 0 {
-			outcome.Lost = append(outcome.Lost, w.Name)
-			if ready[w.Name] == 0 {
-				outcome.LostForGood = append(outcome.LostForGood, w.Name)
-			}
-		}
-	}
-}
-
-func isReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 // untainted says why lost nodes have got no taint: the phase of the cluster, or
