@@ -50,7 +50,7 @@ func controlPlaneAway() []time.Duration {
 // has its numbered racks, if there are several; nodes without a pool or a rack
 // are in none.
 func Losses(s *scenario.Scenario) []Loss {
-	losses := []Loss{{Kind: KindAllNodes, step: silence(scenario.Nodes{All: true})}}
+	losses := []Loss{*allNodes()}
 	for i := range s.Cluster.Zones {
 		name := s.Cluster.Zones[i].Name
 		losses = append(losses, Loss{KindZone, name, silence(scenario.Nodes{Zone: name})})
@@ -73,6 +73,8 @@ func Losses(s *scenario.Scenario) []Loss {
 	}
 	return losses
 }
+
+func allNodes() *Loss { return &Loss{Kind: KindAllNodes, step: silence(scenario.Nodes{All: true})} }
 
 func silence(nodes scenario.Nodes) scenario.Step { return scenario.Step{Silence: &nodes} }
 

@@ -14,6 +14,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
+// mostTime is how long a scenario may be.
+const mostTime = 30 * 24 * time.Hour
+
 // Config says how losses are played. The zero value is ready to use.
 type Config struct {
 	// Longest is how long a loss is played at most, in time of the scenario. The
@@ -29,7 +32,7 @@ type Config struct {
 // Validate reports all that is wrong with the config.
 func (c *Config) Validate() error {
 	var errs []error
-	if c.Longest < 0 || c.Longest > 30*24*time.Hour {
+	if c.Longest < 0 || c.Longest > mostTime {
 		errs = append(errs, fmt.Errorf("blast: Longest is %v, want 0 for the default, or at most 720h", c.Longest))
 	}
 	if c.Workers < 0 {

@@ -417,12 +417,37 @@ cluster:
 	require.Equal(t, []string{"bare"}, of(t, r, "pool drain").Outcomes[0].LostForGood)
 }
 
+// Tolerations of as many seconds as there can be, and runs as long as there can
+// be, are played.
+func TestTheLongestIsPlayed(t *testing.T) {
+	s := read(t, `name: x
+duration: 1h
+cluster:
+  zones: [{name: a, nodes: 2}, {name: b, nodes: 2}]
+  workloads:
+  - {name: w, replicas: 2, tolerationSeconds: 9223372036854775807}
+  - name: v
+    replicas: 2
+    tolerations: [{key: x, operator: Exists, effect: NoExecute, seconds: 4611686018427387904}]
+`)
+	require.Positive(t, played(t, s).Done)
+	s.Cluster.Workloads = nil
+	r, err := blast.Play(t.Context(), s, blast.Config{Longest: 720 * time.Hour})
+	require.NoError(t, err)
+	require.Equal(t, r.Of, r.Done)
+}
+
 func TestWhatCannotBePlayed(t *testing.T) {
 	_, err := blast.Play(t.Context(), read(t, small), blast.Config{Longest: -1, Workers: -2})
 	require.ErrorContains(t, err, "Longest is -1ns, want 0 for the default")
 	require.ErrorContains(t, err, "Workers is -2, want 0 for one a core")
 	_, err = blast.Play(t.Context(), &scenario.Scenario{}, blast.Config{})
 	require.ErrorContains(t, err, "cluster.zones: there is none")
+	s := read(t, small)
+	require.NoError(t, scenario.Set(s, "node-monitor-grace-period=400h"))
+	r, err := blast.Play(t.Context(), s, blast.Config{})
+	require.ErrorContains(t, err, "as given: script[0].at: is 800h1m; at most 720h")
+	require.Nil(t, r, "twice the grace is too long, and so nothing is played")
 }
 
 // Racks that are numbered are losses too, and a zone of one rack is none more.

@@ -88,5 +88,5 @@ func (v *Variant) tainting(loss *Loss) time.Duration {
 	if all {
 		return 0 // the controller is suspended
 	}
-	return time.Duration(min(longest, float64(30*24*3600)) * float64(time.Second))
+	return time.Duration(min(longest, mostTime.Seconds()) * float64(time.Second))
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/report"
-	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/zone"
@@ -196,17 +195,12 @@ func (o *observer) Processed(call *model.Call) {
 // context. The outcome is what is known by then, nil before the loss.
 func run(ctx context.Context, v *Variant, loss *Loss, longest time.Duration, g *gauge) (*Outcome, error) {
 	begin := v.begin
-	step := loss.step
-	step.At = scenario.Duration(begin)
-	played := v.scenario.Clone()
-	played.Expect, played.Script = nil, []scenario.Step{step}
-	end := begin + step.For.D() + longest
-	played.Duration = scenario.Duration(end)
+	played := v.of(loss, longest)
 	s, err := simulation.New(played)
 	if err != nil {
 		return nil, err
 	}
-	o := &observer{world: s.World(), begin: begin, activity: begin + step.For.D(), tainted: map[string]bool{},
+	o := &observer{world: s.World(), begin: begin, activity: begin + loss.step.For.D(), tainted: map[string]bool{},
 		refused: map[types.UID]bool{}, moved: map[types.UID]bool{}}
 	o.lost = func(node string) bool {
 		_, struck := s.Struck(0, node)
@@ -219,7 +213,7 @@ func run(ctx context.Context, v *Variant, loss *Loss, longest time.Duration, g *
 	for i := 0; !over && !interrupted && s.Step(); i++ {
 		if i%stepsBetweenChecks == 0 {
 			over, interrupted = o.world.Now()-o.idleSince() > silent, ctx.Err() != nil
-			g.is(o.world.Now(), min(o.idleSince()+silent, end))
+			g.is(o.world.Now(), min(o.idleSince()+silent, played.Duration.D()))
 		}
 	}
 	switch {
