@@ -98,20 +98,12 @@ func Play(ctx context.Context, s *scenario.Scenario, config Config) (*Report, er
 	}
 	r := &Report{Scenario: s.Name, Seed: s.Seed, Action: variants[0].options.Evicting.Action, Variants: variants}
 	for _, loss := range Losses(s) {
-		r.Losses = append(r.Losses, Played{Loss: loss, Nodes: nodes(s, &loss), Outcomes: make([]*Outcome, len(variants))})
+		r.Losses = append(r.Losses, Played{Loss: loss, Nodes: loss.nodes, Outcomes: make([]*Outcome, len(variants))})
 	}
 	r.Of = len(r.Losses) * len(variants)
 	err = r.play(ctx, config)
 	slices.SortStableFunc(r.Losses, worse)
 	return r, err
-}
-
-// nodes counts the nodes that a loss hits.
-func nodes(s *scenario.Scenario, loss *Loss) int {
-	if loss.step.Silence == nil {
-		return 0
-	}
-	return s.Cluster.Matching(loss.step.Silence)
 }
 
 func (r *Report) play(ctx context.Context, config Config) error {

@@ -279,7 +279,7 @@ cluster:
 	for _, loss := range r.Losses {
 		order = append(order, loss.String())
 	}
-	require.Equal(t, []string{"all nodes", "pool big", "zone a", "zone b", "pool other", "pool small"}, order[:6])
+	require.Equal(t, []string{"all nodes", "pool big", "zone a", "zone b = pool other", "pool small"}, order[:5])
 	big, small := of(t, r, "pool big").Outcomes[0], of(t, r, "pool small").Outcomes[0]
 	all := of(t, r, "all nodes").Outcomes[0]
 	require.Equal(t, 20, big.Down)
@@ -460,6 +460,44 @@ func TestNumberedRacks(t *testing.T) {
 	}
 	require.Equal(t, []string{"all nodes", "zone a", "zone b", "rack a/0", "rack a/1", "control plane for 1m",
 		"control plane for 5m", "control plane for 30m"}, names)
+}
+
+// With one zone and one pool, all nodes, the zone and the pool are one loss. So
+// are a zone and its only rack, and a pool and the rack that has all of it.
+// Parts that are as large as others but not the same are played.
+func TestTheSameNodesAreLostOnce(t *testing.T) {
+	names := func(zones string) (names []string) {
+		s := read(t, "name: x\nduration: 1h\ncluster:\n  zones:\n"+zones)
+		for _, loss := range blast.Losses(s) {
+			if loss.Kind != blast.KindControlPlane {
+				names = append(names, loss.String())
+			}
+		}
+		return names
+	}
+	require.Equal(t, []string{"all nodes = zone no-zone = pool x"},
+		names("  - {name: no-zone, nodes: 2, groups: [{name: x, nodes: 2, pool: x}]}\n"))
+	require.Equal(t, []string{"all nodes", "zone a = rack a/r1", "zone b", "pool p", "pool q = rack b/r3",
+		"rack b/r2"}, names(`  - {name: a, nodes: 2, groups: [{name: a1, nodes: 1, pool: p, rack: r1}, {name: a2, nodes: 1, rack: r1}]}
+  - {name: b, nodes: 2, groups: [{name: b1, nodes: 1, pool: p, rack: r2}, {name: b2, nodes: 1, pool: q, rack: r3}]}
+`))
+	require.Equal(t, []string{"all nodes", "zone a = pool p", "zone b = pool q"}, names(
+		"  - {name: a, nodes: 2, groups: [{name: a1, nodes: 2, pool: p}]}\n"+
+			"  - {name: b, nodes: 2, groups: [{name: b1, nodes: 2, pool: q}]}\n"))
+
+	require.Equal(t, []string{"all nodes = zone a", "pool p", "pool q", "rack a/r1", "rack a/r2"}, names(
+		`  - {name: a, nodes: 4, groups: [{name: a1, nodes: 1, pool: p, rack: r1}, {name: a2, nodes: 1, pool: p, rack: r2},
+    {name: a3, nodes: 1, pool: q, rack: r1}, {name: a4, nodes: 1, pool: q, rack: r2}]}
+`))
+	require.Equal(t, []string{"all nodes", "zone a", "zone b", "rack b/0", "rack b/1"},
+		names("  - {name: a, nodes: 2}\n  - {name: b, nodes: 4, racks: 2}\n"))
+
+	r := played(t, read(t, "name: x\nduration: 1h\ncluster:\n  zones: [{name: a, nodes: 2}]\n"))
+	require.Equal(t, 4*4, r.Of)
+	require.Equal(t, 2, of(t, r, "all nodes = zone a").Nodes)
+	data, err := json.Marshal(r.Losses[0])
+	require.NoError(t, err)
+	require.Contains(t, string(data), `"kind":"all nodes","same":[{"kind":"zone","name":"a"}],"nodes":2`)
 }
 
 // The page has what the table has, with all variants, and plots of the losses

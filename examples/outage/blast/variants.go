@@ -58,9 +58,10 @@ func Variants(s *scenario.Scenario) ([]Variant, error) {
 	for i := range all {
 		begin = max(begin, (all[i].options.StabilizationWindow() + time.Minute).Round(time.Second))
 	}
+	first := allNodes()
 	for i := range all {
 		all[i].begin = begin
-		if err := all[i].of(allNodes(), mostTime).Validate(); err != nil {
+		if err := all[i].of(&first, mostTime).Validate(); err != nil {
 			return nil, fmt.Errorf("%s: %w", all[i].Name, err)
 		}
 	}
