@@ -56,8 +56,8 @@ type Outcome struct {
 	Over        bool           `json:"over"`
 	Interrupted bool           `json:"interrupted,omitempty"`
 
-	// evictions and taintings are how many there were so far, at times in
-	// order, one in each stretch of pointEvery.
+	// evictions and taintings are how many there were so far, at times in order.
+	// Those are the first time, and the last in each stretch of pointEvery.
 	evictions, taintings []point
 }
 
@@ -70,10 +70,11 @@ type point struct {
 // pointEvery bounds how many points a run has.
 const pointEvery = 5 * time.Second
 
-// counted adds a point, or moves the last one on if it is recent.
+// counted adds a point, or moves the last one on if it is recent. The first one
+// stays where it is.
 func counted(points []point, at time.Duration, count int) []point {
-	if n := len(points); n > 0 && at/pointEvery == points[n-1].at/pointEvery {
-		points[n-1].count = count
+	if n := len(points); n > 1 && at/pointEvery == points[n-1].at/pointEvery {
+		points[n-1] = point{at, count}
 		return points
 	}
 	return append(points, point{at, count})
