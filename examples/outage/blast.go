@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/kubelife/lifecycle/examples/htmlpage"
+	"github.com/kubelife/lifecycle/examples/atomicfile"
 	"github.com/kubelife/lifecycle/examples/outage/blast"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
@@ -48,11 +48,10 @@ func (s *settings) checkBlast(flags *pflag.FlagSet) error {
 // performBlast plays all losses and prints what they come to. If it is
 // interrupted, it prints what is known.
 func (s *settings) performBlast(ctx context.Context, given *scenario.Scenario, out, diagnostics io.Writer) error {
-	file, err := htmlpage.NewFile("--html", s.html)
+	file, err := atomicfile.NewFile("--html", s.html)
 	if err != nil {
 		return usageError{err}
 	}
-	defer file.Discard()
 	shown := newProgress(diagnostics, 0)
 	result, err := blast.Play(ctx, given, blast.Config{
 		Longest:  s.longest,

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kubelife/lifecycle/examples/htmlpage"
+	"github.com/kubelife/lifecycle/examples/atomicfile"
 	"github.com/kubelife/lifecycle/examples/outage/cluster"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
@@ -114,11 +114,10 @@ func list(ctx context.Context, kubeconfig string) (*cluster.Objects, error) {
 
 // saveScenario writes a scenario for editing.
 func saveScenario(name string, s *scenario.Scenario, diagnostics io.Writer) error {
-	file, err := htmlpage.NewFile("--save", name)
+	file, err := atomicfile.NewFile("--save", name)
 	if err != nil {
 		return err
 	}
-	defer file.Discard()
 	text, err := scenario.Write(s)
 	if err != nil {
 		return err
