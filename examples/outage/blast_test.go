@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -165,6 +166,15 @@ func TestAnInterruptedBlastSaysSo(t *testing.T) {
 	require.Contains(t, out.String(), "PARTIAL: 0 of 24 runs; + is so far, ? is not known.\n")
 }
 
+func TestBlastIsPlayedAsItsFlagsSay(t *testing.T) {
+	s, err := parse([]string{"blast", "rack-loss", "--workers", "3", "--longest", "1h"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, blast.Config{Longest: time.Hour, Workers: 3}, s.blastConfig())
+	s, err = parse([]string{"blast", "rack-loss"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, blast.Config{Longest: 6 * time.Hour}, s.blastConfig())
+}
+
 func TestProgressOfRuns(t *testing.T) {
 	var out bytes.Buffer
 	p := &progress{out: &out, terminal: true}
@@ -223,6 +233,7 @@ func TestWrongCallsAboutClusters(t *testing.T) {
 		"saved to nothing":    {[]string{"rack-loss", "--save", ""}, "--save wants the name of a file"},
 		"blast of nothing":    {[]string{"blast"}, "takes one scenario, got []"},
 		"blast for no time":   {[]string{"blast", "rack-loss", "--longest", "0"}, "--longest is 0s, want more than 0"},
+		"blast on no core":    {[]string{"blast", "rack-loss", "--workers", "0"}, "--workers is 0, want at least 1"},
 		"blast that evicts": {[]string{"blast", "rack-loss", "--action=evict"},
 			"unknown flag: --action; did you mean --set action=evict?"},
 		"blast with no page": {[]string{"blast", "rack-loss", "--html", ""}, "--html wants the name of a file"},
