@@ -3,9 +3,7 @@ package htmlpage_test
 import (
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,45 +104,6 @@ func TestAPageIsOfOneOrTwoRuns(t *testing.T) {
 		err := htmlpage.Write(&bytes.Buffer{}, &htmlpage.Page{Runs: make([]htmlpage.Run, runs)})
 		require.EqualError(t, err, fmt.Sprintf("write page: it has %d runs, want 1 or 2", runs))
 	}
-}
-
-// A file of before stays until there is another, and nothing else is left.
-func TestAFileGetsItsNameOnceItIsComplete(t *testing.T) {
-	folder := t.TempDir()
-	name := filepath.Join(folder, "page.html")
-	require.NoError(t, os.WriteFile(name, []byte("of before"), 0o600))
-	want := func(content string) {
-		t.Helper()
-		is, err := os.ReadFile(name)
-		require.NoError(t, err)
-		require.Equal(t, content, string(is))
-		entries, err := os.ReadDir(folder)
-		require.NoError(t, err)
-		require.Len(t, entries, 1)
-	}
-	file, err := htmlpage.NewFile("--html", name)
-	require.NoError(t, err)
-	broken := errors.New("broken")
-	err = file.Write(func(io.Writer) error { return broken })
-	require.ErrorIs(t, err, broken)
-	require.ErrorContains(t, err, "--html "+name+": ")
-	file.Discard()
-	want("of before")
-
-	file, err = htmlpage.NewFile("--html", name)
-	require.NoError(t, err)
-	require.NoError(t, file.Write(func(out io.Writer) error { _, err := io.WriteString(out, "new"); return err }))
-	file.Discard()
-	want("new")
-
-	_, err = htmlpage.NewFile("--html", folder)
-	require.EqualError(t, err, "--html "+folder+": it is not a file")
-	_, err = htmlpage.NewFile("--html", filepath.Join(folder, "none", "x.html"))
-	require.ErrorIs(t, err, os.ErrNotExist)
-	file, err = htmlpage.NewFile("--html", "")
-	require.NoError(t, err)
-	require.NoError(t, file.Write(nil), "nothing is to be written")
-	file.Discard()
 }
 
 // The library is the one that its README says, with its licence.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/kubelife/lifecycle/examples/htmlpage"
+	"github.com/kubelife/lifecycle/examples/atomicfile"
 	"github.com/kubelife/lifecycle/examples/outage/blast"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
@@ -30,6 +30,8 @@ type blastDocument struct {
 // addBlastFlags adds the flags that blast alone has, and its own page.
 func (s *settings) addBlastFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&s.longest, "longest", 6*time.Hour, "How long a loss is played at most, in time of the cluster.")
+	flags.IntVar(&s.workers, "workers", 0, "How many losses are played at a time, each with a cluster of its own in "+
+		"memory. By default one a core.")
 	flags.StringVar(&s.html, "html", "", "Also write a page to `FILE`: the tables with all settings, and plots of the "+
 		"losses that hurt most. It needs no network.")
 }
@@ -39,25 +41,31 @@ func (s *settings) checkBlast(flags *pflag.FlagSet) error {
 	if s.longest <= 0 {
 		return fmt.Errorf("--longest is %v, want more than 0", s.longest)
 	}
+	if flags.Changed("workers") && s.workers <= 0 {
+		return fmt.Errorf("--workers is %d, want at least 1", s.workers)
+	}
 	if flags.Changed("html") && s.html == "" {
 		return errors.New("--html wants the name of a file")
 	}
 	return s.takeScenario(flags)
 }
 
+// blastConfig says how the losses are played.
+func (s *settings) blastConfig() blast.Config {
+	return blast.Config{Longest: s.longest, Workers: s.workers}
+}
+
 // performBlast plays all losses and prints what they come to. If it is
 // interrupted, it prints what is known.
 func (s *settings) performBlast(ctx context.Context, given *scenario.Scenario, out, diagnostics io.Writer) error {
-	file, err := htmlpage.NewFile("--html", s.html)
+	file, err := atomicfile.NewFile("--html", s.html)
 	if err != nil {
 		return usageError{err}
 	}
-	defer file.Discard()
 	shown := newProgress(diagnostics, 0)
-	result, err := blast.Play(ctx, given, blast.Config{
-		Longest:  s.longest,
-		Progress: func(p blast.Progress) { shown.runs(time.Now(), p) },
-	})
+	config := s.blastConfig()
+	config.Progress = func(p blast.Progress) { shown.runs(time.Now(), p) }
+	result, err := blast.Play(ctx, given, config)
 	shown.clear()
 	switch {
 	case result == nil:

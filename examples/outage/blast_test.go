@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -190,7 +191,16 @@ func TestAnInterruptedBlastSaysSo(t *testing.T) {
 	code := run(ctx, []string{"blast", "-"}, strings.NewReader(tiny), &out, &diagnostics)
 	require.Equal(t, exitFailed, code)
 	require.Equal(t, "outage: interrupted after 0 of 24 runs\n", diagnostics.String())
-	require.Contains(t, out.String(), "PARTIAL: 0 of 24 runs; + was to grow, ? is not known.\n")
+	require.Contains(t, out.String(), "PARTIAL: 0 of 24 runs; + is so far, ? is not known.\n")
+}
+
+func TestBlastIsPlayedAsItsFlagsSay(t *testing.T) {
+	s, err := parse([]string{"blast", "rack-loss", "--workers", "3", "--longest", "1h"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, blast.Config{Longest: time.Hour, Workers: 3}, s.blastConfig())
+	s, err = parse([]string{"blast", "rack-loss"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, blast.Config{Longest: 6 * time.Hour}, s.blastConfig())
 }
 
 func TestProgressOfRuns(t *testing.T) {
@@ -251,6 +261,7 @@ func TestWrongCallsAboutClusters(t *testing.T) {
 		"saved to nothing":    {[]string{"rack-loss", "--save", ""}, "--save wants the name of a file"},
 		"blast of nothing":    {[]string{"blast"}, "takes one scenario, got []"},
 		"blast for no time":   {[]string{"blast", "rack-loss", "--longest", "0"}, "--longest is 0s, want more than 0"},
+		"blast on no core":    {[]string{"blast", "rack-loss", "--workers", "0"}, "--workers is 0, want at least 1"},
 		"blast that evicts": {[]string{"blast", "rack-loss", "--action=evict"},
 			"unknown flag: --action; did you mean --set action=evict?"},
 		"blast with no page": {[]string{"blast", "rack-loss", "--html", ""}, "--html wants the name of a file"},

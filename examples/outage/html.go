@@ -5,14 +5,14 @@ import (
 	"io"
 	"strings"
 
-	"github.com/kubelife/lifecycle/examples/htmlpage"
+	"github.com/kubelife/lifecycle/examples/atomicfile"
 	"github.com/kubelife/lifecycle/examples/outage/page"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
 // writePage writes the page, if there is one, to the file of --html.
-func writePage(file *htmlpage.File, p *page.Page) error {
+func writePage(file *atomicfile.File, p *page.Page) error {
 	if p == nil {
 		return nil
 	}

@@ -84,8 +84,10 @@ type settings struct {
 	// scale says which sizes to play; scales, that it is asked for.
 	scale  scale.Config
 	scales bool
-	// longest is how long a loss of blast is played.
+	// longest is how long a loss of blast is played, and workers how many are at a
+	// time.
 	longest time.Duration
+	workers int
 	// unexpected says that the settings change what must come out, so that what
 	// the scenario expects is left out.
 	unexpected bool

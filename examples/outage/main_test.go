@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/htmlpage"
+	"github.com/kubelife/lifecycle/examples/atomicfile"
 	"github.com/kubelife/lifecycle/examples/outage/page"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
@@ -533,10 +533,9 @@ func TestAPageThatCannotBe(t *testing.T) {
 	kept, err := os.ReadFile(name)
 	require.NoError(t, err)
 	require.Equal(t, "of before", string(kept))
-	file, err := htmlpage.NewFile("--html", name)
+	file, err := atomicfile.NewFile("--html", name)
 	require.NoError(t, err)
 	require.ErrorContains(t, writePage(file, &page.Page{}), "it has 0 runs")
-	file.Discard()
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Len(t, entries, 1)

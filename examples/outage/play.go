@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/htmlpage"
+	"github.com/kubelife/lifecycle/examples/atomicfile"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
@@ -56,11 +56,10 @@ func (s *settings) perform(ctx context.Context, in io.Reader, out, diagnostics i
 			return err
 		}
 	}
-	file, err := htmlpage.NewFile("--html", s.html)
+	file, err := atomicfile.NewFile("--html", s.html)
 	if err != nil {
 		return usageError{err}
 	}
-	defer file.Discard()
 	if file != nil {
 		signal.Ignore(syscall.SIGPIPE) // the page is written although the reader of the text has gone
 	}
@@ -103,7 +102,7 @@ func writeDocument(out io.Writer, document *report.Document) error {
 // with. Two timelines cannot be read side by side in text, which shows only the
 // summaries. If a run is interrupted there is nothing to compare. What is known
 // of both is reported then.
-func (s *settings) performBoth(ctx context.Context, given, other *scenario.Scenario, file *htmlpage.File,
+func (s *settings) performBoth(ctx context.Context, given, other *scenario.Scenario, file *atomicfile.File,
 	out, diagnostics io.Writer) error {
 	shown := newProgress(diagnostics, given.Duration.D()+other.Duration.D())
 	first := &player{settings: s, scenario: given, applied: s.set, progress: shown}

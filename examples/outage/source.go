@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kubelife/lifecycle/examples/htmlpage"
+	"github.com/kubelife/lifecycle/examples/atomicfile"
 	"github.com/kubelife/lifecycle/examples/outage/cluster"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
@@ -144,11 +144,10 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 
 // saveScenario writes a scenario for editing, with the notes as comments.
 func saveScenario(name string, s *scenario.Scenario, notes []string, diagnostics io.Writer) error {
-	file, err := htmlpage.NewFile("--save", name)
+	file, err := atomicfile.NewFile("--save", name)
 	if err != nil {
 		return err
 	}
-	defer file.Discard()
 	text, err := scenario.Write(s)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/kubelife/lifecycle/examples/atomicfile"
 	"github.com/kubelife/lifecycle/examples/htmlpage"
 )
 
@@ -27,12 +28,11 @@ const sideShadow, sideCluster = "shadow", "cluster"
 // out and, if html names a file, the page to that. That there can be no such
 // file is an error now. What goes wrong later is logged.
 func (s *Shadow) Ending(ctx context.Context, out io.Writer, html string) (tell func(), err error) {
-	file, err := htmlpage.NewFile("--shadow-html", html)
+	file, err := atomicfile.NewFile("--shadow-html", html)
 	if err != nil {
 		return nil, err
 	}
 	return func() {
-		defer file.Discard()
 		s.WriteTable(out)
 		if err := file.Write(s.WritePage); err != nil {
 			klog.FromContext(ctx).Error(err, "Page of the shadow not written")

@@ -52,6 +52,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/kubelife/lifecycle/examples/atomicfile"
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 	"github.com/kubelife/lifecycle/examples/htmlpage"
 )
@@ -184,11 +185,10 @@ func coded(err error) error {
 
 // compare plays all and writes the table and the page.
 func (o options) compare(ctx context.Context, out, progress io.Writer) (err error) {
-	page, err := htmlpage.NewFile("--html", o.html)
+	page, err := atomicfile.NewFile("--html", o.html)
 	if err != nil {
 		return err
 	}
-	defer page.Discard()
 	dir, err := os.MkdirTemp("", "compare-")
 	if err != nil {
 		return err

@@ -11,5 +11,6 @@
 // A loss is for good, except that the control plane comes back. It happens once
 // the controller has filled caches and its stabilization window is over. Then
 // the run goes on until nothing has been tainted or evicted for so long that
-// nothing more can be, or until [Config.Longest].
+// nothing more can be. Until a pod on a tainted node has to leave, more can be.
+// The run ends after [Config.Longest] at the latest.
 package blast

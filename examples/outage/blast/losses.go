@@ -1,7 +1,7 @@
 package blast
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -29,16 +29,24 @@ type Loss struct {
 	// Name is that of the zone, pool or rack, or for how long the control plane is
 	// away. A rack has the name of its zone before its own.
 	Name string `json:"name,omitempty"`
+	// Same are other losses that hit the same nodes, and are not played.
+	Same []Loss `json:"same,omitempty"`
 	// step does it; its time is not set.
 	step scenario.Step
+	// nodes is how many nodes are lost.
+	nodes int
 }
 
-// String returns kind and name.
+// String returns kind and name, also of those that are the same.
 func (l Loss) String() string {
-	if l.Name == "" {
-		return string(l.Kind)
+	text := string(l.Kind)
+	if l.Name != "" {
+		text += " " + l.Name
 	}
-	return fmt.Sprintf("%s %s", l.Kind, l.Name)
+	for i := range l.Same {
+		text += " = " + l.Same[i].String()
+	}
+	return text
 }
 
 // controlPlaneAway are for how long the control plane is lost.
@@ -48,33 +56,69 @@ func controlPlaneAway() []time.Duration {
 
 // Losses lists what the cluster of a scenario can lose. A zone without groups
 // has its numbered racks, if there are several; nodes without a pool or a rack
-// are in none.
+// are in none. Losses of the same nodes are one.
 func Losses(s *scenario.Scenario) []Loss {
-	losses := []Loss{{Kind: KindAllNodes, step: silence(scenario.Nodes{All: true})}}
+	losses := []Loss{allNodes()}
 	for i := range s.Cluster.Zones {
 		name := s.Cluster.Zones[i].Name
-		losses = append(losses, Loss{KindZone, name, silence(scenario.Nodes{Zone: name})})
+		losses = append(losses, lossOf(KindZone, name, scenario.Nodes{Zone: name}))
 	}
 	for _, pool := range pools(&s.Cluster) {
-		losses = append(losses, Loss{KindPool, pool, silence(scenario.Nodes{Pool: pool})})
+		losses = append(losses, lossOf(KindPool, pool, scenario.Nodes{Pool: pool}))
 	}
 	for i := range s.Cluster.Zones {
 		z := &s.Cluster.Zones[i]
 		for number, rack := range racks(z) {
 			if rack != "" {
-				losses = append(losses, Loss{KindRack, z.Name + "/" + rack, silence(scenario.Nodes{Zone: z.Name, Rack: &number})})
+				losses = append(losses, lossOf(KindRack, z.Name+"/"+rack, scenario.Nodes{Zone: z.Name, Rack: &number}))
 			}
 		}
 	}
+	losses = distinct(&s.Cluster, losses)
 	for _, away := range controlPlaneAway() {
-		losses = append(losses, Loss{KindControlPlane, "for " + short(away), scenario.Step{
-			For: scenario.Duration(away), APIDown: &scenario.APIDown{For: scenario.AllCallers},
-		}})
+		losses = append(losses, Loss{
+			Kind: KindControlPlane, Name: "for " + short(away),
+			step: scenario.Step{For: scenario.Duration(away), APIDown: &scenario.APIDown{For: scenario.AllCallers}},
+		})
 	}
 	return losses
 }
 
-func silence(nodes scenario.Nodes) scenario.Step { return scenario.Step{Silence: &nodes} }
+func allNodes() Loss { return lossOf(KindAllNodes, "", scenario.Nodes{All: true}) }
+
+func lossOf(kind Kind, name string, nodes scenario.Nodes) Loss {
+	return Loss{Kind: kind, Name: name, step: scenario.Step{Silence: &nodes}}
+}
+
+// distinct puts losses of the same nodes together. The first of them is played.
+func distinct(c *scenario.Cluster, losses []Loss) []Loss {
+	var all []Loss
+	for _, loss := range losses {
+		loss.nodes = c.Matching(loss.step.Silence)
+		same := func(of Loss) bool { return sameNodes(c, &of, &loss) }
+		if i := slices.IndexFunc(all, same); i >= 0 {
+			all[i].Same = append(all[i].Same, loss)
+		} else {
+			all = append(all, loss)
+		}
+	}
+	return all
+}
+
+// sameNodes reports whether two losses hit the same nodes. Both hit as many
+// then, and so does what both say together. No two of a kind do.
+func sameNodes(c *scenario.Cluster, a, b *Loss) bool {
+	if a.Kind == b.Kind || a.nodes != b.nodes {
+		return false
+	}
+	x, y := a.step.Silence, b.step.Silence
+	if x.Zone != "" && y.Zone != "" && x.Zone != y.Zone {
+		return false
+	}
+	return a.nodes == c.Matching(&scenario.Nodes{
+		Zone: cmp.Or(x.Zone, y.Zone), Pool: cmp.Or(x.Pool, y.Pool), Rack: cmp.Or(x.Rack, y.Rack),
+	})
+}
 
 func pools(c *scenario.Cluster) []string {
 	var names []string

@@ -34,7 +34,7 @@ func (r *Report) WritePage(out io.Writer, settings, notes []string) error {
 		description = append(description, r.partial())
 	}
 	if r.cutShort() {
-		description = append(description, tooLong)
+		description = append(description, r.tooLong())
 	}
 	plotted := r.plotted()
 	at := times(plotted)
@@ -90,7 +90,7 @@ func (r *Report) pageTable() htmlpage.Table {
 func faulty(columns []column, o *Outcome, first int) []int {
 	var cells []int
 	for i, c := range columns {
-		if o != nil && c.fault && c.of(o) != "0" {
+		if o != nil && c.fault && c.count(o) != 0 {
 			cells = append(cells, first+i)
 		}
 	}

@@ -14,6 +14,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
+// mostTime is how long a scenario may be.
+const mostTime = 30 * 24 * time.Hour
+
 // Config says how losses are played. The zero value is ready to use.
 type Config struct {
 	// Longest is how long a loss is played at most, in time of the scenario. The
@@ -29,7 +32,7 @@ type Config struct {
 // Validate reports all that is wrong with the config.
 func (c *Config) Validate() error {
 	var errs []error
-	if c.Longest < 0 || c.Longest > 30*24*time.Hour {
+	if c.Longest < 0 || c.Longest > mostTime {
 		errs = append(errs, fmt.Errorf("blast: Longest is %v, want 0 for the default, or at most 720h", c.Longest))
 	}
 	if c.Workers < 0 {
@@ -51,12 +54,15 @@ type Report struct {
 	// Losses are sorted by what hurts, as given, so that none that recovers is
 	// before one that does not. First counts how many pods of living nodes are
 	// evicted. Then count workloads lost for good and pods that stay down. The
-	// last are workloads lost for a time, pods evicted or down, and nodes lost.
+	// last are workloads lost for a time, pods evicted or down, and nodes lost. Of
+	// a run that is not over counts what it has come to so far.
 	Losses []Played `json:"losses"`
 	// Done is how many runs came to their end, of all. The report is partial if
 	// these are fewer: outcomes are missing, or of runs that were interrupted.
 	Done int `json:"done"`
 	Of   int `json:"of"`
+
+	longest time.Duration
 }
 
 // Played is a loss and what it comes to.
@@ -92,7 +98,7 @@ func Play(ctx context.Context, s *scenario.Scenario, config Config) (*Report, er
 	}
 	r := &Report{Scenario: s.Name, Seed: s.Seed, Action: variants[0].options.Evicting.Action, Variants: variants}
 	for _, loss := range Losses(s) {
-		r.Losses = append(r.Losses, Played{Loss: loss, Nodes: nodes(s, &loss), Outcomes: make([]*Outcome, len(variants))})
+		r.Losses = append(r.Losses, Played{Loss: loss, Nodes: loss.nodes, Outcomes: make([]*Outcome, len(variants))})
 	}
 	r.Of = len(r.Losses) * len(variants)
 	err = r.play(ctx, config)
@@ -100,19 +106,12 @@ func Play(ctx context.Context, s *scenario.Scenario, config Config) (*Report, er
 	return r, err
 }
 
-// nodes counts the nodes that a loss hits.
-func nodes(s *scenario.Scenario, loss *Loss) int {
-	if loss.step.Silence == nil {
-		return 0
-	}
-	return s.Cluster.Matching(loss.step.Silence)
-}
-
 func (r *Report) play(ctx context.Context, config Config) error {
-	longest, gauges := cmp.Or(config.Longest, 6*time.Hour), make([][]*gauge, len(r.Variants))
+	r.longest = cmp.Or(config.Longest, 6*time.Hour)
+	gauges := make([][]*gauge, len(r.Variants))
 	for v := range r.Variants {
 		for l := range r.Losses {
-			gauges[v] = append(gauges[v], newGauge(r.Variants[v].expected(&r.Losses[l].Loss, longest)))
+			gauges[v] = append(gauges[v], newGauge(r.Variants[v].expected(&r.Losses[l].Loss, r.longest)))
 		}
 	}
 	tell := func() {
@@ -127,7 +126,8 @@ func (r *Report) play(ctx context.Context, config Config) error {
 	for range cmp.Or(config.Workers, runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
 			for t := range tasks {
-				outcome, err := run(running, &r.Variants[t.variant], &r.Losses[t.loss].Loss, longest, gauges[t.variant][t.loss])
+				outcome, err := run(running, &r.Variants[t.variant], &r.Losses[t.loss].Loss, r.longest,
+					gauges[t.variant][t.loss])
 				results <- result{t, outcome, err}
 			}
 		})

@@ -247,7 +247,7 @@ func TestAnInterruptedReportIsPartial(t *testing.T) {
 	require.NotNil(t, r.Losses[0].Outcomes[0], "those that are known are first")
 	var out strings.Builder
 	require.NoError(t, r.Write(&out))
-	require.Regexp(t, `PARTIAL: [34] of 36 runs; \+ was to grow, \? is not known.`, out.String())
+	require.Regexp(t, `PARTIAL: [34] of 36 runs; \+ is so far, \? is not known.`, out.String())
 	require.Regexp(t, `(?m)^control plane for 30m +0( +\?){8}$`, out.String())
 }
 
@@ -279,7 +279,7 @@ cluster:
 	for _, loss := range r.Losses {
 		order = append(order, loss.String())
 	}
-	require.Equal(t, []string{"all nodes", "pool big", "zone a", "zone b", "pool other", "pool small"}, order[:6])
+	require.Equal(t, []string{"all nodes", "pool big", "zone a", "zone b = pool other", "pool small"}, order[:5])
 	big, small := of(t, r, "pool big").Outcomes[0], of(t, r, "pool small").Outcomes[0]
 	all := of(t, r, "all nodes").Outcomes[0]
 	require.Equal(t, 20, big.Down)
@@ -321,8 +321,120 @@ func TestARunThatIsCutShort(t *testing.T) {
 	require.Equal(t, 3, zone.Evicted, "those of train alone have left in five minutes")
 	var out strings.Builder
 	require.NoError(t, r.Write(&out))
-	require.Contains(t, out.String(), "\n+ The run was as long as it may be (--longest), and more was to come.\n")
-	require.Regexp(t, `(?m)^zone a +5 +5 +3\+ `, out.String())
+	require.Contains(t, out.String(), "\n+ So far: the run was as long as it may be (--longest), and more may come. "+
+		"It takes about 1h.\n")
+	require.Regexp(t, `(?m)^zone a +5 +5\+ +3\+ +0\+ +0:0[12]:\d\d +0:0[12]:\d\d +1\+ +1\+ +9\+$`, out.String())
+	require.Contains(t, out.String(), "  all nodes: web, db, train\n", "they may come back")
+	require.NotContains(t, out.String(), "*\n")
+	require.NotContains(t, out.String(), "*,")
+	out.Reset()
+	require.NoError(t, r.WritePage(&out, nil, nil))
+	require.Contains(t, out.String(), "<td>1&#43;</td><td>1&#43;</td><td>9&#43;</td>")
+	require.NotContains(t, out.String(), `<td class="wrong">0&#43;`, "no pod of a living node is evicted so far")
+}
+
+// A run waits for the tolerations of pods on tainted nodes: those of patient,
+// of a day, if zone b is lost. The toleration of batch is for a taint that no
+// node has, and makes no run longer.
+func TestARunWaitsForTolerationsThatEnd(t *testing.T) {
+	s := read(t, `name: x
+duration: 1h
+cluster:
+  zones:
+  - {name: a, nodes: 3, groups: [{name: a-all, nodes: 3}]}
+  - {name: b, nodes: 3, groups: [{name: b-all, nodes: 3}]}
+  workloads:
+  - name: batch
+    replicas: 3
+    placed: {a-all: 3}
+    tolerations: [{key: example.com/x, operator: Exists, effect: NoExecute, seconds: 86400}]
+  - {name: patient, replicas: 3, tolerationSeconds: 86400, placed: {b-all: 3}}
+`)
+	r := played(t, s)
+	for _, name := range []string{"zone a", "all nodes", "control plane for 1m", "control plane for 30m"} {
+		for v, o := range of(t, r, name).Outcomes {
+			require.True(t, o.Over, "%s, %s", name, r.Variants[v].Name)
+		}
+	}
+	a, b := of(t, r, "zone a").Outcomes[0], of(t, r, "zone b").Outcomes[0]
+	require.Equal(t, 3, a.Evicted)
+	within(t, 0, 3600, a.Until, "6 min until all have left, and then 11 of silence")
+	require.False(t, b.Over, "the pods of patient leave after a day")
+	require.Equal(t, 3, b.Down)
+	require.Zero(t, b.Evicted)
+
+	r, err := blast.Play(t.Context(), s, blast.Config{Longest: 72 * time.Hour})
+	require.NoError(t, err)
+	for v, seconds := range []float64{86400, 86400, 86400, 2 * 86400} {
+		o := of(t, r, "zone b").Outcomes[v]
+		require.True(t, o.Over, r.Variants[v].Name)
+		require.Equal(t, 3, o.Evicted)
+		within(t, seconds, seconds+600, o.Last, r.Variants[v].Name)
+	}
+}
+
+// Pool drain has a taint of an administrator, from time zero on. The pod of
+// soon leaves it at once, before the loss, and its replacement finds no node.
+// Those of later and bare leave it after 600 s, after the loss, whatever is
+// lost. None of that is due to a loss, except that of the pool or of all nodes.
+func TestATaintOfAnAdministratorIsNoWorkOfALoss(t *testing.T) {
+	r := played(t, read(t, `name: x
+duration: 1h
+cluster:
+  zones:
+  - name: a
+    nodes: 4
+    groups:
+    - {name: a-main, nodes: 3, pool: main}
+    - {name: a-drain, nodes: 1, pool: drain, taints: [{key: maintenance, effect: NoExecute}]}
+  - {name: b, nodes: 4, groups: [{name: b-main, nodes: 4, pool: main}]}
+  workloads:
+  - {name: soon, replicas: 1, placed: {a-drain: 1}, pools: [drain]}
+  - name: later
+    replicas: 2
+    placed: {a-drain: 1, b-main: 1}
+    tolerations: [{key: maintenance, operator: Exists, effect: NoExecute, seconds: 600}]
+  - name: bare
+    kind: Bare
+    replicas: 1
+    placed: {a-drain: 1}
+    tolerations: [{key: maintenance, operator: Exists, effect: NoExecute, seconds: 600}]
+`))
+	for _, name := range []string{"control plane for 30m", "zone b", "pool drain"} {
+		for v, o := range of(t, r, name).Outcomes {
+			require.Zero(t, o.EvictedLiving, "%s, %s", name, r.Variants[v].Name)
+		}
+	}
+	for _, minutes := range []string{"1m", "5m", "30m"} {
+		o := of(t, r, "control plane for "+minutes).Outcomes[0]
+		require.Zero(t, o.Evicted)
+		require.Zero(t, o.Down)
+		require.Empty(t, o.Lost)
+	}
+	b := of(t, r, "zone b").Outcomes[0]
+	require.Equal(t, 1, b.Evicted, "that of later")
+	require.Zero(t, b.Down, "it is replaced in zone a")
+	require.Equal(t, []string{"bare"}, of(t, r, "pool drain").Outcomes[0].LostForGood)
+}
+
+// Tolerations of as many seconds as there can be, and runs as long as there can
+// be, are played.
+func TestTheLongestIsPlayed(t *testing.T) {
+	s := read(t, `name: x
+duration: 1h
+cluster:
+  zones: [{name: a, nodes: 2}, {name: b, nodes: 2}]
+  workloads:
+  - {name: w, replicas: 2, tolerationSeconds: 9223372036854775807}
+  - name: v
+    replicas: 2
+    tolerations: [{key: x, operator: Exists, effect: NoExecute, seconds: 4611686018427387904}]
+`)
+	require.Positive(t, played(t, s).Done)
+	s.Cluster.Workloads = nil
+	r, err := blast.Play(t.Context(), s, blast.Config{Longest: 720 * time.Hour})
+	require.NoError(t, err)
+	require.Equal(t, r.Of, r.Done)
 }
 
 func TestWhatCannotBePlayed(t *testing.T) {
@@ -331,6 +443,11 @@ func TestWhatCannotBePlayed(t *testing.T) {
 	require.ErrorContains(t, err, "Workers is -2, want 0 for one a core")
 	_, err = blast.Play(t.Context(), &scenario.Scenario{}, blast.Config{})
 	require.ErrorContains(t, err, "cluster.zones: there is none")
+	s := read(t, small)
+	require.NoError(t, scenario.Set(s, "node-monitor-grace-period=400h"))
+	r, err := blast.Play(t.Context(), s, blast.Config{})
+	require.ErrorContains(t, err, "as given: script[0].at: is 800h1m; at most 720h")
+	require.Nil(t, r, "twice the grace is too long, and so nothing is played")
 }
 
 // Racks that are numbered are losses too, and a zone of one rack is none more.
@@ -343,6 +460,44 @@ func TestNumberedRacks(t *testing.T) {
 	}
 	require.Equal(t, []string{"all nodes", "zone a", "zone b", "rack a/0", "rack a/1", "control plane for 1m",
 		"control plane for 5m", "control plane for 30m"}, names)
+}
+
+// With one zone and one pool, all nodes, the zone and the pool are one loss. So
+// are a zone and its only rack, and a pool and the rack that has all of it.
+// Parts that are as large as others but not the same are played.
+func TestTheSameNodesAreLostOnce(t *testing.T) {
+	names := func(zones string) (names []string) {
+		s := read(t, "name: x\nduration: 1h\ncluster:\n  zones:\n"+zones)
+		for _, loss := range blast.Losses(s) {
+			if loss.Kind != blast.KindControlPlane {
+				names = append(names, loss.String())
+			}
+		}
+		return names
+	}
+	require.Equal(t, []string{"all nodes = zone no-zone = pool x"},
+		names("  - {name: no-zone, nodes: 2, groups: [{name: x, nodes: 2, pool: x}]}\n"))
+	require.Equal(t, []string{"all nodes", "zone a = rack a/r1", "zone b", "pool p", "pool q = rack b/r3",
+		"rack b/r2"}, names(`  - {name: a, nodes: 2, groups: [{name: a1, nodes: 1, pool: p, rack: r1}, {name: a2, nodes: 1, rack: r1}]}
+  - {name: b, nodes: 2, groups: [{name: b1, nodes: 1, pool: p, rack: r2}, {name: b2, nodes: 1, pool: q, rack: r3}]}
+`))
+	require.Equal(t, []string{"all nodes", "zone a = pool p", "zone b = pool q"}, names(
+		"  - {name: a, nodes: 2, groups: [{name: a1, nodes: 2, pool: p}]}\n"+
+			"  - {name: b, nodes: 2, groups: [{name: b1, nodes: 2, pool: q}]}\n"))
+
+	require.Equal(t, []string{"all nodes = zone a", "pool p", "pool q", "rack a/r1", "rack a/r2"}, names(
+		`  - {name: a, nodes: 4, groups: [{name: a1, nodes: 1, pool: p, rack: r1}, {name: a2, nodes: 1, pool: p, rack: r2},
+    {name: a3, nodes: 1, pool: q, rack: r1}, {name: a4, nodes: 1, pool: q, rack: r2}]}
+`))
+	require.Equal(t, []string{"all nodes", "zone a", "zone b", "rack b/0", "rack b/1"},
+		names("  - {name: a, nodes: 2}\n  - {name: b, nodes: 4, racks: 2}\n"))
+
+	r := played(t, read(t, "name: x\nduration: 1h\ncluster:\n  zones: [{name: a, nodes: 2}]\n"))
+	require.Equal(t, 4*4, r.Of)
+	require.Equal(t, 2, of(t, r, "all nodes = zone a").Nodes)
+	data, err := json.Marshal(r.Losses[0])
+	require.NoError(t, err)
+	require.Contains(t, string(data), `"kind":"all nodes","same":[{"kind":"zone","name":"a"}],"nodes":2`)
 }
 
 // The page has what the table has, with all variants, and plots of the losses

@@ -54,10 +54,20 @@ func shareOf(gauges [][]*gauge) float64 {
 	return now / max(end, 1)
 }
 
-// expected returns how long the run of a loss is likely to be. Its nodes are
-// tainted at the rates of their zones, and then nothing happens for a while.
+// expected returns how long the run of a loss is likely to be.
 func (v *Variant) expected(loss *Loss, longest time.Duration) time.Duration {
-	return v.begin + loss.step.For.D() + min(v.tainting(loss)+v.silentFor(), longest)
+	return v.begin + loss.step.For.D() + min(v.lasting(loss), longest)
+}
+
+// lasting returns how long a loss is likely to be played. Its nodes are tainted
+// at the rates of their zones, and the tolerations of their pods end. Then
+// nothing happens for a while.
+func (v *Variant) lasting(loss *Loss) time.Duration {
+	tainting := v.tainting(loss)
+	if tainting > 0 {
+		tainting += v.toleration()
+	}
+	return tainting + v.silentFor()
 }
 
 // tainting returns how long it takes to taint the nodes of a loss.
@@ -78,5 +88,5 @@ func (v *Variant) tainting(loss *Loss) time.Duration {
 	if all {
 		return 0 // the controller is suspended
 	}
-	return time.Duration(min(longest, float64(30*24*3600)) * float64(time.Second))
+	return time.Duration(min(longest, mostTime.Seconds()) * float64(time.Second))
 }

@@ -11,10 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/report"
-	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -27,19 +28,24 @@ type Outcome struct {
 	Untainted string `json:"untainted,omitempty"`
 	// Evicted is how many pods the controller told to leave, EvictedLiving how
 	// many of them ran on nodes that were not lost. First and Last are when, zero
-	// if there was none.
+	// if there was none. Pods that leave nodes that were not lost because of an
+	// administrator's taint are in none of these.
 	Evicted       int            `json:"evicted"`
 	EvictedLiving int            `json:"evictedLiving"`
 	First         report.Seconds `json:"first"`
 	Last          report.Seconds `json:"last"`
-	// Lost are the workloads that have lost all their pods. Each pod that was
+	// What follows is so far unless the run is over: a pod that is down may have
+	// been about to be replaced.
+	//
+	// Lost are the workloads that have lost all their ready pods. Each that was
 	// there before the loss was on a lost node, or has been told to leave. Those
 	// of LostForGood have no ready pod in the end either. DaemonSets do not count:
 	// their pods are where nodes are.
 	Lost        []string `json:"lost"`
 	LostForGood []string `json:"lostForGood"`
 	// Down is how many ready pods the workloads miss in the end, compared with
-	// before. Those on lost nodes are missed. DaemonSets do not count.
+	// before, because of the loss. Those on lost nodes are missed. DaemonSets do
+	// not count.
 	Down int `json:"down"`
 	// Kept is how many pods were left on lost nodes in the end because budgets
 	// refused to let them go. Only the Eviction API asks for budgets.
@@ -50,8 +56,8 @@ type Outcome struct {
 	Over        bool           `json:"over"`
 	Interrupted bool           `json:"interrupted,omitempty"`
 
-	// evictions and taintings are how many there were so far, at times in
-	// order, one in each stretch of pointEvery.
+	// evictions and taintings are how many there were so far, at times in order.
+	// Those are the first time, and the last in each stretch of pointEvery.
 	evictions, taintings []point
 }
 
@@ -64,10 +70,11 @@ type point struct {
 // pointEvery bounds how many points a run has.
 const pointEvery = 5 * time.Second
 
-// counted adds a point, or moves the last one on if it is recent.
+// counted adds a point, or moves the last one on if it is recent. The first one
+// stays where it is.
 func counted(points []point, at time.Duration, count int) []point {
-	if n := len(points); n > 0 && at/pointEvery == points[n-1].at/pointEvery {
-		points[n-1].count = count
+	if n := len(points); n > 1 && at/pointEvery == points[n-1].at/pointEvery {
+		points[n-1] = point{at, count}
 		return points
 	}
 	return append(points, point{at, count})
@@ -89,7 +96,9 @@ type observer struct {
 	first    time.Duration
 	last     time.Duration
 	activity time.Duration      // when something happened last
+	due      time.Duration      // when the last toleration ends
 	refused  map[types.UID]bool // pods
+	moved    map[types.UID]bool // pods on living nodes that taints of an administrator evict
 
 	evictions, taintings []point
 }
@@ -102,19 +111,43 @@ func (o *observer) WroteNode(write model.NodeWrite) {
 	if hasTaint(write.After) && !hasTaint(write.Before) {
 		o.tainted[write.After.Name] = true
 		o.activity = o.world.Now()
+		o.due = max(o.due, o.lastDue(write.After))
 		o.taintings = counted(o.taintings, o.activity-o.begin, len(o.tainted))
 	}
 }
 
-func hasTaint(node *corev1.Node) bool {
-	for i := range node.Spec.Taints {
-		t := &node.Spec.Taints[i]
-		if t.Effect == corev1.TaintEffectNoExecute &&
-			(t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable) {
-			return true
+// lastDue returns when the last pod on a node has to leave because of the
+// node's taints, zero if none has to.
+func (o *observer) lastDue(node *corev1.Node) time.Duration {
+	now := o.world.Wall()
+	var last time.Duration
+	for _, pod := range o.world.PodsOn(node.Name) {
+		decision := decide(pod, node.Spec.Taints, now)
+		if decision.Leaves() {
+			last = max(last, o.world.Now()+decision.Due.Sub(now))
 		}
 	}
-	return false
+	return last
+}
+
+// decide returns whether a pod has to leave because of taints that are new, and
+// when.
+func decide(pod *corev1.Pod, all []corev1.Taint, now time.Time) eviction.Decision {
+	var on []eviction.Taint
+	for _, taint := range all {
+		if taint.Effect == corev1.TaintEffectNoExecute {
+			on = append(on, eviction.Taint{Taint: taint, Seen: now, Start: now})
+		}
+	}
+	return eviction.Decide(on, eviction.Pod{Tolerations: pod.Spec.Tolerations, Seen: now, Arrived: now}, taints.Matcher{})
+}
+
+// idleSince returns since when nothing has happened, or until when a toleration
+// lasts.
+func (o *observer) idleSince() time.Duration { return max(o.activity, o.due) }
+
+func hasTaint(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return taints.OwnsNoExecute(&t) })
 }
 
 // WrotePod counts pods that a controller tells to leave.
@@ -123,16 +156,30 @@ func (o *observer) WrotePod(write model.PodWrite) {
 		write.After != nil && write.After.DeletionTimestamp == nil {
 		return
 	}
-	now := o.world.Now()
+	now, living := o.world.Now(), !o.lost(write.Before.Spec.NodeName)
+	if living && o.leavesAnyway(write.Before) {
+		o.moved[write.Before.UID] = true
+		return
+	}
 	if o.evicted == 0 {
 		o.first = now - o.begin
 	}
 	o.last, o.activity = now-o.begin, now
 	o.evicted++
 	o.evictions = counted(o.evictions, now-o.begin, o.evicted)
-	if !o.lost(write.Before.Spec.NodeName) {
+	if living {
 		o.living++
 	}
+}
+
+// leavesAnyway reports whether a taint of an administrator makes a pod leave.
+func (o *observer) leavesAnyway(pod *corev1.Pod) bool {
+	node := o.world.Node(pod.Spec.NodeName)
+	if node == nil {
+		return false
+	}
+	others := taints.Filter(node.Spec.Taints, func(t *corev1.Taint) bool { return !taints.OwnsNoExecute(t) })
+	return decide(pod, others, o.world.Wall()).Leaves()
 }
 
 // Processed notes the pods that a budget keeps.
@@ -149,18 +196,13 @@ func (o *observer) Processed(call *model.Call) {
 // context. The outcome is what is known by then, nil before the loss.
 func run(ctx context.Context, v *Variant, loss *Loss, longest time.Duration, g *gauge) (*Outcome, error) {
 	begin := v.begin
-	step := loss.step
-	step.At = scenario.Duration(begin)
-	played := v.scenario.Clone()
-	played.Expect, played.Script = nil, []scenario.Step{step}
-	end := begin + step.For.D() + longest
-	played.Duration = scenario.Duration(end)
+	played := v.of(loss, longest)
 	s, err := simulation.New(played)
 	if err != nil {
 		return nil, err
 	}
-	o := &observer{world: s.World(), begin: begin, activity: begin + step.For.D(), tainted: map[string]bool{},
-		refused: map[types.UID]bool{}}
+	o := &observer{world: s.World(), begin: begin, activity: begin + loss.step.For.D(), tainted: map[string]bool{},
+		refused: map[types.UID]bool{}, moved: map[types.UID]bool{}}
 	o.lost = func(node string) bool {
 		_, struck := s.Struck(0, node)
 		return struck
@@ -171,8 +213,8 @@ func run(ctx context.Context, v *Variant, loss *Loss, longest time.Duration, g *
 	over, interrupted, silent := false, false, v.silentFor()
 	for i := 0; !over && !interrupted && s.Step(); i++ {
 		if i%stepsBetweenChecks == 0 {
-			over, interrupted = o.world.Now()-o.activity > silent, ctx.Err() != nil
-			g.is(o.world.Now(), min(o.activity+silent, end))
+			over, interrupted = o.world.Now()-o.idleSince() > silent, ctx.Err() != nil
+			g.is(o.world.Now(), min(o.idleSince()+silent, played.Duration.D()))
 		}
 	}
 	switch {
@@ -193,44 +235,6 @@ func run(ctx context.Context, v *Variant, loss *Loss, longest time.Duration, g *
 		return outcome, nil
 	}
 	return outcome, ctx.Err()
-}
-
-// count counts the workloads and pods that are lost and down.
-func (o *observer) count(outcome *Outcome, s *scenario.Scenario, before []*corev1.Pod) {
-	had, left, ready := map[string]int{}, map[string]int{}, map[string]int{}
-	for _, pod := range before {
-		name := model.WorkloadOf(pod)
-		had[name]++
-		now := o.world.Pod(pod.Name)
-		if now != nil && now.UID == pod.UID && now.DeletionTimestamp == nil && !o.lost(now.Spec.NodeName) {
-			left[name]++
-		}
-	}
-	for _, pod := range o.world.Pods() {
-		if pod.DeletionTimestamp == nil && isReady(pod) && !o.lost(pod.Spec.NodeName) {
-			ready[model.WorkloadOf(pod)]++
-		}
-	}
-	outcome.Lost, outcome.LostForGood = []string{}, []string{}
-	for i := range s.Cluster.Workloads {
-		w := &s.Cluster.Workloads[i]
-		if w.Kind == scenario.DaemonSet {
-			continue
-		}
-		outcome.Down += max(had[w.Name]-ready[w.Name], 0)
-		if had[w.Name] > 0 && left[w.Name] == 0 {
-			outcome.Lost = append(outcome.Lost, w.Name)
-			if ready[w.Name] == 0 {
-				outcome.LostForGood = append(outcome.LostForGood, w.Name)
-			}
-		}
-	}
-}
-
-func isReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 // untainted says why lost nodes have got no taint: the phase of the cluster, or

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubelife/lifecycle/examples/htmlpage"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
@@ -77,10 +78,28 @@ func TestARunThatIsInterruptedIsKnown(t *testing.T) {
 	}
 	var out strings.Builder
 	require.NoError(t, report.Write(&out))
-	require.Contains(t, out.String(), "PARTIAL: 0 of 4 runs; + was to grow, ? is not known.\n")
+	require.Contains(t, out.String(), "PARTIAL: 0 of 4 runs; + is so far, ? is not known.\n")
 	require.Contains(t, out.String(), "\nInterrupted, after the loss:\n  zone a, as given: 0:0")
-	require.Regexp(t, `(?m)^zone a +40 +\d+ +\d+\+ `, out.String())
+	require.Regexp(t, `(?m)^zone a +40 +\d+\+ +\d+\+ .* \d+\+ +\d+\+ +\d+\+$`, out.String())
 	require.NotContains(t, out.String(), "--longest")
+}
+
+// A point is at the time of the last event that it counts, so that no count is
+// shown before it was reached. The first event has a point of its own.
+func TestPointsAreNotEarly(t *testing.T) {
+	var points []point
+	for i, at := range []time.Duration{61, 62, 63, 64, 65, 69, 72} {
+		points = counted(points, at*time.Second, i+1)
+	}
+	want := []point{{61 * time.Second, 1}, {64 * time.Second, 4}, {69 * time.Second, 6}, {72 * time.Second, 7}}
+	require.Equal(t, want, points)
+
+	o := &Outcome{Tainted: 4, taintings: points[:2]}
+	all := lines([]*Played{{Loss: allNodes(), Nodes: 5, Outcomes: []*Outcome{o}}})
+	require.Equal(t, []htmlpage.Line{
+		{At: 61 * time.Second, Subject: "all nodes", Text: "the first node is tainted"},
+		{At: 64 * time.Second, Subject: "all nodes", Text: "4 of 5 nodes are tainted"},
+	}, all)
 }
 
 // Each pair is of losses of which the first hurts more. What follows in the

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/outage/report"
@@ -39,13 +40,35 @@ func (r *Report) Write(out io.Writer) error {
 		list.write(&b)
 	}
 	if r.cutShort() {
-		b.WriteString("\n" + tooLong + "\n")
+		b.WriteString("\n" + r.tooLong() + "\n")
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
 }
 
-const tooLong = "+ The run was as long as it may be (--longest), and more was to come."
+// tooLong says what + means of runs that were as long as they may be, and how
+// long they would have to be.
+func (r *Report) tooLong() string {
+	text := "+ So far: the run was as long as it may be (--longest), and more may come."
+	if wanted := r.wanted(); wanted > r.longest {
+		text += fmt.Sprintf(" It takes about %s.", short(wanted))
+	}
+	return text
+}
+
+// wanted returns how long the runs are likely to be that were cut short, in
+// whole hours.
+func (r *Report) wanted() time.Duration {
+	var wanted time.Duration
+	for i := range r.Losses {
+		for v, o := range r.Losses[i].Outcomes {
+			if o != nil && o.cutShort() {
+				wanted = max(wanted, r.Variants[v].lasting(&r.Losses[i].Loss))
+			}
+		}
+	}
+	return (wanted + time.Hour - 1).Truncate(time.Hour)
+}
 
 // setting says what is played.
 func (r *Report) setting() string {
@@ -68,7 +91,7 @@ func (r *Report) reading() string {
 }
 
 func (r *Report) partial() string {
-	return fmt.Sprintf("PARTIAL: %d of %d runs; + was to grow, %s is not known.", r.Done, r.Of, unknown)
+	return fmt.Sprintf("PARTIAL: %d of %d runs; + is so far, %s is not known.", r.Done, r.Of, unknown)
 }
 
 // budgets reports whether the action asks for budgets.
@@ -76,29 +99,43 @@ func (r *Report) budgets() bool {
 	return r.Action == evicting.Evict || r.Action == evicting.EvictThenDelete
 }
 
-// column is one of the tables. Its head is in two lines.
+// column is one of the tables. Its head is in two lines. It shows a count or a
+// time.
 type column struct {
-	head [2]string
-	of   func(*Outcome) string
+	head  [2]string
+	count func(*Outcome) int
+	time  func(*Outcome) report.Seconds
 	// fault says that any but zero is a fault of the controller.
 	fault bool
 }
 
+// of returns what the column shows of a run. A count of a run that is not over
+// is marked: it may become another one.
+func (c *column) of(o *Outcome) string {
+	switch {
+	case c.count != nil && o.Over:
+		return strconv.Itoa(c.count(o))
+	case c.count != nil:
+		return strconv.Itoa(c.count(o)) + "+"
+	case o.Evicted == 0:
+		return none
+	}
+	return c.time(o).Clock()
+}
+
 func (r *Report) columns() []column {
 	all := []column{
-		{[2]string{"", "tainted"}, func(o *Outcome) string { return strconv.Itoa(o.Tainted) }, false},
-		{[2]string{"pods", "evicted"}, func(o *Outcome) string { return strconv.Itoa(o.Evicted) + more(o) }, false},
-		{[2]string{"of living", "nodes"}, func(o *Outcome) string { return strconv.Itoa(o.EvictedLiving) }, true},
-		{[2]string{"", "first"}, func(o *Outcome) string { return o.time(o.First) }, false},
-		{[2]string{"", "last"}, func(o *Outcome) string { return o.time(o.Last) }, false},
-		{[2]string{"workloads", "lost"}, func(o *Outcome) string { return strconv.Itoa(len(o.Lost)) }, false},
-		{[2]string{"for", "good"}, func(o *Outcome) string { return strconv.Itoa(len(o.LostForGood)) }, false},
-		{[2]string{"pods", "down"}, func(o *Outcome) string { return strconv.Itoa(o.Down) }, false},
+		{head: [2]string{"", "tainted"}, count: func(o *Outcome) int { return o.Tainted }},
+		{head: [2]string{"pods", "evicted"}, count: func(o *Outcome) int { return o.Evicted }},
+		{head: [2]string{"of living", "nodes"}, count: func(o *Outcome) int { return o.EvictedLiving }, fault: true},
+		{head: [2]string{"", "first"}, time: func(o *Outcome) report.Seconds { return o.First }},
+		{head: [2]string{"", "last"}, time: func(o *Outcome) report.Seconds { return o.Last }},
+		{head: [2]string{"workloads", "lost"}, count: func(o *Outcome) int { return len(o.Lost) }},
+		{head: [2]string{"for", "good"}, count: func(o *Outcome) int { return len(o.LostForGood) }},
+		{head: [2]string{"pods", "down"}, count: func(o *Outcome) int { return o.Down }},
 	}
 	if r.budgets() {
-		all = append(all, column{
-			head: [2]string{"kept by", "budgets"}, of: func(o *Outcome) string { return strconv.Itoa(o.Kept) },
-		})
+		all = append(all, column{head: [2]string{"kept by", "budgets"}, count: func(o *Outcome) int { return o.Kept }})
 	}
 	return all
 }
@@ -143,30 +180,14 @@ func (r *Report) differing(columns []column, p *Played, given []string) [][]stri
 
 func cells(columns []column, o *Outcome) []string {
 	var row []string
-	for _, c := range columns {
+	for i := range columns {
 		if o == nil {
 			row = append(row, unknown)
 		} else {
-			row = append(row, c.of(o))
+			row = append(row, columns[i].of(o))
 		}
 	}
 	return row
-}
-
-// more marks a number that would have grown.
-func more(o *Outcome) string {
-	if o.Over {
-		return ""
-	}
-	return "+"
-}
-
-// time shows when a pod left.
-func (o *Outcome) time(at report.Seconds) string {
-	if o.Evicted == 0 {
-		return none
-	}
-	return at.Clock()
 }
 
 // list says something of some losses.
@@ -186,7 +207,8 @@ func (l *list) write(b *strings.Builder) {
 	}
 }
 
-// workloads names the workloads that each loss takes.
+// workloads names the workloads that each loss takes. Only a run that is over
+// tells which of them do not come back.
 func (r *Report) workloads() *list {
 	l := &list{title: "Workloads lost, with * for good"}
 	for i := range r.Losses {
@@ -196,7 +218,7 @@ func (r *Report) workloads() *list {
 		}
 		var names []string
 		for _, name := range o.Lost {
-			if slices.Contains(o.LostForGood, name) {
+			if o.Over && slices.Contains(o.LostForGood, name) {
 				name += "*"
 			}
 			names = append(names, name)
@@ -239,10 +261,12 @@ func (r *Report) interrupted() *list {
 func (r *Report) cutShort() bool {
 	for i := range r.Losses {
 		for _, o := range r.Losses[i].Outcomes {
-			if o != nil && !o.Over && !o.Interrupted {
+			if o != nil && o.cutShort() {
 				return true
 			}
 		}
 	}
 	return false
 }
+
+func (o *Outcome) cutShort() bool { return !o.Over && !o.Interrupted }

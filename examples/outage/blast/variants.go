@@ -28,7 +28,7 @@ type Variant struct {
 
 // Variants returns the scenario as it is, with twice the grace period, with
 // half the rates, and with tolerations that are twice as long. The error is
-// that of an invalid scenario.
+// that of an invalid scenario, also if one of these is.
 func Variants(s *scenario.Scenario) ([]Variant, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -58,10 +58,24 @@ func Variants(s *scenario.Scenario) ([]Variant, error) {
 	for i := range all {
 		begin = max(begin, (all[i].options.StabilizationWindow() + time.Minute).Round(time.Second))
 	}
+	first := allNodes()
 	for i := range all {
 		all[i].begin = begin
+		if err := all[i].of(&first, mostTime).Validate(); err != nil {
+			return nil, fmt.Errorf("%s: %w", all[i].Name, err)
+		}
 	}
 	return all, nil
+}
+
+// of returns the scenario of a loss. It is no longer than one may be.
+func (v *Variant) of(loss *Loss, longest time.Duration) *scenario.Scenario {
+	step := loss.step
+	step.At = scenario.Duration(v.begin)
+	s := v.scenario.Clone()
+	s.Expect, s.Script = nil, []scenario.Step{step}
+	s.Duration = scenario.Duration(min(v.begin+step.For.D()+longest, mostTime))
+	return s
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
@@ -87,15 +101,18 @@ func lengthen(s *scenario.Scenario) {
 	for i := range s.Cluster.Workloads {
 		w := &s.Cluster.Workloads[i]
 		if seconds, ok := tolerated(w); ok {
-			w.TolerationSeconds = new(2 * seconds)
+			w.TolerationSeconds = new(twice(seconds))
 		}
 		for t := range w.Tolerations {
 			if seconds := w.Tolerations[t].Seconds; seconds != nil {
-				w.Tolerations[t].Seconds = new(2 * *seconds)
+				w.Tolerations[t].Seconds = new(twice(*seconds))
 			}
 		}
 	}
 }
+
+// twice doubles seconds as far as they go.
+func twice(seconds int64) int64 { return 2 * min(seconds, math.MaxInt64/2) }
 
 // tolerated returns how many seconds the pods of a workload tolerate that their
 // node is ill, and false if it is for ever.
@@ -109,24 +126,24 @@ func tolerated(w *scenario.Workload) (int64, bool) {
 	return *w.TolerationSeconds, true
 }
 
-// silentFor is for how long nothing happens once nothing more can. A node waits
-// for its grace period and its rate. A pod waits for its toleration and the
-// rates of evictions, or until evicting is given up for deleting.
-func (v *Variant) silentFor() time.Duration {
+// toleration returns how long the pods tolerate at most that their node is ill.
+func (v *Variant) toleration() time.Duration {
 	longest := int64(0)
 	for i := range v.scenario.Cluster.Workloads {
-		w := &v.scenario.Cluster.Workloads[i]
-		if seconds, ok := tolerated(w); ok {
+		if seconds, ok := tolerated(&v.scenario.Cluster.Workloads[i]); ok {
 			longest = max(longest, seconds)
 		}
-		for _, t := range w.Tolerations {
-			if t.Seconds != nil {
-				longest = max(longest, *t.Seconds)
-			}
-		}
 	}
+	return time.Duration(min(longest, math.MaxInt32)) * time.Second
+}
+
+// silentFor is for how long nothing happens once nothing more can, and no
+// toleration is about to end. A node waits for its grace period and its rate. A
+// pod waits for the rates of evictions, or until evicting is given up for
+// deleting.
+func (v *Variant) silentFor() time.Duration {
 	o := v.options
-	wait := time.Duration(min(longest, math.MaxInt32))*time.Second + 10*time.Minute + o.MonitorGracePeriod
+	wait := 10*time.Minute + o.MonitorGracePeriod + o.ResumeDelay
 	if o.EvictionMode == string(controller.EvictionModeNode) {
 		wait += o.PodEvictionTimeout
 	}
