@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
@@ -39,6 +40,15 @@ func TestOutageMakesTheSameScenarioOfBothSources(t *testing.T) {
 	for _, node := range shopNodes() {
 		kubectl("", "patch", "node", node.name, "--subresource=status", "-p",
 			`{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}`)
+	}
+	pods, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		_, err := client.CoreV1().Pods(pod.Namespace).Patch(t.Context(), pod.Name, types.StrategicMergePatchType,
+			[]byte(`{"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}`),
+			metav1.PatchOptions{}, "status")
+		require.NoError(t, err)
 	}
 	printed := filepath.Join(t.TempDir(), "cluster.json")
 	output := kubectl("", strings.Fields(strings.TrimPrefix(imported.Command, "kubectl "))...)
