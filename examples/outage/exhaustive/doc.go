@@ -23,9 +23,12 @@
 //
 // All invariants hold, as in random worlds. And the world is what it should be
 // in the end and stays so: eventually stable reconciliation (Anvil, Sun et al.:
-// OSDI 2024). All nodes are ready, without a taint, each workload has its pods,
-// and none of them leaves. Three minutes after the last message that may
-// deviate the controller writes nothing any more.
+// OSDI 2024). Each world has a goal. Where its faults end, all nodes are ready,
+// without a taint, and each workload has its pods. Where a fault lasts for
+// good, the nodes have the taints that it asks for, and their pods have left.
+// The rest run elsewhere. Only there does work that is not done come to light:
+// what has healed is right without it. Three minutes after the last message
+// that may deviate the controller has written its last, for four minutes.
 //
 // # What is left out
 //

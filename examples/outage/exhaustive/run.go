@@ -2,10 +2,7 @@ package exhaustive
 
 import (
 	"fmt"
-	"slices"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
@@ -28,6 +25,7 @@ type World struct {
 	from, to time.Duration
 	// quiet is when the controller must have done everything.
 	quiet time.Duration
+	goal  goal
 }
 
 // A Run is what a schedule led to.
@@ -75,7 +73,7 @@ func (w *World) Run(schedule Schedule) (*Run, error) {
 	for _, v := range judge.Violations() {
 		run.Violations = append(run.Violations, v.String())
 	}
-	run.Violations = append(run.Violations, unsettled(s)...)
+	run.Violations = append(run.Violations, w.goal.missed(s.World())...)
 	return run, nil
 }
 
@@ -126,35 +124,3 @@ func (r *running) decide(m model.Message) model.Fate {
 // margin is how long after a deviation a judge wants nothing that would have
 // been due in it.
 const margin = 3 * time.Second
-
-// unsettled returns what is not as it should be when all nodes are well. Each
-// takes pods, and each workload has as many as it wants. None of them leaves.
-func unsettled(s *simulation.Simulation) []string {
-	var wrong []string
-	for _, node := range s.World().Nodes() {
-		ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-		})
-		if !ready || len(node.Spec.Taints) > 0 || node.Spec.Unschedulable {
-			wrong = append(wrong, fmt.Sprintf("node %s is not settled: ready %v, taints %v", node.Name, ready, node.Spec.Taints))
-		}
-	}
-	want := 0
-	for i := range s.Scenario().Cluster.Workloads {
-		want += s.Scenario().Cluster.Workloads[i].Replicas
-	}
-	pods := s.World().Pods()
-	if len(pods) != want {
-		wrong = append(wrong, fmt.Sprintf("there are %d pods, want %d", len(pods), want))
-	}
-	for _, pod := range pods {
-		ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-		})
-		if !ready || pod.DeletionTimestamp != nil || pod.Spec.NodeName == "" {
-			wrong = append(wrong, fmt.Sprintf("pod %s is not settled: ready %v, on %q, leaves since %v", pod.Name, ready,
-				pod.Spec.NodeName, pod.DeletionTimestamp))
-		}
-	}
-	return wrong
-}
