@@ -32,9 +32,10 @@
 //
 // # What is left out
 //
-// Crashes are at the moments in which a message is sent. One between two of
-// them is the same as one at the first: a process changes nothing outside
-// without a message. Messages before the first fault do not deviate. How much
-// later a message comes has two values, and of each kind a schedule has at most
-// one. Runs that reach the same state are not merged.
+// Crashes are at the moments in which a message is sent, also in the midst of a
+// turn that sends several. One between two of them is the same as one at the
+// first: a process changes nothing outside without a message. Messages before
+// the first fault do not deviate. How much later a message comes has two
+// values, and of each kind a schedule has at most one. Runs that reach the same
+// state are not merged.
 package exhaustive

@@ -111,11 +111,9 @@ func (r *running) decide(m model.Message) model.Fate {
 		after(model.CallTimeout)
 		return model.Fate{Lost: true}
 	case Crash:
-		world.After(0, func() {
-			for _, replica := range r.simulation.Replicas() {
-				replica.Crash()
-			}
-		})
+		for _, replica := range r.simulation.Replicas() {
+			replica.Die()
+		}
 		after(0)
 	}
 	return model.Fate{}

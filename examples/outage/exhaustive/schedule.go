@@ -31,7 +31,8 @@ const (
 	// Lost: the answer does not arrive. The call has taken effect.
 	Lost Kind = "lost"
 	// Crash: the controller's process dies when the message has been sent, and
-	// another starts a second later. A call that has been sent takes effect.
+	// another starts a second later. A call that has been sent takes effect. Those
+	// that would follow in the same turn are not sent.
 	Crash Kind = "crash"
 )
 
