@@ -40,11 +40,13 @@ type Run struct {
 // message is one that was sent while deviations may happen.
 type message struct {
 	kind model.MessageKind
-	// retried says that it is a list, which a client sends until it has an answer.
-	list bool
+	// begins says that it is about the list with which a watch begins.
+	begins bool
 }
 
-// allows reports whether a deviation can befall a message.
+// allows reports whether a deviation can befall a message. What the list shows
+// with which a watch begins comes with the watch, not with the answer. So to
+// lose the answer would not be to lose the list.
 func (m message) allows(kind Kind) bool {
 	switch kind {
 	case Overtaken, Crash:
@@ -52,7 +54,7 @@ func (m message) allows(kind Kind) bool {
 	case Late:
 		return m.kind == model.MessageEvent
 	case Lost:
-		return m.kind == model.MessageAnswer && !m.list
+		return m.kind == model.MessageAnswer && !m.begins
 	}
 	return false
 }
@@ -92,7 +94,7 @@ func (r *running) decide(m model.Message) model.Fate {
 		return model.Fate{}
 	}
 	n := len(r.messages)
-	r.messages = append(r.messages, message{m.Kind, m.Call != nil && m.Call.Verb == model.List})
+	r.messages = append(r.messages, message{m.Kind, m.Call != nil && m.Call.BeginsWatch()})
 	if len(r.left) == 0 || r.left[0].Message != n {
 		return model.Fate{}
 	}

@@ -28,7 +28,7 @@ func TestSchedulesAreReadAsTheyArePrinted(t *testing.T) {
 // Every schedule within the bound comes once, and no other.
 func TestNextEnumeratesEverySchedule(t *testing.T) {
 	messages := []message{
-		{kind: model.MessageCall}, {kind: model.MessageAnswer}, {kind: model.MessageAnswer, list: true},
+		{kind: model.MessageCall}, {kind: model.MessageAnswer}, {kind: model.MessageAnswer, begins: true},
 		{kind: model.MessageEvent},
 	}
 	bound := Bound{Overtaken: 2, Late: 1, Lost: 1, Crash: 1, All: 3}
