@@ -29,17 +29,20 @@
 // OSDI 2024). Each world has a goal. Where its faults end, all nodes are ready,
 // without a taint, and each workload has its pods. Where a fault lasts for
 // good, the nodes have the taints that it asks for, and their pods have left.
-// The rest run elsewhere. Only there does work that is not done come to light:
-// what has healed is right without it. Three minutes after the last message
-// that may deviate the controller has written its last, for four minutes.
+// They run elsewhere, except one whose name is taken. Where all nodes are dead
+// for good, their pods stay. Only where a fault lasts does work that is not
+// done come to light: what has healed is right without it. From three minutes
+// after the last message that may deviate, the controller writes nothing for
+// four minutes.
 //
 // # What is left out
 //
 // Crashes are at the moments in which a message is sent, also in the midst of a
 // turn that sends several. One between two of them is the same as one at the
-// first: a process changes nothing outside without a message. Messages before
-// the first fault do not deviate, nor those after the last has been dealt with.
-// How much later a message comes has two values. Only events have the longer
-// one, and only answers are lost: no call, and not the answer to the list with
-// which a watch begins. Runs that reach the same state are not merged.
+// first: a process changes nothing outside without a message. Messages deviate
+// from the first fault until half a minute after the last has ended. Where one
+// lasts for good, that is for 75 s. How much later a message comes has two
+// values. Only events have the longer one, and only answers are lost: no call,
+// and not the answer to the list with which a watch begins. Runs that reach the
+// same state are not merged.
 package exhaustive
