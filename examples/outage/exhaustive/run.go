@@ -2,10 +2,7 @@ package exhaustive
 
 import (
 	"fmt"
-	"slices"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
@@ -28,6 +25,7 @@ type World struct {
 	from, to time.Duration
 	// quiet is when the controller must have done everything.
 	quiet time.Duration
+	goal  goal
 }
 
 // A Run is what a schedule led to.
@@ -42,11 +40,13 @@ type Run struct {
 // message is one that was sent while deviations may happen.
 type message struct {
 	kind model.MessageKind
-	// retried says that it is a list, which a client sends until it has an answer.
-	list bool
+	// begins says that it is about the list with which a watch begins.
+	begins bool
 }
 
-// allows reports whether a deviation can befall a message.
+// allows reports whether a deviation can befall a message. What the list shows
+// with which a watch begins comes with the watch, not with the answer. So to
+// lose the answer would not be to lose the list.
 func (m message) allows(kind Kind) bool {
 	switch kind {
 	case Overtaken, Crash:
@@ -54,7 +54,7 @@ func (m message) allows(kind Kind) bool {
 	case Late:
 		return m.kind == model.MessageEvent
 	case Lost:
-		return m.kind == model.MessageAnswer && !m.list
+		return m.kind == model.MessageAnswer && !m.begins
 	}
 	return false
 }
@@ -75,7 +75,7 @@ func (w *World) Run(schedule Schedule) (*Run, error) {
 	for _, v := range judge.Violations() {
 		run.Violations = append(run.Violations, v.String())
 	}
-	run.Violations = append(run.Violations, unsettled(s)...)
+	run.Violations = append(run.Violations, w.goal.missed(s.World())...)
 	return run, nil
 }
 
@@ -94,7 +94,7 @@ func (r *running) decide(m model.Message) model.Fate {
 		return model.Fate{}
 	}
 	n := len(r.messages)
-	r.messages = append(r.messages, message{m.Kind, m.Call != nil && m.Call.Verb == model.List})
+	r.messages = append(r.messages, message{m.Kind, m.Call != nil && m.Call.BeginsWatch()})
 	if len(r.left) == 0 || r.left[0].Message != n {
 		return model.Fate{}
 	}
@@ -113,11 +113,9 @@ func (r *running) decide(m model.Message) model.Fate {
 		after(model.CallTimeout)
 		return model.Fate{Lost: true}
 	case Crash:
-		world.After(0, func() {
-			for _, replica := range r.simulation.Replicas() {
-				replica.Crash()
-			}
-		})
+		for _, replica := range r.simulation.Replicas() {
+			replica.Die()
+		}
 		after(0)
 	}
 	return model.Fate{}
@@ -126,35 +124,3 @@ func (r *running) decide(m model.Message) model.Fate {
 // margin is how long after a deviation a judge wants nothing that would have
 // been due in it.
 const margin = 3 * time.Second
-
-// unsettled returns what is not as it should be when all nodes are well. Each
-// takes pods, and each workload has as many as it wants. None of them leaves.
-func unsettled(s *simulation.Simulation) []string {
-	var wrong []string
-	for _, node := range s.World().Nodes() {
-		ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-		})
-		if !ready || len(node.Spec.Taints) > 0 || node.Spec.Unschedulable {
-			wrong = append(wrong, fmt.Sprintf("node %s is not settled: ready %v, taints %v", node.Name, ready, node.Spec.Taints))
-		}
-	}
-	want := 0
-	for i := range s.Scenario().Cluster.Workloads {
-		want += s.Scenario().Cluster.Workloads[i].Replicas
-	}
-	pods := s.World().Pods()
-	if len(pods) != want {
-		wrong = append(wrong, fmt.Sprintf("there are %d pods, want %d", len(pods), want))
-	}
-	for _, pod := range pods {
-		ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-		})
-		if !ready || pod.DeletionTimestamp != nil || pod.Spec.NodeName == "" {
-			wrong = append(wrong, fmt.Sprintf("pod %s is not settled: ready %v, on %q, leaves since %v", pod.Name, ready,
-				pod.Spec.NodeName, pod.DeletionTimestamp))
-		}
-	}
-	return wrong
-}

@@ -28,10 +28,12 @@ const (
 	Overtaken Kind = "overtaken"
 	// Late: the event takes [late] longer, and those behind it wait.
 	Late Kind = "late"
-	// Lost: the answer does not arrive. The call has taken effect.
+	// Lost: the answer does not arrive, whatever it says. The call has taken
+	// effect, or was refused.
 	Lost Kind = "lost"
 	// Crash: the controller's process dies when the message has been sent, and
-	// another starts a second later. A call that has been sent takes effect.
+	// another starts a second later. A call that has been sent takes effect. Those
+	// that would follow in the same turn are not sent.
 	Crash Kind = "crash"
 )
 

@@ -2,11 +2,13 @@ package exhaustive
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
 func TestSchedulesAreReadAsTheyArePrinted(t *testing.T) {
@@ -26,7 +28,7 @@ func TestSchedulesAreReadAsTheyArePrinted(t *testing.T) {
 // Every schedule within the bound comes once, and no other.
 func TestNextEnumeratesEverySchedule(t *testing.T) {
 	messages := []message{
-		{kind: model.MessageCall}, {kind: model.MessageAnswer}, {kind: model.MessageAnswer, list: true},
+		{kind: model.MessageCall}, {kind: model.MessageAnswer}, {kind: model.MessageAnswer, begins: true},
 		{kind: model.MessageEvent},
 	}
 	bound := Bound{Overtaken: 2, Late: 1, Lost: 1, Crash: 1, All: 3}
@@ -80,4 +82,21 @@ func TestRunsAreDeterministic(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, run.disturbed)
 	}
+}
+
+// Where a fault lasts for good, a controller that does nothing is found.
+func TestGoalsWantWork(t *testing.T) {
+	lasting := 0
+	for _, w := range Worlds() {
+		if !slices.ContainsFunc(w.scenario.Script, func(s scenario.Step) bool { return s.For == forGood }) {
+			continue
+		}
+		lasting++
+		w.scenario.Controller.RestartAfter = w.scenario.Duration
+		run, err := w.Run(Schedule{{Crash, 0}})
+		require.NoError(t, err)
+		require.True(t, run.disturbed)
+		require.Contains(t, strings.Join(run.Violations, "\n"), "goal: node a-0 is", w.Name)
+	}
+	require.Equal(t, 6, lasting)
 }

@@ -102,6 +102,11 @@ func (c *Client) KnowsLease(machine string) bool {
 	return cached != nil && cached.version == m.lease.version
 }
 
+// Die makes the process do nothing more outside, in the midst of what it does.
+// What it has sent is its last message. Stop has to follow when that step is
+// over.
+func (c *Client) Die() { c.stopped = true }
+
 // Stop ends the process. Calls that are under way take effect or not, and their
 // answers are lost.
 func (c *Client) Stop() {
@@ -239,8 +244,11 @@ type Call struct {
 func (c *Call) BeginsWatch() bool { return c.processed != nil }
 
 // Call sends a call. Answered is called in the process when the answer is
-// there, unless it has ended before.
+// there, unless it has ended before. A process that has ended sends nothing.
 func (c *Client) Call(call *Call, answered func(*Call)) {
+	if c.stopped {
+		return
+	}
 	w := c.world
 	call.Client, call.SentAt = c, w.now
 	for _, witness := range w.witnesses {

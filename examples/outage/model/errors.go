@@ -10,7 +10,15 @@ import (
 var errConnection = errors.New("connection refused")
 
 // errTimeout is what a client gets when an answer does not come.
-var errTimeout = errors.New("timeout awaiting response headers")
+var errTimeout error = timeout{}
+
+// timeout says that it is one, as the error of net/http does.
+type timeout struct{}
+
+func (timeout) Error() string { return "timeout awaiting response headers" }
+
+// Timeout is what callers ask.
+func (timeout) Timeout() bool { return true }
 
 func conflict(call *Call, why string) error {
 	return apierrors.NewConflict(call.resource().GroupResource(), call.Name, errors.New(why))

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -104,11 +105,11 @@ func (f *faults) loses(c *Client, call *Call) bool {
 	return false
 }
 
-// lose takes the answer away from a call that has got through, when the API
-// server is away by then or answers get lost.
+// lose takes the answer away, whatever it says, when the API server is away by
+// then or answers get lost. A call that no server has heard has none.
 func (f *faults) lose(call *Call) {
 	switch {
-	case call.Err != nil:
+	case errors.Is(call.Err, errConnection):
 		return
 	case f.cutOff():
 		call.Err = errConnection

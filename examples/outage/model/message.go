@@ -33,7 +33,8 @@ type Fate struct {
 }
 
 // Decide has decide say what becomes of each message at the moment in which it
-// is sent. Decide must not change the world, but may plan something for now.
+// is sent. Decide must not change the world, except that it may have the client
+// die with the message. It may plan something for now.
 func (w *World) Decide(decide func(Message) Fate) { w.decide = decide }
 
 func (w *World) fate(m Message) Fate {

@@ -221,6 +221,11 @@ func TestCallsMeetTheFaultsOfTheAPIServer(t *testing.T) {
 	require.Equal(t, CallTimeout, took)
 	end()
 	require.Nil(t, w.Pod(pod.Name), "what is lost is only the answer: the kubelet has stopped the pod meanwhile")
+	end = w.LoseAnswers(1)
+	took, err = send()
+	require.ErrorIs(t, err, errTimeout, "it is lost, also if it says that there is no such pod")
+	require.Equal(t, CallTimeout, took)
+	end()
 }
 
 func TestServerGoesAwayWhileACallIsUnderWay(t *testing.T) {

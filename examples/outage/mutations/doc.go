@@ -5,7 +5,8 @@
 // what stands there instead. There is one for each of the faults that
 // controllers of this kind are known to have had. The test puts them in, one at
 // a time, and lets package explore run its random worlds. It wants the
-// invariant that is there for it to be violated.
+// invariant that is there for it to be violated. Some are for the small worlds
+// of package exhaustive.
 //
 //	go -C examples test ./outage/mutations -v
 //	LIFECYCLE_TESTS=all go -C examples test ./outage/mutations -v -timeout 30m

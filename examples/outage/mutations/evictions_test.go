@@ -70,6 +70,29 @@ var ofEvictions = []mutation{
 		caughtBy: invariant.NeverEarly,
 	},
 	{
+		name: "taints from before the start evict no pod",
+		file: "eviction/observe.go",
+		old: `	n.taints = next
+	t.decideNode(now, n)
+`,
+		with: `	if t.synced {
+		n.taints = next
+	}
+	t.decideNode(now, n)
+`,
+		caughtBy: invariant.InTime,
+	},
+	{
+		name: "a call whose answer is lost counts as an eviction",
+		file: "eviction/act.go",
+		old: `	if saysGone(err) {
+`,
+		with: `	if saysGone(err) || CauseOf(err) == CauseTimeout {
+`,
+		caughtBy: invariant.InTime,
+		in:       small,
+	},
+	{
 		name:     "a node that is ready again is emptied all the same",
 		file:     "examples/nodelifecycle/controller/release.go",
 		old:      `		c.evictions.CancelNodeEviction(now, n.object.Name)`,

@@ -171,6 +171,21 @@ func (r *Replica) Crash() {
 	}
 }
 
+// Die kills the process in the midst of what it does. A turn may send many
+// calls: those that it has not sent yet are not sent.
+func (r *Replica) Die() {
+	if r.gone() {
+		return
+	}
+	client := r.client
+	client.Die()
+	r.sim.world.After(0, func() {
+		if r.client == client {
+			r.Crash()
+		}
+	})
+}
+
 // end ends the process, by itself or not. Another life follows.
 func (r *Replica) end(why string) {
 	r.stop(why)

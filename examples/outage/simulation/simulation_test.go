@@ -170,6 +170,36 @@ func TestProcessThatHasSleptThroughItsLeaseWritesNothing(t *testing.T) {
 	require.True(t, sleeper.Stopped(), "it ends when it sees that another leads")
 }
 
+// A turn of a process sends several calls. It can die between two of them.
+func TestProcessDiesBetweenTwoCallsOfATurn(t *testing.T) {
+	s, d := watched(t, scenario.Step{At: duration(3 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-1"}}})
+	until(s, 3*time.Minute)
+	d.writes = nil
+	var dead *model.Client
+	s.World().Decide(func(m model.Message) model.Fate {
+		if dead != nil || m.Kind != model.MessageCall || m.Call.Kind != model.Pods || m.Call.Verb != model.Patch {
+			return model.Fate{}
+		}
+		dead = m.Client
+		for _, r := range s.Replicas() {
+			if r.Client() == dead {
+				r.Die()
+			}
+		}
+		return model.Fate{}
+	})
+	until(s, 8*time.Minute)
+	require.NotNil(t, dead)
+	marked := map[*model.Client]int{}
+	for _, call := range d.writes {
+		if call.Kind == model.Pods && call.Reached {
+			marked[call.Client]++
+		}
+	}
+	require.Equal(t, 1, marked[dead], "what it had sent arrives, and nothing else")
+	require.Len(t, marked, 2, "another goes on")
+}
+
 func TestSplitBrainMakesAllProcessesAct(t *testing.T) {
 	s, d := watched(t,
 		scenario.Step{At: duration(2 * time.Minute), For: duration(10 * time.Minute), SplitBrain: &scenario.SplitBrain{}},
