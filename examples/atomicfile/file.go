@@ -68,7 +68,7 @@ func (f *File) create() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := file.Chmod(info.Mode().Perm()); err != nil { // the umask may have taken some
+	if err = file.Chmod(info.Mode().Perm()); err != nil { // the umask may have taken some
 		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
 	}
 	return file, nil

@@ -33,10 +33,11 @@ func TestPermissionsAreKept(t *testing.T) {
 			file, err := atomicfile.NewFile("--save", name)
 			require.NoError(t, err)
 			require.NoError(t, file.Write(func(out io.Writer) error {
-				info, err := out.(*os.File).Stat()
-				if err != nil {
-					return err
-				}
+				unfinished, err := filepath.Glob(filepath.Join(folder, ".unfinished-*"))
+				require.NoError(t, err)
+				require.Len(t, unfinished, 1)
+				info, err := os.Stat(unfinished[0])
+				require.NoError(t, err)
 				during = info.Mode()
 				_, err = io.WriteString(out, "new")
 				return err

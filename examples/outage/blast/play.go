@@ -54,8 +54,8 @@ type Report struct {
 	// Losses are sorted by what hurts, as given, so that none that recovers is
 	// before one that does not. First counts how many pods of living nodes are
 	// evicted. Then count workloads lost for good and pods that stay down. The
-	// last are workloads lost for a time, pods evicted or down, and nodes lost. Of
-	// a run that is not over counts what it has come to so far.
+	// last are workloads lost for a time, pods evicted or down, and nodes lost. A
+	// run that is not over counts with what it has come to so far.
 	Losses []Played `json:"losses"`
 	// Done is how many runs came to their end, of all. The report is partial if
 	// these are fewer: outcomes are missing, or of runs that were interrupted.

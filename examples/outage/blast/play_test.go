@@ -411,6 +411,11 @@ cluster:
 		require.Zero(t, o.Down)
 		require.Empty(t, o.Lost)
 	}
+	for _, o := range of(t, r, "all nodes").Outcomes {
+		require.True(t, o.Over)
+		require.Zero(t, o.Evicted, "the controller is suspended, and taints nothing")
+		require.Equal(t, []string{"later", "bare"}, o.LostForGood)
+	}
 	b := of(t, r, "zone b").Outcomes[0]
 	require.Equal(t, 1, b.Evicted, "that of later")
 	require.Zero(t, b.Down, "it is replaced in zone a")

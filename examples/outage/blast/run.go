@@ -28,8 +28,8 @@ type Outcome struct {
 	Untainted string `json:"untainted,omitempty"`
 	// Evicted is how many pods the controller told to leave, EvictedLiving how
 	// many of them ran on nodes that were not lost. First and Last are when, zero
-	// if there was none. Pods that leave nodes that were not lost because of an
-	// administrator's taint are in none of these.
+	// if there was none. Pods that leave because of an administrator's taint alone
+	// are in none of these.
 	Evicted       int            `json:"evicted"`
 	EvictedLiving int            `json:"evictedLiving"`
 	First         report.Seconds `json:"first"`
@@ -157,8 +157,8 @@ func (o *observer) WrotePod(write model.PodWrite) {
 		return
 	}
 	now, living := o.world.Now(), !o.lost(write.Before.Spec.NodeName)
-	if living && o.leavesAnyway(write.Before) {
-		o.moved[write.Before.UID] = true
+	if o.leavesAnyway(write.Before) {
+		o.moved[write.Before.UID] = living
 		return
 	}
 	if o.evicted == 0 {
@@ -172,14 +172,11 @@ func (o *observer) WrotePod(write model.PodWrite) {
 	}
 }
 
-// leavesAnyway reports whether a taint of an administrator makes a pod leave.
+// leavesAnyway reports whether taints of an administrator alone make a pod
+// leave.
 func (o *observer) leavesAnyway(pod *corev1.Pod) bool {
 	node := o.world.Node(pod.Spec.NodeName)
-	if node == nil {
-		return false
-	}
-	others := taints.Filter(node.Spec.Taints, func(t *corev1.Taint) bool { return !taints.OwnsNoExecute(t) })
-	return decide(pod, others, o.world.Wall()).Leaves()
+	return node != nil && !hasTaint(node) && decide(pod, node.Spec.Taints, o.world.Wall()).Leaves()
 }
 
 // Processed notes the pods that a budget keeps.

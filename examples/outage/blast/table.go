@@ -67,7 +67,7 @@ func (r *Report) wanted() time.Duration {
 			}
 		}
 	}
-	return (wanted + time.Hour - 1).Truncate(time.Hour)
+	return min((wanted + time.Hour - 1).Truncate(time.Hour), mostTime)
 }
 
 // setting says what is played.

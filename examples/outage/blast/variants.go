@@ -61,7 +61,7 @@ func Variants(s *scenario.Scenario) ([]Variant, error) {
 	first := allNodes()
 	for i := range all {
 		all[i].begin = begin
-		if err := all[i].of(&first, mostTime).Validate(); err != nil {
+		if err = all[i].of(&first, mostTime).Validate(); err != nil {
 			return nil, fmt.Errorf("%s: %w", all[i].Name, err)
 		}
 	}
