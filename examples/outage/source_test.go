@@ -92,7 +92,7 @@ func TestAClusterThatIsNotThere(t *testing.T) {
 // Ctrl-C while the cluster is listed is no wrong call either.
 func TestAnInterruptedList(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		stop()
 		<-r.Context().Done()
 	}))

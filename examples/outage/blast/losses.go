@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
@@ -39,14 +40,15 @@ type Loss struct {
 
 // String returns kind and name, also of those that are the same.
 func (l Loss) String() string {
-	text := string(l.Kind)
+	name := string(l.Kind)
 	if l.Name != "" {
-		text += " " + l.Name
+		name += " " + l.Name
 	}
+	names := []string{name}
 	for i := range l.Same {
-		text += " = " + l.Same[i].String()
+		names = append(names, l.Same[i].String())
 	}
-	return text
+	return strings.Join(names, " = ")
 }
 
 // controlPlaneAway are for how long the control plane is lost.

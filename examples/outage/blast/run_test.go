@@ -88,8 +88,8 @@ func TestARunThatIsInterruptedIsKnown(t *testing.T) {
 // shown before it was reached. The first event has a point of its own.
 func TestPointsAreNotEarly(t *testing.T) {
 	var points []point
-	for i, at := range []time.Duration{61, 62, 63, 64, 65, 69, 72} {
-		points = counted(points, at*time.Second, i+1)
+	for i, seconds := range []int{61, 62, 63, 64, 65, 69, 72} {
+		points = counted(points, time.Duration(seconds)*time.Second, i+1)
 	}
 	want := []point{{61 * time.Second, 1}, {64 * time.Second, 4}, {69 * time.Second, 6}, {72 * time.Second, 7}}
 	require.Equal(t, want, points)

@@ -100,15 +100,21 @@ func (j *Judge) judgeSpared(s *sent, p *pod) {
 	}
 }
 
+// serves notes that a pod was told to leave that had to at some time, if it had
+// to for a taint.
+func (v *view) serves(due time.Duration) {
+	if due != never {
+		v.served = max(v.served, due)
+	}
+}
+
 // judgeLeaving judges a call that is to make a pod leave: by what, and by a
 // means that the client has been given.
 func (j *Judge) judgeLeaving(s *sent, call *model.Call, p *pod) {
 	config := &j.settings
 	j.judgeHalt(s, string(call.Verb)+" of pod "+p.name, string(p.uid))
 	due, since := s.earliestFor(p)
-	if due != never {
-		s.view.served = max(s.view.served, due)
-	}
+	s.view.serves(due)
 	switch {
 	case config.ByNode && s.at+config.Skew < due:
 		s.byNode = true

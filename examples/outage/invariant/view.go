@@ -61,7 +61,7 @@ type view struct {
 	attempts map[types.UID]*open
 	emptyAt  time.Duration
 	// served is when the pod had to leave that had to last, of all that it has
-	// told to.
+	// told to because of taints.
 	served time.Duration
 
 	// halt is what the leader's lease says by what it was shown.
