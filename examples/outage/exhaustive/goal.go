@@ -45,7 +45,11 @@ var (
 // missed returns what is not as it should be.
 func (g *goal) missed(world *model.World) []string {
 	var wrong []string
-	for _, node := range world.Nodes() {
+	nodes := world.Nodes()
+	if len(nodes) != len(g.nodes) {
+		wrong = append(wrong, fmt.Sprintf("goal: there are %d nodes, want %d", len(nodes), len(g.nodes)))
+	}
+	for _, node := range nodes {
 		got, want := lookOf(node), g.nodes[node.Name].look()
 		if got != want {
 			wrong = append(wrong, fmt.Sprintf("goal: node %s is %s, want %s", node.Name, got, want))
