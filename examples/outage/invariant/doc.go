@@ -60,8 +60,8 @@
 // [SparedInOutage]. All zones are down when the client must know so. They also
 // are when it could see that they truly are, or were a grace period ago. A node
 // that clients have written to all the time may keep its taint for 5 s more.
-// When no node at all has beaten for a grace period and Settings.Bound, nothing
-// excuses a call, whatever the client could know.
+// A client may be shown no heartbeat of any node for a grace period and
+// Settings.CalmBound. Then it must know so, also without a calm.
 //
 // [NotDeclaredAlive]. A client could hear while it ran and the API server did
 // not refuse it for longer than Settings.BlindAfter. A heartbeat that came

@@ -101,10 +101,10 @@ func (j *Judge) judgeSpared(s *sent, p *pod) {
 }
 
 // serves notes that a pod was told to leave that had to at some time, if it had
-// to for a taint.
-func (v *view) serves(due time.Duration) {
+// to for a taint. With a clock that is ahead it may be told before.
+func (s *sent) serves(due time.Duration) {
 	if due != never {
-		v.served = max(v.served, due)
+		s.view.served = max(s.view.served, min(due, s.at))
 	}
 }
 
@@ -114,7 +114,7 @@ func (j *Judge) judgeLeaving(s *sent, call *model.Call, p *pod) {
 	config := &j.settings
 	j.judgeHalt(s, string(call.Verb)+" of pod "+p.name, string(p.uid))
 	due, since := s.earliestFor(p)
-	s.view.serves(due)
+	s.serves(due)
 	switch {
 	case config.ByNode && s.at+config.Skew < due:
 		s.byNode = true

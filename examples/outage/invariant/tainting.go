@@ -103,17 +103,23 @@ func (j *Judge) judgeNewcomer(s *sent, n *seenNode) {
 	}
 }
 
-// judgeSilence judges a call for silence while no machine at all is heard. That
-// has no excuse: with late watches, or in an outage of the API server, a client
-// hears no more than that.
+// judgeSilence judges a call for silence while the client hears of no node at
+// all, whether there was a calm or not. What it was shown late counts from then
+// on. To find the last node silent may take as long as a retry, and longer if
+// its clock stood still.
 func (j *Judge) judgeSilence(s *sent, n *seenNode) {
 	last := time.Duration(-1)
 	for _, m := range j.world.Machines() {
 		last = max(last, m.LastBeat)
 	}
-	if s.after > last+j.settings.Grace+j.settings.bound() {
+	for _, other := range s.view.nodes {
+		last = max(last, other.heardLast)
+	}
+	quiet := j.settings.Grace + s.view.deaf(last, s.at) + j.settings.CalmBound + j.settings.bound()
+	if s.after > last+quiet && !s.view.stoodStill(last) {
 		j.violated(SparedInOutage, n.name+"/silence",
-			"%s acts on node %s by a call of %v, though no node has beaten since %v", s.view.client.Name, n.name, s.at, last)
+			"%s acts on node %s by a call of %v, though it has heard of no node since %v", s.view.client.Name, n.name, s.at,
+			last)
 	}
 }
 
