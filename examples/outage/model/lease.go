@@ -34,14 +34,6 @@ func (o *leaseObject) fill(l *lease) *coordinationv1.Lease {
 	return &o.Lease
 }
 
-// clear empties what fill has filled. The rest of the object, ten times as
-// much, stays zero.
-func (o *leaseObject) clear() {
-	o.renewed = metav1.MicroTime{}
-	o.Name, o.Namespace, o.ResourceVersion = "", "", ""
-	o.Spec.HolderIdentity, o.Spec.RenewTime = nil, nil
-}
-
 // object returns it as an object of the API, and nil as nil.
 func (l *lease) object() *coordinationv1.Lease {
 	if l == nil {
@@ -82,7 +74,6 @@ func (s *leaseShow) shown(before, after object) (shownBefore, shownAfter object)
 
 func (s *leaseShow) clear() {
 	if s != nil {
-		s.before.clear()
-		s.after.clear()
+		*s = leaseShow{}
 	}
 }

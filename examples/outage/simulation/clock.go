@@ -24,14 +24,12 @@ type layout struct {
 const (
 	hasMonotonic   = 1 << 63
 	nanosecondBits = 30
-	// year1885 is when that began, in seconds since 1970.
-	year1885 = -2682288000
 )
 
 // reading returns what time.Now would at a time of day, so long after the start
 // of time.
 func reading(wall time.Time, elapsed time.Duration) time.Time {
-	since1885 := uint64(wall.Unix() - year1885)
+	since1885 := uint64(wall.Unix() - time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
 	read := layout{
 		wall:     hasMonotonic | since1885<<nanosecondBits | uint64(wall.Nanosecond()),
 		ext:      int64(elapsed) + 1, // as package time, which counts from 1
