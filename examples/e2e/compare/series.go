@@ -28,18 +28,17 @@ func newSeries(nodes []judge.Node, calls []controlplane.Request, first, end time
 			to[second]++
 		}
 	}
+	addFirst := func(to []int, spans []judge.Span) {
+		if len(spans) > 0 {
+			add(to, spans[0].From)
+		}
+	}
 	for i := range nodes {
 		node := &nodes[i]
 		add(s.dead, node.Died)
 		if !node.Died.IsZero() {
-			for _, state := range []struct {
-				to    []int
-				spans []judge.Span
-			}{{s.unknown, node.Unknown}, {s.tainted, node.Tainted}} {
-				if len(state.spans) > 0 {
-					add(state.to, state.spans[0].From)
-				}
-			}
+			addFirst(s.unknown, node.Unknown)
+			addFirst(s.tainted, node.Tainted)
 		}
 		for k := range node.Pods {
 			add(s.evicted, node.Pods[k].Evicted)

@@ -1,8 +1,6 @@
 package blast
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
@@ -26,7 +24,7 @@ func (o *observer) tallies(before []*corev1.Pod) map[string]*tally {
 		return all[name]
 	}
 	for _, pod := range before {
-		if !isReady(pod) {
+		if !model.PodReady(pod) {
 			continue
 		}
 		t, now := of(pod), o.world.Pod(pod.Name)
@@ -35,12 +33,12 @@ func (o *observer) tallies(before []*corev1.Pod) map[string]*tally {
 		if moved || stays {
 			t.left++
 		}
-		if !moved && !(stays && isReady(now)) {
+		if !moved && !(stays && model.PodReady(now)) {
 			t.hit++
 		}
 	}
 	for _, pod := range o.world.Pods() {
-		if o.serves(pod) && isReady(pod) {
+		if o.serves(pod) && model.PodReady(pod) {
 			of(pod).ready++
 		}
 	}
@@ -70,10 +68,4 @@ func (o *observer) count(outcome *Outcome, s *scenario.Scenario, before []*corev
 			}
 		}
 	}
-}
-
-func isReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }

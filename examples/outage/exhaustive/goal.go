@@ -57,7 +57,7 @@ func (g *goal) missed(world *model.World) []string {
 	}
 	ready := 0
 	for _, pod := range world.Pods() {
-		isReady, leaves := isReady(pod), pod.DeletionTimestamp != nil
+		isReady, leaves := model.PodReady(pod), pod.DeletionTimestamp != nil
 		on, bound := g.nodes[pod.Spec.NodeName]
 		if !bound || leaves != on.empty || isReady != on.runs() {
 			wrong = append(wrong, fmt.Sprintf("goal: pod %s is on %q, ready: %t, leaves: %t", pod.Name, pod.Spec.NodeName,
@@ -92,10 +92,4 @@ func lookOf(node *corev1.Node) string {
 	}
 	slices.Sort(look.taints)
 	return look.look()
-}
-
-func isReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }

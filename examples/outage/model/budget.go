@@ -104,7 +104,7 @@ func (b *DisruptionBudget) sync() {
 	}
 	healthy := 0
 	for name, pod := range b.pods {
-		if _, gone := disrupted[name]; !gone && podReady(pod) {
+		if _, gone := disrupted[name]; !gone && PodReady(pod) {
 			healthy++
 		}
 	}

@@ -77,7 +77,7 @@ func (k lightKubelets) SawPod(before, pod *corev1.Pod) {
 		if before == pod || before == nil || before.DeletionTimestamp == nil {
 			w.After(time.Duration(stopSeconds)*time.Second, func() { m.stopPod(pod) })
 		}
-	case podReady(pod): // as all pods are at first
+	case PodReady(pod): // as all pods are at first
 	case before == nil || before.Spec.NodeName == "":
 		w.After(startAfter, func() { m.startPod(pod) })
 	default:
@@ -124,7 +124,7 @@ func (m *Machine) stopPod(pod *corev1.Pod) {
 // startPod says that a pod is ready.
 func (m *Machine) startPod(pod *corev1.Pod) {
 	current := m.world.Pod(pod.Name)
-	if current == nil || current.UID != pod.UID || current.DeletionTimestamp != nil || !m.Reaches() || podReady(current) {
+	if current == nil || current.UID != pod.UID || current.DeletionTimestamp != nil || !m.Reaches() || PodReady(current) {
 		return
 	}
 	now := metav1.NewTime(m.Clock().Truncate(time.Second))

@@ -272,7 +272,8 @@ func (m *Machine) EditIf(wrong func(*corev1.Node) bool, change func(*corev1.Node
 	}
 }
 
-func podReady(pod *corev1.Pod) bool {
+// PodReady reports whether a pod says that it is ready.
+func PodReady(pod *corev1.Pod) bool {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
 			return c.Status == corev1.ConditionTrue
