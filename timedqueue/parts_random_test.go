@@ -240,8 +240,10 @@ func testFairness(t *testing.T, shares bool) {
 		}
 		grants += int(f.queue.starts)
 	}
+	// A world of 100 steps grants 22 tokens on average, 29 without shares. Half of
+	// that is out of the reach of chance, and shows worlds in which nothing runs.
 	t.Logf("%d tokens were granted", grants)
-	if seeds > 1 && grants < 20*seeds {
-		t.Errorf("%d tokens were granted, want at least %d", grants, 20*seeds)
+	if least := 10 * seeds; seeds > 1 && grants < least {
+		t.Errorf("%d tokens were granted, want at least %d", grants, least)
 	}
 }
