@@ -3,7 +3,9 @@ package hollownode
 import (
 	"slices"
 	"strings"
+	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -44,13 +46,14 @@ var differences = []difference{
 		}),
 	},
 	{
-		// It terminates each ended pod once more. Containers that never were have
-		// ended then, for a reason of its own.
+		// It terminates each ended pod once more. Containers that never were wait
+		// while it does, which is written if a write is its turn then. They have ended
+		// after it, for a reason of its own.
 		name: "kubemark restarts and writes the status of rejected pods again",
 		neutral: func(states []podState) []podState {
 			return slices.DeleteFunc(states, func(s podState) bool {
 				return isFinal(s.phase) && slices.ContainsFunc(s.containers, func(c containerState) bool {
-					return c.state == "exited=137/ContainerStatusUnknown"
+					return c.state == "waiting/ContainerCreating" || c.state == "exited=137/ContainerStatusUnknown"
 				})
 			})
 		},
@@ -120,4 +123,22 @@ func (s podState) fleeting() bool {
 		}
 	}
 	return true
+}
+
+// After a restart of kubemark two sequences of a rejected pod were seen: most
+// often the one without the state in between.
+func TestWhatKubemarkWritesAgainIsNeutral(t *testing.T) {
+	rejected := podState{phase: "Failed/NodeAffinity"}
+	written := func(container string) podState {
+		s := rejected.copy()
+		s.containers = []containerState{{name: "main", state: container, ready: true}}
+		return s
+	}
+	waiting, ended := written("waiting/ContainerCreating"), written("exited=137/ContainerStatusUnknown")
+	want := []string{rejected.String()}
+	require.Equal(t, want, neutral([]podState{rejected, ended}, -1))
+	require.Equal(t, want, neutral([]podState{rejected, waiting, ended}, -1))
+	running := written("running")
+	require.Equal(t, []string{rejected.String(), neutral([]podState{running}, -1)[0]},
+		neutral([]podState{rejected, running}, -1))
 }
