@@ -14,6 +14,15 @@ import (
 // node is the record of a node: the newer of the cache and our own last write,
 // and what follows from it.
 type node struct {
+	// Of a node that is well a heartbeat reads these three and no other field. So
+	// they are in one place: with thousands of nodes none is in a cache.
+	state writeState
+	// behind: its last sign of life is a live read, not the watch. It is written
+	// by setBehind alone.
+	behind bool
+	// silence is that of a node that is silent and was not declared, else nil.
+	silence *silence
+
 	object *corev1.Node
 	own    ownWrite
 	slot   int // in Controller.ordered
@@ -25,11 +34,6 @@ type node struct {
 	// counts is how its zone counts it, once it is counted.
 	counts  zone.Node
 	counted bool
-	// silence is that of a node that is silent and was not declared, else nil.
-	silence *silence
-	// behind: its last sign of life is a live read, not the watch. It is written
-	// by setBehind alone.
-	behind bool
 	// episode is a number that the node has had since Ready changed last, and that
 	// no other node has. Pods are marked not ready once in each episode.
 	episode int
@@ -39,7 +43,6 @@ type node struct {
 	// emptied: all its pods were told to leave, in EvictionModeNode.
 	emptied bool
 
-	state writeState
 	// wanted is the list of taints to write in state due; nil if taints are right.
 	// It was computed in the generation planned of the controller.
 	wanted  []corev1.Taint
@@ -78,9 +81,10 @@ const (
 	// resting: nothing is to be written now. What happens to other nodes, or a
 	// first heartbeat, may change that.
 	resting writeState = iota
-	// steady: nothing is to be written before the node itself changes, because it
-	// is ready, was heard of and is as it should be. Nearly all nodes are, nearly
-	// always, and cost nothing when all nodes are planned again.
+	// steady: nothing is to be written before the node itself changes, or the
+	// hold. It is as it should be, and is ready and was heard of, or is not ready
+	// and was released by its zone. Nearly all nodes are, nearly always, and cost
+	// nothing when all nodes are planned again.
 	steady
 	// due: it is in writes, and waits for a worker, for the end of a backoff, or
 	// for a write to its former self.

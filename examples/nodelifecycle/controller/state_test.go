@@ -145,7 +145,8 @@ func agree(t *testing.T, c *Controller, seed uint64, step int) {
 		check(n.state != due || inWrites, "is not in writes")
 		check(!n.state.underWay() || inWrites && c.writes.Acting(write), "is not being written")
 		ready := n.ready == corev1.ConditionTrue
-		check(n.state != steady || c.health.HasHeartbeat(name) && ready, "is not ready")
+		check(n.state != steady || n.notReady() || c.health.HasHeartbeat(name) && ready, "was not heard")
+		check(n.state != steady || !n.notReady() || !c.wantsRelease(n), "waits for its zone")
 		check(n.state.underWay() || c.wantsRelease(n) == inReleases, "is in releases or is not")
 	}
 	require.True(t, maps.Equal(queued, c.queued),
@@ -199,7 +200,13 @@ func TestC6WantedTaintsAreComputedOnce(t *testing.T) {
 	w.blind = true
 	costs(1, "the end of that write", func() { w.c.Finish(w.now, write, w.perform(write.Action)) })
 	w.blind = false
-	costs(1, "a sweep over all nodes, of which one is not steady", func() {
+	costs(0, "a sweep over all nodes, of which one is tainted", func() {
+		w.c.Reevaluate()
+		w.c.Start(w.now)
+	})
+	w.report("a-002", corev1.ConditionFalse)
+	w.act()
+	costs(1, "a sweep over all nodes, of which one waits for its zone", func() {
 		w.c.Reevaluate()
 		w.c.Start(w.now)
 	})

@@ -78,17 +78,33 @@ func TestC3HeardNodesArePutBackSomeAtATime(t *testing.T) {
 	require.False(t, w.c.collect(w.now))
 }
 
-// C3: pods of ready nodes are not visited when all nodes are planned again.
-func TestC3SweepVisitsNoPodsOfReadyNodes(t *testing.T) {
+// C3: when all nodes are planned again, pods are not visited of ready nodes, nor
+// of those that have all their taints.
+func TestC3SweepVisitsNoPodsOfSteadyNodes(t *testing.T) {
 	w := newWorld(t, Config{})
-	for _, name := range w.addNodes(mostVisited/2, "a") {
+	names := w.addNodes(mostVisited/2, "a")
+	for _, name := range names {
 		for i := range 3 {
 			w.addPod(name+strconv.Itoa(i), name)
 		}
 	}
+	last := names[len(names)-1] // a sweep begins there
+	for i := range mostVisited {
+		w.addPod(strconv.Itoa(i), last)
+	}
 	w.start()
 	w.act()
-	w.c.Reevaluate()
-	w.c.sweep(w.now)
-	require.Zero(t, w.c.unswept)
+	sweep := func() int {
+		w.c.Reevaluate()
+		w.c.sweep(w.now)
+		return w.c.unswept
+	}
+	require.Zero(t, sweep(), "all are ready")
+
+	w.report(last, corev1.ConditionFalse)
+	w.silent[last] = true
+	require.NotZero(t, sweep(), "it waits for its taint")
+	w.advance(2 * time.Minute)
+	require.True(t, hasNoExecute(w.nodes[last].Spec.Taints))
+	require.Zero(t, sweep(), "it has its taints")
 }

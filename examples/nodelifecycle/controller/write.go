@@ -16,8 +16,11 @@ import (
 // token of the zone makes the wanted taints be computed again, with the
 // NoExecute taint.
 func (c *Controller) plan(now time.Time, n *node) {
-	if n.state == steady {
+	if c.isPlanned(n) {
 		return
+	}
+	if n.state == steady {
+		c.enter(n, resting) // the hold has changed
 	}
 	if !n.notReady() && !c.recovering(n) || c.hold == holdOutage {
 		c.cancelEmptying(now, n)
@@ -36,12 +39,27 @@ func (c *Controller) plan(now time.Time, n *node) {
 	switch {
 	case change, labelPatch(n.object) != nil:
 		c.enter(n, due)
-	case n.ready == corev1.ConditionTrue && c.health.HasHeartbeat(n.object.Name) && !c.recovering(n):
+	case c.staysSo(n):
 		c.enter(n, steady)
 	default:
 		c.enter(n, resting)
 	}
 	c.fileWrite(now, n, wasDue)
+}
+
+// staysSo reports whether a node that is as it should be stays so until it
+// changes itself, or the hold does. That a node is ready is believed once it
+// was heard. One that is not ready waits for its zone alone.
+func (c *Controller) staysSo(n *node) bool {
+	if n.notReady() {
+		return !c.wantsRelease(n)
+	}
+	return n.ready == corev1.ConditionTrue && c.health.HasHeartbeat(n.object.Name) && !c.recovering(n)
+}
+
+// isPlanned reports whether planning a node again would change nothing.
+func (c *Controller) isPlanned(n *node) bool {
+	return n.state == steady && n.planned == c.generation
 }
 
 // fileWrite puts what a node wants now into writes.

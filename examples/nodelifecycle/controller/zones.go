@@ -105,8 +105,10 @@ func (c *Controller) sweep(now time.Time) {
 	c.unswept = min(c.unswept, len(c.ordered))
 	for visited := 0; c.unswept > 0 && visited < mostVisited; {
 		c.unswept--
-		n := c.ordered[c.unswept]
-		c.plan(now, n)
-		visited += 1 + c.markPods(now, n)
+		visited++
+		if n := c.ordered[c.unswept]; !c.isPlanned(n) {
+			c.plan(now, n)
+			visited += c.markPods(now, n)
+		}
 	}
 }
