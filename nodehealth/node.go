@@ -30,9 +30,9 @@ type NodeMonitor struct {
 // lease.
 type node struct {
 	record[string]
-	heartbeat metav1.Time // of the Ready condition
-	lease     lease
 	sources   *Heard // nil if nothing combines them
+	lease     lease
+	heartbeat metav1.Time // of the Ready condition
 }
 
 // lease is what is known of a lease. The zero value is that of none.

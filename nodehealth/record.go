@@ -11,19 +11,23 @@ import (
 // record is what a [Monitor] knows of one key.
 type record[K comparable] struct {
 	entry *timedqueue.Entry[K, *record[K]]
+	// recovered is when a key that is returning counts as alive.
+	recovered time.Time
+	uid       types.UID // of a node; empty for a key that is none
+
+	// A heartbeat reads and writes the rest. With thousands of keys no record is in
+	// a cache, so the fields are in one place, as far as they can be.
+
 	// since is when the key was last heard, or first seen if it was not heard.
 	since time.Time
 	// blind is how much time had been blind then.
-	blind time.Duration
-	// recovered is when a key that is returning counts as alive.
-	recovered time.Time
-	detector  Detector  // nil for the fixed grace period
-	uid       types.UID // of a node; empty for a key that is none
-	round     uint32    // counts the tasks of this record
-	setBacks  uint8     // counts the records of its silence that were set back
-	state     life
-	reported  bool // GracePeriod counts instead of StartupGracePeriod
-	heard     bool // a heartbeat was observed
+	blind    time.Duration
+	detector Detector // nil for the fixed grace period
+	round    uint32   // counts the tasks of this record
+	setBacks uint8    // counts the records of its silence that were set back
+	state    life
+	reported bool // GracePeriod counts instead of StartupGracePeriod
+	heard    bool // a heartbeat was observed
 }
 
 // life is where a key is in its life:
