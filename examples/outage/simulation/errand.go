@@ -19,40 +19,62 @@ import (
 // real program runs, which waits for the answers of its calls. So that time can
 // pass meanwhile it is a coroutine, which stands still in each call. At most
 // one of them runs at a time, and none without a caller that waits for it. So a
-// run stays the same each time.
+// run stays the same each time. The next action takes over the coroutine of one
+// that is done, whose stack has grown.
 type errand struct {
 	replica *Replica
-	next    func() (*model.Call, bool)
-	stop    func()
-	result  controller.Result
+	task    controller.Task
+	// next lets it run to its next call, or to its end, where there is none.
+	next   func() (*model.Call, bool)
+	stop   func()
+	result controller.Result
 }
 
 var errStopped = errors.New("the process has ended")
 
 // perform starts an errand.
 func (r *Replica) perform(task controller.Task) {
+	e := r.freeErrand()
+	e.task = task
+	r.errands[e] = struct{}{}
+	e.goOn()
+}
+
+// freeErrand returns an errand without a task.
+func (r *Replica) freeErrand() *errand {
+	if last := len(r.resting) - 1; last >= 0 {
+		e := r.resting[last]
+		r.resting = r.resting[:last]
+		return e
+	}
 	e := &errand{replica: r}
 	e.next, e.stop = iter.Pull(func(yield func(*model.Call) bool) {
-		e.result = r.performer.Perform(context.WithValue(context.Background(), lineKey{}, line(yield)), task)
+		ctx := context.WithValue(context.Background(), lineKey{}, line(yield))
+		for more := true; more; more = yield(nil) {
+			e.result = r.performer.Perform(ctx, e.task)
+		}
 	})
-	r.errands[e] = struct{}{}
-	e.goOn(task)
+	return e
 }
 
 // goOn lets the errand run to its next call or its end.
-func (e *errand) goOn(task controller.Task) {
+func (e *errand) goOn() {
+	r := e.replica
 	for {
-		call, more := e.next()
-		if !more {
-			delete(e.replica.errands, e)
-			e.replica.finished(task, e.result)
+		call, _ := e.next()
+		if call == nil {
+			task, result := e.task, e.result
+			e.task, e.result = controller.Task{}, controller.Result{}
+			delete(r.errands, e)
+			r.resting = append(r.resting, e)
+			r.finished(task, result)
 			return
 		}
-		if e.replica.forbids(call) {
+		if r.forbids(call) {
 			call.Err = errFenced
 			continue
 		}
-		e.replica.call(call, func(*model.Call) { e.goOn(task) })
+		r.call(call, func(*model.Call) { e.goOn() })
 		return
 	}
 }

@@ -29,7 +29,8 @@ type Replica struct {
 	core      *controller.Controller
 	performer *edge.Performer
 	election  election
-	errands   map[*errand]struct{}
+	errands   map[*errand]struct{} // under way
+	resting   []*errand            // that are done
 	synced    bool
 	lookSoon  func()        // plans a look at what is to be done for now
 	awake     bool          // one is planned
@@ -217,6 +218,10 @@ func (r *Replica) abandon() {
 		e.stop()
 	}
 	clear(r.errands)
+	for _, e := range r.resting {
+		e.stop()
+	}
+	r.resting = nil
 }
 
 // lead begins to act.
