@@ -61,20 +61,17 @@ type node struct {
 
 // writeState is where a node is in the life of its writes:
 //
-//	         plan              plan          Start
-//	steady ◄────── resting ◄────────► due ──────────► writing
-//	  │             ▲ ▲ ▲ │            │ token           │
-//	  └── change ───┘ │ │ └─ token ─►  ▼                 │
-//	                  │ └─ no taint ─ released           │
-//	                  │                │ Start           │
-//	                  │                ▼                 │
-//	                  ├── Finish ──── releasing          │
-//	                  └── Finish ────────────────────────┘
+//	         Start        plan              change, plan
+//	writing ◄────── due ◄──────► resting ◄──────────────► steady
+//	  │                           ▲ ▲ ▲                     │ token
+//	  │                           │ │ └──── no taint ─── released
+//	  │                           │ │                       │ Start
+//	  └───────── Finish ──────────┘ └────── Finish ──── releasing
 //
-// Plan also takes due to steady, and ForgetNode takes each state to resting. A
-// token is the zone's. A node that waits for it is resting, due or writing
-// meanwhile, and in releases as well. Controller.enter is the one function that
-// writes the state.
+// Plan also takes due to steady, a token takes due to released, and ForgetNode
+// takes each state to resting. A token is the zone's. A node that waits for it
+// is steady, due or writing meanwhile, and in releases as well. Controller.enter
+// is the one function that writes the state.
 type writeState uint8
 
 const (
@@ -82,8 +79,8 @@ const (
 	// first heartbeat, may change that.
 	resting writeState = iota
 	// steady: nothing is to be written before the node itself changes, or the
-	// hold. It is as it should be, and is ready and was heard of, or is not ready
-	// and was released by its zone. Nearly all nodes are, nearly always, and cost
+	// hold, or its zone releases it. It is as it should be, and is not ready, or
+	// is ready and was heard of. Nearly all nodes are, nearly always, and cost
 	// nothing when all nodes are planned again.
 	steady
 	// due: it is in writes, and waits for a worker, for the end of a backoff, or

@@ -48,11 +48,12 @@ func (c *Controller) plan(now time.Time, n *node) {
 }
 
 // staysSo reports whether a node that is as it should be stays so until it
-// changes itself, or the hold does. That a node is ready is believed once it
-// was heard. One that is not ready waits for its zone alone.
+// changes itself, or the hold does, or its zone releases it. That a node is
+// ready is believed once it was heard. When one may be emptied depends on the
+// time of day.
 func (c *Controller) staysSo(n *node) bool {
 	if n.notReady() {
-		return !c.wantsRelease(n)
+		return c.config.EvictionMode != EvictionModeNode || !c.wantsRelease(n)
 	}
 	return n.ready == corev1.ConditionTrue && c.health.HasHeartbeat(n.object.Name) && !c.recovering(n)
 }
