@@ -15,8 +15,8 @@ type record[K comparable] struct {
 	recovered time.Time
 	uid       types.UID // of a node; empty for a key that is none
 
-	// A heartbeat reads and writes the rest. With thousands of keys no record is in
-	// a cache, so the fields are in one place, as far as they can be.
+	// A heartbeat reads and writes the rest. With thousands of keys no record is
+	// in a cache, so the fields are in one place.
 
 	// since is when the key was last heard, or first seen if it was not heard.
 	since time.Time

@@ -47,8 +47,8 @@ var differences = []difference{
 	},
 	{
 		// It terminates each ended pod once more. Containers that never were wait
-		// while it does, which is written if a write is its turn then. They have ended
-		// after it, for a reason of its own.
+		// while it does, which is written if a write is its turn then. After it they
+		// have ended, for a reason of its own.
 		name: "kubemark restarts and writes the status of rejected pods again",
 		neutral: func(states []podState) []podState {
 			return slices.DeleteFunc(states, func(s podState) bool {

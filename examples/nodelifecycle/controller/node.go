@@ -70,8 +70,8 @@ type node struct {
 //
 // Plan also takes due to steady, a token takes due to released, and ForgetNode
 // takes each state to resting. A token is the zone's. A node that waits for it
-// is steady, due or writing meanwhile, and in releases as well. Controller.enter
-// is the one function that writes the state.
+// is steady, due or writing meanwhile, and in releases as well.
+// Controller.enter is the one function that writes the state.
 type writeState uint8
 
 const (

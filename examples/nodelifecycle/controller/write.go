@@ -47,8 +47,7 @@ func (c *Controller) plan(now time.Time, n *node) {
 	c.fileWrite(now, n, wasDue)
 }
 
-// staysSo reports whether a node that is as it should be stays so until it
-// changes itself, or the hold does, or its zone releases it. That a node is
+// staysSo reports whether a node that is as it should be is steady. That one is
 // ready is believed once it was heard. When one may be emptied depends on the
 // time of day.
 func (c *Controller) staysSo(n *node) bool {
