@@ -61,12 +61,29 @@ var differences = []difference{
 	{
 		// It lasts as long as a sandbox takes, or the end of a pod after its last
 		// exit. Both kubelets write what holds when a write is its turn. What may be
-		// seen then is compared apart, in wantKnownFleeting.
+		// seen then is compared apart, in wantKnownFleeting. When the API server
+		// removes a pod at once it shows the last state again, which may be one.
 		name: "a fleeting state is written or not",
 		neutral: func(states []podState) []podState {
-			return slices.DeleteFunc(states, podState.fleeting)
+			return withoutRemovals(slices.DeleteFunc(states, podState.fleeting))
 		},
 	},
+}
+
+// withoutRemovals leaves out the states that are those before them, deleted
+// with a grace period of zero.
+func withoutRemovals(states []podState) []podState {
+	var kept []podState
+	for i, s := range states {
+		if i > 0 && s.deleted == "0" {
+			s := s.copy()
+			if s.deleted = ""; s.String() == states[i-1].String() {
+				continue
+			}
+		}
+		kept = append(kept, s)
+	}
+	return kept
 }
 
 // inEach returns a function that changes each state.
@@ -125,20 +142,39 @@ func (s podState) fleeting() bool {
 	return true
 }
 
-// After a restart of kubemark two sequences of a rejected pod were seen: most
-// often the one without the state in between.
-func TestWhatKubemarkWritesAgainIsNeutral(t *testing.T) {
-	rejected := podState{phase: "Failed/NodeAffinity"}
-	written := func(container string) podState {
-		s := rejected.copy()
-		s.containers = []containerState{{name: "main", state: container, ready: true}}
-		return s
+// Of each of these kubemark has shown both sequences, depending on what it had
+// written in time.
+func TestWhatIsWrittenOrNotIsNeutral(t *testing.T) {
+	state := func(phase, container, deleted string) podState {
+		return podState{
+			phase: phase, deleted: deleted,
+			containers: []containerState{{name: "main", state: container, ready: true}},
+		}
 	}
-	waiting, ended := written("waiting/ContainerCreating"), written("exited=137/ContainerStatusUnknown")
-	want := []string{rejected.String()}
-	require.Equal(t, want, neutral([]podState{rejected, ended}, -1))
-	require.Equal(t, want, neutral([]podState{rejected, waiting, ended}, -1))
-	running := written("running")
-	require.Equal(t, []string{rejected.String(), neutral([]podState{running}, -1)[0]},
-		neutral([]podState{rejected, running}, -1))
+	gone := podState{gone: true}
+	running := state("Running", "running", "")
+	rejected := podState{phase: "Failed/NodeAffinity"}
+	ended := state(rejected.phase, "exited=137/ContainerStatusUnknown", "")
+	for name, both := range map[string][2][]podState{
+		"a rejected pod, after a restart": {
+			{rejected, ended},
+			{rejected, state(rejected.phase, "waiting/ContainerCreating", ""), ended},
+		},
+		"the end of a mirror": {
+			{running, state("Running", "running", "0"), gone},
+			{running, state("Running", "exited=0", ""), state("Running", "exited=0", "0"), gone},
+		},
+	} {
+		require.Equal(t, neutral(both[0], -1), neutral(both[1], -1), name)
+	}
+	for name, both := range map[string][2][]podState{
+		"a rejected pod runs": {{rejected}, {rejected, state(rejected.phase, "running", "")}},
+		"a pod ends at once":  {{running, state("Running", "running", "5"), gone}, {running, gone}},
+		"its grace is cut short": {
+			{running, state("Running", "running", "5"), gone},
+			{running, state("Running", "running", "5"), state("Running", "running", "0"), gone},
+		},
+	} {
+		require.NotEqual(t, neutral(both[0], -1), neutral(both[1], -1), name)
+	}
 }

@@ -200,7 +200,7 @@ func (c *cluster) finish(stories []story) {
 			if s.ends {
 				return unless(c.count(s, func(*corev1.Pod) bool { return true }), 0)
 			}
-			return unless(c.count(s, isReady), 2)
+			return unless(c.count(s, isUp), 2)
 		})
 	}
 }
@@ -232,6 +232,10 @@ func (c *cluster) count(s story, is func(*corev1.Pod) bool) (n int) {
 	return n
 }
 
+// isUp reports whether a pod is ready and its containers run. On kubemark it is
+// ready while they are being created.
+func isUp(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning && isReady(pod) }
+
 func isFailed(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodFailed }
 
 // rejectedStories are of pods that the node does not take.
@@ -258,7 +262,7 @@ func rejectedStories() []story {
 
 // afterwards is of a pod that comes while neither kubelet runs.
 func afterwards() story {
-	return story{name: "afterwards", settled: isReady, change: func(*corev1.Pod) {}, act: deleteWith(5), ends: true}
+	return story{name: "afterwards", settled: isUp, change: func(*corev1.Pod) {}, act: deleteWith(5), ends: true}
 }
 
 // overflow is of a pod for which the node has no room.
@@ -291,8 +295,8 @@ func deleteWith(grace int64) func(*cluster, string) {
 // admittedTogether are of pods that run until they are deleted.
 func admittedTogether() []story {
 	return []story{
-		{name: "plain", settled: isReady, change: func(*corev1.Pod) {}, act: deleteWith(5), ends: true},
-		{name: "two", settled: isReady, act: deleteWith(5), ends: true, change: func(p *corev1.Pod) {
+		{name: "plain", settled: isUp, change: func(*corev1.Pod) {}, act: deleteWith(5), ends: true},
+		{name: "two", settled: isUp, act: deleteWith(5), ends: true, change: func(p *corev1.Pod) {
 			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "second", Image: "example.invalid/second"})
 		}},
 		{name: "init", act: deleteWith(5), ends: true, change: func(p *corev1.Pod) {
@@ -300,11 +304,11 @@ func admittedTogether() []story {
 		}, settled: func(p *corev1.Pod) bool {
 			return len(p.Status.InitContainerStatuses) == 1 && p.Status.InitContainerStatuses[0].State.Running != nil
 		}},
-		{name: "hooks", settled: isReady, act: deleteWith(30), ends: true, change: func(p *corev1.Pod) {
+		{name: "hooks", settled: isUp, act: deleteWith(30), ends: true, change: func(p *corev1.Pod) {
 			exec := &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}
 			p.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: exec, PreStop: exec}
 		}},
-		{name: "forced", settled: isReady, act: deleteWith(0), ends: true, change: func(*corev1.Pod) {}},
+		{name: "forced", settled: isUp, act: deleteWith(0), ends: true, change: func(*corev1.Pod) {}},
 		{name: "gate", change: func(p *corev1.Pod) {
 			p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: gated}}
 		}, settled: func(p *corev1.Pod) bool {

@@ -112,7 +112,7 @@ spec:
 		}
 		return n
 	}
-	c.eventually("a mirror shows the static pod on both", func() string { return unless(shown(isReady), len(sides)) })
+	c.eventually("a mirror shows the static pod on both", func() string { return unless(shown(isUp), len(sides)) })
 	for _, s := range sides {
 		require.NoError(c, os.Remove(filepath.Join(s.manifests, "static.yaml")))
 	}
