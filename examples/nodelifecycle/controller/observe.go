@@ -188,7 +188,7 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	c.suspendTaintsOfReady(now, n)
 	c.noticeHeartbeat(now, n)
 	c.count(now, n)
-	c.planChanged(now, n)
+	c.replan(now, n)
 }
 
 // setZone moves a node to another zone, which inherits the tokens of the one

@@ -10,17 +10,22 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// plan finds out what a node needs. It is called once for each time that the
+// plan finds out what a node needs, unless that is known. A node that has
+// changed itself is planned by replan.
+func (c *Controller) plan(now time.Time, n *node) {
+	if !c.isPlanned(n) {
+		c.replan(now, n)
+	}
+}
+
+// replan finds out what a node needs. It is called once for each time that the
 // node is observed, and for all nodes when the hold changes. While a write is
 // under way it leaves the taints to the plan at the end of that write. Only a
 // token of the zone makes the wanted taints be computed again, with the
 // NoExecute taint.
-func (c *Controller) plan(now time.Time, n *node) {
-	if c.isPlanned(n) {
-		return
-	}
+func (c *Controller) replan(now time.Time, n *node) {
 	if n.state == steady {
-		c.enter(n, resting) // the hold has changed
+		c.enter(n, resting)
 	}
 	if !n.notReady() && !c.recovering(n) || c.hold == holdOutage {
 		c.cancelEmptying(now, n)
@@ -90,14 +95,6 @@ func (c *Controller) hasten(name string, next time.Time) {
 	if !c.writes.Acting(e) && item.Attempts == 0 && next.Before(item.Due) {
 		c.writes.Schedule(e, next)
 	}
-}
-
-// planChanged plans a node that has changed itself.
-func (c *Controller) planChanged(now time.Time, n *node) {
-	if n.state == steady {
-		c.enter(n, resting)
-	}
-	c.plan(now, n)
 }
 
 // recoverNode hands out the next write that takes back a taint. Like writeNode

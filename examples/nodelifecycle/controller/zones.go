@@ -107,7 +107,7 @@ func (c *Controller) sweep(now time.Time) {
 		c.unswept--
 		visited++
 		if n := c.ordered[c.unswept]; !c.isPlanned(n) {
-			c.plan(now, n)
+			c.replan(now, n)
 			visited += c.markPods(now, n)
 		}
 	}
