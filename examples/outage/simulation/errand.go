@@ -63,11 +63,9 @@ func (e *errand) goOn() {
 	for {
 		call, _ := e.next()
 		if call == nil {
-			task, result := e.task, e.result
-			e.task, e.result = controller.Task{}, controller.Result{}
 			delete(r.errands, e)
 			r.resting = append(r.resting, e)
-			r.finished(task, result)
+			r.finished(e.task, e.result)
 			return
 		}
 		if r.forbids(call) {
