@@ -142,8 +142,8 @@ func (s podState) fleeting() bool {
 	return true
 }
 
-// Of each of these kubemark has shown both sequences, depending on what it had
-// written in time.
+// Of the first pairs kubemark has shown both sequences, depending on what it
+// had written in time. Those of the others must not be taken for the same.
 func TestWhatIsWrittenOrNotIsNeutral(t *testing.T) {
 	state := func(phase, container, deleted string) podState {
 		return podState{
