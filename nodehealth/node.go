@@ -190,6 +190,18 @@ func (m *NodeMonitor) HasHeartbeat(name string) bool {
 	return ok && n.heard
 }
 
+// SightChanges returns how often sight was lost or regained so far; see
+// [Monitor.SightChanges].
+func (m *NodeMonitor) SightChanges(now time.Time) uint32 { return m.monitor.SightChanges(now) }
+
+// HeardSinceBlindness reports whether a node was heard since the monitor was
+// last blind, or the node or its lease first seen; see
+// [Monitor.HeardSinceBlindness].
+func (m *NodeMonitor) HeardSinceBlindness(now time.Time, name string) bool {
+	n, ok := m.watched(name)
+	return ok && m.monitor.heardSinceBlindness(now, &n.record)
+}
+
 // A NodeTask is a [Task] about a node.
 type NodeTask struct {
 	Task[string]

@@ -42,10 +42,12 @@
 // # Unconfirmed nodes
 //
 // A controller finds a node silent before it knows the cause: the node, or the
-// path of its heartbeats. Such a node is [Node].Unconfirmed. It only holds what
-// would be wrong if it is not ready. A zone whose state depends on it has the
-// rate zero. A cluster whose pause or suspension depends on it is in
-// [PhaseHolding] until the node is confirmed:
+// path of its heartbeats. And when the controller itself could hear nothing for
+// a while, nodes that were ready before may not be now: [Tracker.Unconfirm].
+// Such a node is [Node].Unconfirmed. It only holds what would be wrong if it is
+// not ready. A zone whose state depends on it has the rate zero. A cluster
+// whose pause or suspension depends on it is in [PhaseHolding] until enough
+// nodes are heard or confirmed:
 //
 //	Active, Recovering ──► Holding ──► Suspended or Paused, or back
 //
@@ -64,7 +66,9 @@
 // Evaluate after that, and at the time that Next returns. Do not call it before
 // the first list of nodes is complete: if only dead nodes are known, the whole
 // cluster seems dead. Call Stabilize when that list is complete, and when a
-// standby begins to act. Apply each Change's rate to the zone's queue.
+// standby begins to act. Call Unconfirm when heartbeats cannot be heard, and
+// when they can be again. Observe each node when it is heard after that. Apply
+// each Change's rate to the zone's queue.
 //
 // When an Evaluation changes the phase to Holding, hold the evictions that your
 // NoExecute taints for nodes that are not ready have started. Remove no taint

@@ -8,8 +8,8 @@ const (
 	// zone.
 	PhaseActive Phase = "Active"
 	// PhaseHolding means that unconfirmed nodes decide whether the cluster has to
-	// be paused or suspended. A controller acts against no node until they are
-	// confirmed, and undoes nothing.
+	// be paused or suspended. A controller acts against no node until enough of
+	// them are heard or confirmed, and undoes nothing.
 	PhaseHolding Phase = "Holding"
 	// PhasePaused means that Config.Phase calls for a pause. A controller acts
 	// against no node, holds what it has begun, and undoes nothing.

@@ -46,9 +46,13 @@ func play(t *testing.T, script []byte) map[[2]zone.Phase]int {
 			tracker.Forget(now, key)
 			ref.forget(now, key)
 		case 12:
-			if detail < 64 {
+			switch {
+			case detail < 64:
 				tracker.Stabilize(now)
 				ref.stabilize(now)
+			case detail < 128:
+				tracker.Unconfirm(now)
+				ref.unconfirm(now)
 			}
 		case 9, 10, 11:
 			evaluation := tracker.Evaluate(now)
@@ -115,7 +119,7 @@ func compareTrackers(t *testing.T, step int, tracker *zone.Tracker[int], ref *re
 }
 
 func TestRandomOperationsAgreeWithTheReference(t *testing.T) {
-	const seeds = uint64(1000)
+	const seeds = uint64(2000)
 	var seed uint64
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -149,6 +149,14 @@ func (r *reference) observe(now time.Time, key int, is zone.Node) {
 	}
 }
 
+// unconfirm observes each ready node again.
+func (r *reference) unconfirm(now time.Time) {
+	r.see(now)
+	for _, n := range r.nodes {
+		n.is.Unconfirmed = n.is.Unconfirmed || n.is.Ready
+	}
+}
+
 func (r *reference) forget(now time.Time, key int) {
 	r.see(now)
 	r.nodes = slices.DeleteFunc(r.nodes, func(n *referenceNode) bool { return n.key == key })
@@ -177,10 +185,10 @@ func (r *reference) counts(name string) zone.Counts {
 		if n.is.Zone != name || n.is.Excluded {
 			continue
 		}
-		if n.is.Ready {
-			counts.Ready++
-		} else if n.is.Unconfirmed {
+		if n.is.Unconfirmed {
 			counts.Unconfirmed++
+		} else if n.is.Ready {
+			counts.Ready++
 		} else {
 			counts.NotReady++
 		}

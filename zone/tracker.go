@@ -57,9 +57,10 @@ type Node struct {
 	// Ready reports whether the node is ready: its Ready condition is True, and
 	// it is not silent.
 	Ready bool
-	// Unconfirmed means that the node is silent, and no live read of the API
-	// server has shown yet whether its heartbeats are only late. It is ignored if
-	// Ready is true.
+	// Unconfirmed means that Ready is not certain. If Ready is false, the node is
+	// silent, and no live read of the API server has shown yet whether its
+	// heartbeats are only late. If Ready is true, the node was not heard since the
+	// controller could not hear; see [Tracker.Unconfirm].
 	Unconfirmed bool
 	// Excluded nodes belong to their zone but do not count; see [Excluded].
 	Excluded bool
@@ -83,6 +84,9 @@ type Tracker[K comparable] struct {
 	// unconfirmed nodes ready and with them not ready.
 	best, worst Cluster
 
+	// generation counts the calls of Unconfirm.
+	generation uint32
+
 	phase       Phase
 	stopped     bool      // see Cluster
 	recoveryEnd time.Time // when PhaseRecovering ends
@@ -99,7 +103,10 @@ type member struct {
 	ready, excluded bool
 	unconfirmed     bool
 	hasNotBefore    bool // notBefore is set
-	notBefore       time.Duration
+	// generation is that of the tracker when it was observed last. A node that was
+	// ready in an earlier one is unconfirmed.
+	generation uint32
+	notBefore  time.Duration
 }
 
 type zone struct {
@@ -163,16 +170,16 @@ func (t *Tracker[K]) Observe(now time.Time, key K, node Node) {
 		t.nodes[key] = m
 	}
 	moved := !known || m.zone.name != node.Zone
-	unconfirmed := node.Unconfirmed && !node.Ready
 	if !moved && m.ready == node.Ready && m.excluded == node.Excluded &&
-		m.unconfirmed == unconfirmed {
+		m.unconfirmed == node.Unconfirmed && m.generation == t.generation {
 		return
 	}
 	fell := !node.Ready && (!known || m.ready)
 	if known {
 		t.leave(m, moved)
 	}
-	m.ready, m.excluded, m.unconfirmed = node.Ready, node.Excluded, unconfirmed
+	m.ready, m.excluded, m.unconfirmed = node.Ready, node.Excluded, node.Unconfirmed
+	m.generation = t.generation
 	t.enter(m, node.Zone, moved)
 	switch {
 	case node.Ready:
@@ -191,6 +198,21 @@ func (t *Tracker[K]) Forget(now time.Time, key K) {
 	}
 	t.leave(m, true)
 	delete(t.nodes, key)
+}
+
+// Unconfirm makes every ready node unconfirmed until it is observed again. Call
+// it when heartbeats cannot be heard any more, and when they can be again: what
+// was ready before may not be now. Evaluate must follow. It costs the number of
+// zones.
+func (t *Tracker[K]) Unconfirm(now time.Time) {
+	t.advance(now)
+	t.generation++
+	for _, z := range t.zones {
+		if z.counts.Ready > 0 {
+			z.counts.Unconfirmed, z.counts.Ready = z.counts.Unconfirmed+z.counts.Ready, 0
+			t.markDirty(z)
+		}
+	}
 }
 
 // NotBefore returns when a controller may first act against a node that is not
@@ -232,7 +254,7 @@ func (t *Tracker[K]) enter(m *member, name string, joins bool) {
 		m.zone = t.zone(name)
 		m.zone.members++
 	}
-	m.zone.counts.add(m, +1)
+	t.count(m, +1)
 	t.markDirty(m.zone)
 }
 
@@ -249,7 +271,7 @@ func (t *Tracker[K]) zone(name string) *zone {
 // zone if it parts.
 func (t *Tracker[K]) leave(m *member, parts bool) {
 	z := m.zone
-	z.counts.add(m, -1)
+	t.count(m, -1)
 	t.markDirty(z)
 	if !parts {
 		return
@@ -271,15 +293,17 @@ func (t *Tracker[K]) markDirty(z *zone) {
 	}
 }
 
-func (c *Counts) add(m *member, delta int) {
+// count adds a member to the counts of its zone, or with -1 subtracts it.
+func (t *Tracker[K]) count(m *member, delta int) {
+	counts := &m.zone.counts
 	switch {
 	case m.excluded:
+	case m.unconfirmed, m.ready && m.generation != t.generation:
+		counts.Unconfirmed += delta
 	case m.ready:
-		c.Ready += delta
-	case m.unconfirmed:
-		c.Unconfirmed += delta
+		counts.Ready += delta
 	default:
-		c.NotReady += delta
+		counts.NotReady += delta
 	}
 }
 

@@ -111,3 +111,45 @@ func TestZ6ANodeWaitsFromItsExpiryOn(t *testing.T) {
 	c.notReady("a", "a0")
 	require.Equal(t, before, c.NotBefore("a0"))
 }
+
+// A node that was ready before the controller could not hear may not be now.
+// The first one that is heard again shows that not all zones are down.
+func TestZ6NodesThatWereReadyBeforeBlindnessAreUnconfirmedUntilTheyAreHeard(t *testing.T) {
+	c := newActiveCluster(t, zone.Config{})
+	c.ready("a", "a0", "a1", "a2")
+	c.ready("b", "b0")
+	c.notReady("a", "a0")
+	require.Equal(t, zone.PhaseActive, c.evaluate().Phase)
+
+	c.Unconfirm(c.now)
+	require.Equal(t, zone.PhaseHolding, c.evaluate().Phase)
+	require.Equal(t, []zone.Status{
+		{Zone: "a", State: zone.Normal, Counts: zone.Counts{NotReady: 1, Unconfirmed: 2}},
+		{Zone: "b", State: zone.Normal, Counts: zone.Counts{Unconfirmed: 1}},
+	}, c.Zones())
+
+	c.ready("b", "b0")
+	require.Equal(t, zone.PhaseActive, c.evaluate().Phase, "not all zones are down")
+	require.Equal(t, []zone.Status{
+		{Zone: "a", State: zone.Normal, Counts: zone.Counts{NotReady: 1, Unconfirmed: 2}},
+		{Zone: "b", State: zone.Normal, Counts: zone.Counts{Ready: 1}, Rate: 0.1},
+	}, c.Zones(), "zone a may be down")
+
+	c.ready("a", "a1")
+	c.evaluate()
+	require.Equal(t, 0.1, c.Zones()[0].Rate, "one of three that may not be ready makes no difference")
+}
+
+// That a node was ready before is no fall. The wave begins when it is found
+// silent.
+func TestZ6BlindnessIsNoFall(t *testing.T) {
+	c := newActiveCluster(t, zone.Config{})
+	c.ready("a", "a0", "a1")
+	c.Unconfirm(c.now)
+	require.Zero(t, c.NotBefore("a0"))
+	c.Observe(c.now, "a0", zone.Node{Zone: "a", Ready: true, Unconfirmed: true})
+	require.Zero(t, c.NotBefore("a0"))
+	c.now = c.now.Add(time.Minute)
+	c.Observe(c.now, "a0", unconfirmed("a"))
+	require.Equal(t, c.now.Add(11*time.Second), c.NotBefore("a0"))
+}
