@@ -67,7 +67,7 @@ func (v *doubtView) writeText(out io.Writer) {
 	fmt.Fprintf(out, "Silent nodes that are not confirmed: %d. Confirmed ones that have yet to be declared: %d.\n",
 		v.unconfirmed, v.undeclared)
 	for _, name := range v.held {
-		fmt.Fprintf(out, "Zone %q has no rate while its unconfirmed nodes are not read.\n", name)
+		fmt.Fprintf(out, "Zone %q has no rate while its unconfirmed nodes are not heard or read.\n", name)
 	}
 }
 

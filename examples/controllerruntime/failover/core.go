@@ -36,6 +36,7 @@ type Core struct {
 	load     map[string]int                     // bindings on a cluster
 	leads    bool
 	halted   bool
+	sighting uint32 // how often sight was lost or regained
 }
 
 // binding is the record of a binding.
@@ -177,7 +178,20 @@ func (c *Core) Lead(now time.Time) {
 
 // Sighted proves that heartbeats can be heard now; see
 // nodehealth.Monitor.Sighted.
-func (c *Core) Sighted(now time.Time) { c.monitor.Sighted(now) }
+func (c *Core) Sighted(now time.Time) {
+	c.monitor.Sighted(now)
+	c.followSight(now)
+}
+
+// followSight records whether heartbeats can be heard. When they cannot, or can
+// again, what depends on clusters that were ready before is held until they are
+// heard.
+func (c *Core) followSight(now time.Time) {
+	if changes := c.monitor.SightChanges(now); changes != c.sighting {
+		c.sighting = changes
+		c.regions.Unconfirm(now)
+	}
+}
 
 // ObserveDate takes the API server's time of day; see
 // eviction.Tracker.ObserveDate.
@@ -186,7 +200,11 @@ func (c *Core) ObserveDate(now, sent, date time.Time) { c.moves.ObserveDate(now,
 // assess follows up a change of a cluster, or of whether it is silent.
 func (c *Core) assess(now time.Time, r *federation.Cluster) {
 	silent := c.monitor.Silent(r.Name)
-	c.regions.Observe(now, r.Name, zone.Node{Zone: r.Spec.Region, Ready: !silent, Unconfirmed: !c.recorded(r)})
+	certain := c.monitor.HeardSinceBlindness(now, r.Name)
+	if silent {
+		certain = c.recorded(r)
+	}
+	c.regions.Observe(now, r.Name, zone.Node{Zone: r.Spec.Region, Ready: !silent, Unconfirmed: !certain})
 	if silent {
 		c.moves.SuspendTaintsOn(now, r.Name, nil)
 	} else {
@@ -227,6 +245,7 @@ func (c *Core) wanted(r *federation.Cluster) bool {
 
 // evaluate judges the regions. It hands out no task.
 func (c *Core) evaluate(now time.Time) (Task, bool) {
+	c.followSight(now)
 	found := c.regions.Evaluate(now)
 	for _, change := range found.Changes {
 		c.marks.SetLimit(now, byRegion, shareOf("", mark{true, change.Zone}), rate.Limit(change.Rate))

@@ -430,6 +430,28 @@ func TestAnOutageOfTheAPIServerDeclaresNothing(t *testing.T) {
 	require.Equal(t, 1, w.core.Silent())
 }
 
+// After that the others may have died as well. Nothing moves before one of them
+// is heard.
+func TestAfterAnOutageOfTheAPIServerNothingMovesBeforeAClusterIsHeard(t *testing.T) {
+	w := newWorld(t, map[string]int{"a": 3, "b": 3})
+	w.run(grace)
+	w.bind("patient", "a-0", tolerate(TaintUnreachable, ptr.To[int64](200)))
+	w.cut["a-0"] = true
+	w.run(grace + 3*interval)
+	require.True(t, w.unreachable("a-0"))
+	w.blind = true
+	w.run(10 * time.Minute)
+	w.blind = false
+	for _, name := range w.names() {
+		w.cut[name] = true
+	}
+	w.run(grace / 2)
+	require.Empty(t, w.moves)
+	w.cut["b-1"] = false
+	w.run(interval)
+	require.Len(t, w.moves, 1)
+}
+
 // A patch that the API server refuses is decided again. A cluster whose
 // heartbeat the cache has not shown is not declared.
 func TestARefusedPatchIsDecidedAgain(t *testing.T) {

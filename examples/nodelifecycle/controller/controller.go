@@ -83,6 +83,7 @@ func (c *Controller) Lead(now time.Time) {
 // nodes would be heard; see nodehealth.Monitor.
 func (c *Controller) Sighted(now time.Time) {
 	c.health.Sighted(now)
+	c.followSight(now)
 }
 
 // Blind returns how much time was blind; see nodehealth.Monitor.
@@ -114,6 +115,7 @@ func (c *Controller) Next(now time.Time) (time.Time, bool) {
 // out. It reports whether it has left something for the next Start: until that
 // is done nothing is handed out, because that may depend on it.
 func (c *Controller) prepare(now time.Time) (more bool) {
+	c.followSight(now)
 	if c.collect(now) || c.compare(now) {
 		return true
 	}
@@ -201,6 +203,7 @@ func (c *Controller) nextEviction(now time.Time) (time.Time, bool) {
 // time.
 func (c *Controller) Idle(now time.Time) (more bool) {
 	if c.synced {
+		c.followSight(now)
 		c.evaluateZones(now)
 		c.noteDoubts(now)
 		c.sweep(now)

@@ -74,10 +74,11 @@
 //     DeclareUnconfirmed.
 //   - [DoubtUnread]: live reads fail. Latest: the longest Backoff after they
 //     succeed. Off: DeclareUnconfirmed.
-//   - [DoubtHolding]: all zones may be down, if unconfirmed nodes are. It
-//     delays no declaration by itself, so the latest moment is that of the
-//     reads. A zone whose state depends on unconfirmed nodes is held in the
-//     same way. Off: DeclareUnconfirmed.
+//   - [DoubtHolding]: all zones may be down, if unconfirmed nodes are, or those
+//     that were not heard since the API server did not answer. It delays no
+//     declaration by itself. Latest: when one node is heard, or all are found
+//     silent and read. A zone whose state depends on such nodes is held in the
+//     same way. Off: DeclareUnconfirmed and Health.SightTimeout zero.
 //   - [DoubtSuspended]: all zones are down. Nodes are declared all the same,
 //     and get no NoExecute taint. Latest for that: Zone.StabilizationWindow
 //     after one node is ready, at the rate of the zone. Off: a Zone.State that
@@ -125,6 +126,11 @@
 //   - Nodes of a zone that is dying wait one heartbeat interval for their
 //     NoExecute taint, until the state of the zone is known. There they are
 //     tainted as they expire.
+//   - When the API server does not answer for Health.SightTimeout, the nodes
+//     that were ready may not be any more. Until enough of them are heard again
+//     no node is tainted NoExecute. No pod is evicted for one of our taints
+//     either. In a cluster that is well this takes moments. There taints and
+//     evictions go on.
 //   - When all zones are disrupted, running tolerations are held until our
 //     taints are gone (enhancements #5263). There they go on.
 //   - After that, after a start and after a takeover no node gets a NoExecute

@@ -24,7 +24,8 @@ const (
 	DoubtUnconfirmed DoubtKind = "unconfirmed"
 	// DoubtUnread: live reads fail.
 	DoubtUnread DoubtKind = "unread"
-	// DoubtHolding: all zones may be down, which depends on unconfirmed nodes.
+	// DoubtHolding: all zones may be down, which depends on unconfirmed nodes, or
+	// on nodes that were not heard since the API server did not answer.
 	DoubtHolding DoubtKind = "holding"
 	// DoubtSuspended: all zones are down.
 	DoubtSuspended DoubtKind = "suspended"
@@ -113,6 +114,8 @@ func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 type doubtFacts struct {
 	now   time.Time
 	sight nodehealth.Sight
+	// sightAt is when heartbeats could not be heard any more, or could be again.
+	sightAt time.Time
 	// behind and refutedAt are the nodes whose last sign of life is a live read,
 	// and when there was none of them last.
 	behind    int
@@ -158,7 +161,7 @@ func appendDoubts(doubts []Doubt, f doubtFacts) []Doubt {
 	}
 	switch f.phase {
 	case zone.PhaseHolding:
-		doubts = append(doubts, f.untilRead(DoubtHolding, f.phaseAt))
+		doubts = append(doubts, f.holding())
 	case zone.PhaseSuspended:
 		doubts = append(doubts, Doubt{
 			Kind: DoubtSuspended, Since: f.phaseAt, After: MomentReady, Within: f.window,
@@ -175,11 +178,29 @@ func appendDoubts(doubts []Doubt, f doubtFacts) []Doubt {
 // time stands still for up to the timeout.
 func (f *doubtFacts) blindness() Doubt {
 	d := Doubt{Kind: DoubtBlind, Since: f.sight.LostAt}
-	within := max(f.unbroken, f.timeout+f.grace) + readPeriod + f.requests()
+	within := f.untilSilent() + readPeriod + f.requests()
 	if f.sight.Blind {
 		d.After, d.Within = MomentAnswer, within
 	} else {
 		d.Latest = f.sight.RegainedAt.Add(within)
+	}
+	return d
+}
+
+// untilSilent is how long it takes at most until a node that is dead is found
+// silent. It counts from when heartbeats can be heard, if no gap follows.
+func (f *doubtFacts) untilSilent() time.Duration { return max(f.unbroken, f.timeout+f.grace) }
+
+// holding returns the doubt that all zones may be down. A node that was not
+// heard since a blindness is found silent, and read, before it can end.
+func (f *doubtFacts) holding() Doubt {
+	d := f.untilRead(DoubtHolding, f.phaseAt)
+	switch {
+	case f.sight.Blind:
+		d.After = MomentAnswer
+		d.Within += f.untilSilent()
+	case !f.sightAt.IsZero():
+		d.Within += max(f.sightAt.Add(f.untilSilent()).Sub(f.now), 0)
 	}
 	return d
 }

@@ -14,12 +14,15 @@ import (
 // node is the record of a node: the newer of the cache and our own last write,
 // and what follows from it.
 type node struct {
-	// Of a node that is well a heartbeat reads these three and no other field. So
+	// Of a node that is well a heartbeat reads these four and no other field. So
 	// they are in one place: with thousands of nodes none is in a cache.
 	state writeState
 	// behind: its last sign of life is a live read, not the watch. It is written
 	// by setBehind alone.
 	behind bool
+	// sighting is the Controller.sighting in which its zone counted it last, other
+	// than as unconfirmed. It is written by count alone.
+	sighting uint32
 	// silence is that of a node that is silent and was not declared, else nil.
 	silence *silence
 
@@ -108,25 +111,6 @@ func (s writeState) holdsToken() bool { return s == released || s == releasing }
 // notReady reports whether a node was reported not to be ready, by its kubelet
 // or by us. A node without any report is starting.
 func (n *node) notReady() bool { return n.ready != "" && n.ready != corev1.ConditionTrue }
-
-// countsInZone returns how the node counts in its zone. A silent node does not
-// count as ready, whatever its conditions say. Until that is confirmed it only
-// holds what depends on it.
-func (n *node) countsInZone() zone.Node {
-	ready, silent := n.ready == corev1.ConditionTrue, n.silence.lasts()
-	return zone.Node{
-		Zone: n.zone, Ready: ready && !silent, Excluded: n.excluded,
-		Unconfirmed: ready && silent && !n.silence.isConfirmed(),
-	}
-}
-
-// countedReady is 1 for a node that counts in its zone and is ready, else 0.
-func (n *node) countedReady() int {
-	if n.counted && n.counts.Ready && !n.counts.Excluded {
-		return 1
-	}
-	return 0
-}
 
 // Kinds of writes to nodes.
 const (

@@ -46,7 +46,7 @@ func (c *Controller) ForgetNode(now time.Time, name string) {
 	c.forgetSilence(now, n)
 	c.setBehind(now, n, false)
 	c.zones.Forget(now, n)
-	c.zoneChanged(now, -n.countedReady())
+	c.zoneChanged(now, -c.countedReady(n))
 	c.evictions.ForgetNode(now, name)
 	c.finishRelease(now, n, timedqueue.OutcomeDone) // the write with the taint is under way
 	c.leaveReleases(n)
@@ -81,6 +81,7 @@ func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) (p
 	}
 	c.setBehind(now, n, false)
 	c.noticeHeartbeat(now, n)
+	c.count(now, n)
 	if !heard {
 		c.plan(now, n) // a first heartbeat vouches for its conditions
 	}
@@ -88,12 +89,13 @@ func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) (p
 }
 
 // onlyBeats reports whether a heartbeat of a node changes nothing but when it
-// was heard last. With a detector it may also end a grace period earlier.
-// The name is passed because reading it from the node's object costs as much as
-// the rest: nothing else of a heartbeat needs that memory.
+// was heard last. The first one after the API server did not answer does. With
+// a detector it may also end a grace period earlier. The name is passed because
+// reading it from the node's object costs as much as the rest: nothing else of
+// a heartbeat needs that memory.
 func (c *Controller) onlyBeats(n *node, name string) bool {
 	return n.state == steady && n.silence == nil && !n.behind && c.fixedGrace &&
-		!c.health.Silent(name)
+		n.sighting == c.sighting && !c.health.Silent(name)
 }
 
 // ForgetLease drops a lease that was deleted.

@@ -65,6 +65,10 @@ type Controller struct {
 	// ready is how many nodes that count in their zones are ready, in all zones.
 	ready int
 	hold  hold
+	// sighting is how often sight was lost or regained. The last time was noticed
+	// at sightAt.
+	sighting uint32
+	sightAt  time.Time
 	// resumedAt is when the hold of an outage of all zones ended.
 	resumedAt time.Time
 	// generation counts the changes of hold that change which taints are wanted.

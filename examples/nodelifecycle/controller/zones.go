@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/zone"
@@ -32,14 +33,58 @@ func (c *Controller) setHold(now time.Time, next hold) {
 
 // count tells a node's zone how the node counts.
 func (c *Controller) count(now time.Time, n *node) {
-	counts := n.countsInZone()
-	if n.counted && counts == n.counts {
+	counts := c.countsInZone(now, n)
+	if n.counted && counts == n.counts && (n.sighting == c.sighting || counts.Unconfirmed) {
 		return
 	}
-	before := n.countedReady()
+	before := c.countedReady(n)
 	n.counts, n.counted = counts, true
+	if !counts.Unconfirmed {
+		n.sighting = c.sighting
+	}
 	c.zones.Observe(now, n, counts)
-	c.zoneChanged(now, n.countedReady()-before)
+	c.zoneChanged(now, c.countedReady(n)-before)
+}
+
+// countsInZone returns how the node counts in its zone. A silent node does not
+// count as ready, whatever its conditions say. Until that is confirmed it only
+// holds what depends on it. So does a node that says it is ready, and was not
+// heard since the API server did not answer.
+func (c *Controller) countsInZone(now time.Time, n *node) zone.Node {
+	counts := zone.Node{Zone: n.zone, Excluded: n.excluded}
+	switch {
+	case n.ready != corev1.ConditionTrue:
+	case n.silence.lasts():
+		counts.Unconfirmed = !n.silence.isConfirmed()
+	default:
+		counts.Ready = true
+		counts.Unconfirmed = !c.health.HeardSinceBlindness(now, n.object.Name)
+	}
+	return counts
+}
+
+// countedReady is 1 for a node that counts in its zone and is ready for
+// certain, else 0.
+func (c *Controller) countedReady(n *node) int {
+	if n.counted && n.sighting == c.sighting &&
+		n.counts.Ready && !n.counts.Unconfirmed && !n.counts.Excluded {
+		return 1
+	}
+	return 0
+}
+
+// followSight records whether heartbeats can be heard. When they cannot, or can
+// again, no node that was ready before is ready for certain until it is heard.
+// So what depends on that is held. In a cluster that is well this takes one
+// heartbeat of any node.
+func (c *Controller) followSight(now time.Time) {
+	changes := c.health.SightChanges(now)
+	if changes == c.sighting {
+		return
+	}
+	c.sighting, c.sightAt = changes, now
+	c.zones.Unconfirm(now)
+	c.zoneChanged(now, -c.ready)
 }
 
 // zoneChanged records that a zone has changed, and how many more of the nodes

@@ -119,8 +119,12 @@ func (j *Judge) judgeLeaving(s *sent, call *model.Call, p *pod) {
 	case config.ByNode && s.at+config.Skew < due:
 		s.byNode = true
 		since = j.judgeNodeEviction(s, p)
-	case config.Recovery == 0 && s.at >= due && s.at+config.Skew < s.dueForOthers(p):
-		j.judgeSpared(s, p)
+		j.judgeSilence(s, p.on.name)
+	case s.at >= due && s.at+config.Skew < s.dueForOthers(p):
+		j.judgeSilence(s, p.on.name)
+		if config.Recovery == 0 {
+			j.judgeSpared(s, p)
+		}
 	}
 	client := s.view.client.Name
 	switch {

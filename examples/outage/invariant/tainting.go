@@ -104,10 +104,10 @@ func (j *Judge) judgeNewcomer(s *sent, n *seenNode) {
 }
 
 // judgeSilence judges a call for silence while the client hears of no node at
-// all, whether there was a calm or not. What it was shown late counts from then
-// on. To find the last node silent may take as long as a retry, and longer if
-// its clock stood still.
-func (j *Judge) judgeSilence(s *sent, n *seenNode) {
+// all. That is no less so without a calm, or when the API server did not
+// answer. What it was shown late counts from then on. The clock by which it
+// measures stands still while its machine is suspended.
+func (j *Judge) judgeSilence(s *sent, node string) {
 	last := time.Duration(-1)
 	for _, m := range j.world.Machines() {
 		last = max(last, m.LastBeat)
@@ -115,17 +115,17 @@ func (j *Judge) judgeSilence(s *sent, n *seenNode) {
 	for _, other := range s.view.nodes {
 		last = max(last, other.heardLast)
 	}
-	quiet := j.settings.Grace + s.view.deaf(last, s.at) + j.settings.CalmBound + j.settings.bound()
-	if s.after > last+quiet && !s.view.stoodStill(last) {
-		j.violated(SparedInOutage, n.name+"/silence",
-			"%s acts on node %s by a call of %v, though it has heard of no node since %v", s.view.client.Name, n.name, s.at,
+	quiet := j.settings.Grace + s.view.client.SuspendedFor(last, s.at) + j.settings.bound()
+	if s.after > last+quiet {
+		j.violated(SparedInOutage, node+"/silence",
+			"%s acts on node %s by a call of %v, though it has heard of no node since %v", s.view.client.Name, node, s.at,
 			last)
 	}
 }
 
 // judgeOutage compares with the truth, if the client could know it.
 func (j *Judge) judgeOutage(s *sent, n *seenNode) {
-	j.judgeSilence(s, n)
+	j.judgeSilence(s, n.name)
 	o := &j.outage
 	if !o.ever {
 		return

@@ -412,6 +412,6 @@ func TestNothingIsDoneWhileNoNodeIsHeard(t *testing.T) {
 		c.execute("a-0")
 		return c
 	}
-	tainted(calmBound - time.Second).clean()
-	tainted(calmBound + 10*time.Second).guilty(invariant.SparedInOutage)
+	tainted(-time.Second).clean()
+	tainted(10 * time.Second).guilty(invariant.SparedInOutage)
 }

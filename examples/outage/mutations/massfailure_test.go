@@ -9,9 +9,9 @@ import "github.com/kubelife/lifecycle/examples/outage/invariant"
 var ofMassFailure = []mutation{
 	{
 		name:     "a zone counts silent nodes only when that is written",
-		file:     "examples/nodelifecycle/controller/node.go",
-		old:      `n.ready == corev1.ConditionTrue, n.silence.lasts()`,
-		with:     `n.ready == corev1.ConditionTrue, false && n.silence.lasts()`,
+		file:     "examples/nodelifecycle/controller/zones.go",
+		old:      `case n.silence.lasts():`,
+		with:     `case false && n.silence.lasts():`,
 		caughtBy: invariant.SparedInOutage,
 		in:       starved,
 		first:    6,

@@ -216,6 +216,16 @@ var mutations = []mutation{
 		caughtBy: invariant.NotDeclaredAlive,
 	},
 	{
+		name: "what was ready before nothing could be heard still is",
+		file: "examples/nodelifecycle/controller/zones.go",
+		old: `	c.zones.Unconfirm(now)
+	c.zoneChanged(now, -c.ready)
+`,
+		with:     ``,
+		caughtBy: invariant.SparedInOutage,
+		first:    900,
+	},
+	{
 		name:     "one look at the zones is enough",
 		file:     "zone/tracker.go",
 		old:      `m.zone.extentKnownAt(t.now, t.observationWindow).Sub(t.epoch)`,

@@ -1,0 +1,97 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/zone"
+)
+
+// withDeadNode returns a world of two zones, one node of which is tainted. A
+// pod on it is due a minute after that.
+func withDeadNode(t *testing.T) *world {
+	w := withSight(t)
+	w.silent["a-000"] = true
+	w.run(grace + interval + 5*time.Second)
+	w.addPod("web", "a-000", tolerate(int64(w.now.Sub(w.taintedAt("a-000"))/time.Second)+60))
+	require.Equal(t, zone.PhaseActive, w.c.Phase())
+	w.done = nil
+	return w
+}
+
+// While the API server answers nothing in time, the other nodes may be dead as
+// well. Nothing is done against one that is, though calls get through.
+func TestZ6NothingIsDoneWhileNoNodeCanBeHeard(t *testing.T) {
+	w := withDeadNode(t)
+	w.advance(10 * time.Minute) // never sighted
+	require.Equal(t, zone.PhaseHolding, w.c.Phase())
+	require.Empty(t, deeds[Evict](w))
+	require.Empty(t, deeds[PatchTaints](w), "and nothing is undone")
+	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
+
+	regained := w.now
+	w.run(interval)
+	require.Equal(t, zone.PhaseActive, w.c.Phase())
+	evicted := times[Evict](w, regained)
+	require.Len(t, evicted, 1)
+	require.LessOrEqual(t, evicted[0], interval/5, "one node is enough: two beat each second")
+}
+
+// After blindness the other nodes are unconfirmed until they are heard. Those
+// that died in it are found silent only after a grace period.
+func TestZ6NothingIsDoneBeforeANodeIsHeardAfterBlindness(t *testing.T) {
+	w := withDeadNode(t)
+	w.outage(10*time.Minute, "a-000")
+	for _, name := range w.names() {
+		w.silent[name] = true
+	}
+	w.run(grace / 4)
+	require.Equal(t, zone.PhaseHolding, w.c.Phase())
+	labeled := w.nodes["b-000"].DeepCopy()
+	labeled.Labels["rack"] = "7"
+	w.setNode(labeled)
+	w.run(grace / 4)
+	require.Equal(t, zone.PhaseHolding, w.c.Phase(), "a change of labels is no heartbeat")
+	w.run(grace/2 + sightTimeout)
+	require.Equal(t, zone.PhaseSuspended, w.c.Phase())
+	require.Empty(t, deeds[Evict](w))
+	require.Empty(t, w.taintedAt("b-000"))
+}
+
+// A zone waits for the nodes that decide about its state, and no longer.
+func TestZ6AZoneHasNoRateBeforeItsNodesAreHeardAfterBlindness(t *testing.T) {
+	w := withDeadNode(t)
+	w.outage(time.Minute, "a-000")
+	for _, name := range w.names() {
+		w.silent[name] = true
+	}
+	w.c.Sighted(w.now)
+	w.beat("b-000")
+	w.act()
+	require.Equal(t, zone.PhaseActive, w.c.Phase())
+	rate := func() float64 { return w.c.Zones()[0].Rate }
+	require.Zero(t, rate())
+	w.beat("a-001")
+	w.act()
+	require.Zero(t, rate(), "4 of 5 may be down, which would be a partial disruption")
+	w.beat("a-002")
+	w.beat("a-003")
+	w.act()
+	require.NotZero(t, rate(), "2 of 5 would be none")
+}
+
+// A heartbeat is cheap again once its node was heard.
+func TestZ6OnlyTheFirstHeartbeatAfterBlindnessIsCounted(t *testing.T) {
+	w := withSight(t)
+	w.outage(time.Minute, "a-000")
+	w.c.Sighted(w.now)
+	lease := w.leases["b-000"].DeepCopy()
+	observe := func() bool {
+		lease.Spec.RenewTime.Time = lease.Spec.RenewTime.Add(time.Second)
+		return w.c.ObserveLease(w.now, lease)
+	}
+	require.True(t, observe())
+	require.False(t, observe())
+}
