@@ -38,8 +38,8 @@
 // The caller proves that with [Monitor.Sighted], for example whenever the API
 // server answers. Time without a proof is blind and counts in no grace period.
 // So no living key is found silent because of an outage of the API server or a
-// suspension of the machine. What was alive before may be dead after it:
-// [Monitor.HeardSinceBlindness] tells which keys are known to be alive.
+// suspension of the machine. What was alive before may be dead after it, which
+// [Monitor.HeardSinceBlindness] tells.
 //
 // A node is identified by its UID. A node is forgotten when the watch reports
 // its deletion. An answer 404 alone forgets nothing.

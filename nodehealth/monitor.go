@@ -162,21 +162,15 @@ func (m *Monitor[K]) HasHeartbeat(key K) bool {
 	return known && r.heard
 }
 
-// SightChanges returns how often sight was lost or regained so far. When it
-// changes, HeardSinceBlindness is false for every key.
-func (m *Monitor[K]) SightChanges(now time.Time) uint32 { return m.sight.changes(now) }
-
 // HeardSinceBlindness reports whether a key was heard, or first seen, since the
-// monitor was last blind. It is false while the monitor is blind: a key that
-// was alive before may not be now.
-func (m *Monitor[K]) HeardSinceBlindness(now time.Time, key K) bool {
+// monitor was last blind. What was alive before may be dead now. What reaches
+// the caller late, for example by a list after an outage, counts as heard.
+func (m *Monitor[K]) HeardSinceBlindness(key K) bool {
 	r, known := m.record(key)
-	return known && m.heardSinceBlindness(now, r)
+	return known && m.heardSinceBlindness(r)
 }
 
-func (m *Monitor[K]) heardSinceBlindness(now time.Time, r *record[K]) bool {
-	return r.blind == m.sight.blind && !m.sight.isBlind(now)
-}
+func (m *Monitor[K]) heardSinceBlindness(r *record[K]) bool { return r.blind == m.sight.blind }
 
 // Start hands out a key that has been silent for longer than its grace period,
 // or one that was and is heard again. It hands out nothing while it is blind,

@@ -190,16 +190,12 @@ func (m *NodeMonitor) HasHeartbeat(name string) bool {
 	return ok && n.heard
 }
 
-// SightChanges returns how often sight was lost or regained so far; see
-// [Monitor.SightChanges].
-func (m *NodeMonitor) SightChanges(now time.Time) uint32 { return m.monitor.SightChanges(now) }
-
 // HeardSinceBlindness reports whether a node was heard since the monitor was
 // last blind, or the node or its lease first seen; see
 // [Monitor.HeardSinceBlindness].
-func (m *NodeMonitor) HeardSinceBlindness(now time.Time, name string) bool {
+func (m *NodeMonitor) HeardSinceBlindness(name string) bool {
 	n, ok := m.watched(name)
-	return ok && m.monitor.heardSinceBlindness(now, &n.record)
+	return ok && m.monitor.heardSinceBlindness(&n.record)
 }
 
 // A NodeTask is a [Task] about a node.
@@ -283,7 +279,8 @@ func (m *NodeMonitor) beat(now time.Time, n *node, from Heard) {
 	if at.After(now) {
 		at = now
 	}
-	if !at.After(n.since) {
+	// After blindness seen time stands still, and now is the last heartbeat's.
+	if !at.After(n.since) && at.Before(now) {
 		return // the other sources are silent
 	}
 	m.monitor.beatAt(now, &n.record, at)

@@ -28,9 +28,8 @@ type sight struct {
 	unbroken time.Duration
 	// proved is the latest time at which heartbeats could certainly be heard.
 	proved time.Time
-	// blind is all the blind time before proved, in so many gaps.
+	// blind is all the blind time before proved.
 	blind time.Duration
-	gaps  uint32
 	// since is when the last blindness ended, zero if there was none.
 	since time.Time
 	// lostAt is the last proof before a series of blindnesses, each within the
@@ -66,7 +65,6 @@ func (s *sight) prove(now time.Time) {
 	if gap := now.Sub(s.proved); gap > s.timeout {
 		s.lostAt = s.lost()
 		s.blind += gap
-		s.gaps++
 		s.since = now
 	}
 	s.proved = now
@@ -75,14 +73,6 @@ func (s *sight) prove(now time.Time) {
 // isBlind reports whether the last proof is too long ago.
 func (s *sight) isBlind(now time.Time) bool {
 	return s.timeout > 0 && now.Sub(s.proved) > s.timeout
-}
-
-// changes returns how often sight was lost or regained.
-func (s *sight) changes(now time.Time) uint32 {
-	if s.isBlind(now) {
-		return 2*s.gaps + 1
-	}
-	return 2 * s.gaps
 }
 
 // countsFrom returns from when on silence counts: once sight was unbroken for

@@ -308,41 +308,34 @@ func TestH4ASilenceThatEndedInBlindnessIsNotOver(t *testing.T) {
 // What was alive before a blindness need not be alive after it.
 func TestH4AKeyThatWasNotHeardSinceBlindnessIsKnown(t *testing.T) {
 	m := sighted(t)
-	heard := func(at float64) bool { return m.HeardSinceBlindness(inSeconds(at), "k") }
-	changes := func(at float64) uint32 { return m.SightChanges(inSeconds(at)) }
-	require.True(t, heard(5))
-	require.Zero(t, changes(5))
-	require.False(t, heard(5.1), "blind")
-	require.Equal(t, uint32(1), changes(5.1))
+	require.True(t, m.HeardSinceBlindness("k"))
 	m.Heartbeat(inSeconds(6), "k")
-	require.False(t, heard(6), "what is heard in blindness is soon old")
 	m.Sighted(inSeconds(300))
-	require.Equal(t, uint32(2), changes(300))
-	require.False(t, heard(301))
+	require.False(t, m.HeardSinceBlindness("k"), "what was heard in blindness is old")
 	m.Heartbeat(inSeconds(302), "k")
-	require.True(t, heard(302))
+	require.True(t, m.HeardSinceBlindness("k"))
 	m.Observe(inSeconds(303), "new", nodehealth.Observation{Reported: true})
-	require.True(t, m.HeardSinceBlindness(inSeconds(303), "new"), "it has just come")
-	require.False(t, m.HeardSinceBlindness(inSeconds(303), "unknown"))
-
-	m.Sighted(inSeconds(302.5))
-	m.Sighted(inSeconds(320)) // nothing has asked meanwhile
-	require.Equal(t, uint32(4), changes(320))
-	require.False(t, heard(320))
+	require.True(t, m.HeardSinceBlindness("new"), "it has just come")
+	require.False(t, m.HeardSinceBlindness("unknown"))
 }
 
-// The same of a node.
+// The same of a node, however its sources are combined.
 func TestH4ANodeThatWasNotHeardSinceBlindnessIsKnown(t *testing.T) {
-	nodes, err := nodehealth.NewNodeMonitor(
-		nodehealth.Config{SightTimeout: sightTimeout}, observerEpoch)
-	require.NoError(t, err)
-	nodes.ObserveNode(observerEpoch,
-		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}})
-	require.True(t, nodes.HeardSinceBlindness(inSeconds(1), "n"))
-	require.False(t, nodes.HeardSinceBlindness(inSeconds(6), "n"))
-	nodes.Sighted(inSeconds(10))
-	require.Equal(t, uint32(2), nodes.SightChanges(inSeconds(10)))
-	require.False(t, nodes.HeardSinceBlindness(inSeconds(10), "n"))
-	nodes.Heartbeat(inSeconds(11), "n")
-	require.True(t, nodes.HeardSinceBlindness(inSeconds(11), "n"))
+	for name, combine := range map[string]func(nodehealth.Heard) time.Time{
+		"default": nil, "latest": nodehealth.Heard.Latest,
+	} {
+		t.Run(name, func(t *testing.T) {
+			nodes, err := nodehealth.NewNodeMonitor(
+				nodehealth.Config{SightTimeout: sightTimeout, Combine: combine}, observerEpoch)
+			require.NoError(t, err)
+			nodes.ObserveNode(observerEpoch,
+				&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}})
+			require.True(t, nodes.HeardSinceBlindness("n"))
+			nodes.Heartbeat(inSeconds(6), "n") // in blindness
+			nodes.Sighted(inSeconds(7))
+			require.False(t, nodes.HeardSinceBlindness("n"))
+			nodes.Heartbeat(inSeconds(8), "n")
+			require.True(t, nodes.HeardSinceBlindness("n"))
+		})
+	}
 }

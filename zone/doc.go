@@ -66,9 +66,9 @@
 // Evaluate after that, and at the time that Next returns. Do not call it before
 // the first list of nodes is complete: if only dead nodes are known, the whole
 // cluster seems dead. Call Stabilize when that list is complete, and when a
-// standby begins to act. Call Unconfirm when heartbeats cannot be heard, and
-// when they can be again. Observe each node when it is heard after that. Apply
-// each Change's rate to the zone's queue.
+// standby begins to act. Call Unconfirm when heartbeats could not be heard for
+// a while, and observe each node when it is heard after that. Apply each
+// Change's rate to the zone's queue.
 //
 // When an Evaluation changes the phase to Holding, hold the evictions that your
 // NoExecute taints for nodes that are not ready have started. Remove no taint

@@ -60,6 +60,24 @@ func (t *Tracker[K]) Stabilize(now time.Time) {
 	t.windowBegan = true
 }
 
+// Unconfirm records that no node could be heard from a time until now. What was
+// ready then may not be any more: every ready node is unconfirmed until it is
+// observed with Unconfirmed false. A stabilization window that was not over at
+// that time begins again. Evaluate must follow. It costs the number of zones.
+func (t *Tracker[K]) Unconfirm(now, since time.Time) {
+	t.advance(now)
+	if t.recoveryEnd.After(since) {
+		t.Stabilize(now)
+	}
+	t.generation++
+	for _, z := range t.zones {
+		if z.counts.Ready > 0 {
+			z.counts.Unconfirmed, z.counts.Ready = z.counts.Unconfirmed+z.counts.Ready, 0
+			t.markDirty(z)
+		}
+	}
+}
+
 // Next returns when Evaluate must be called even if no node changes: at the end
 // of PhaseRecovering.
 func (t *Tracker[K]) Next(now time.Time) (time.Time, bool) {

@@ -51,8 +51,9 @@ func play(t *testing.T, script []byte) map[[2]zone.Phase]int {
 				tracker.Stabilize(now)
 				ref.stabilize(now)
 			case detail < 128:
-				tracker.Unconfirm(now)
-				ref.unconfirm(now)
+				since := now.Add(-time.Duration(detail-64) * time.Second)
+				tracker.Unconfirm(now, since)
+				ref.unconfirm(now, since)
 			}
 		case 9, 10, 11:
 			evaluation := tracker.Evaluate(now)

@@ -150,8 +150,11 @@ func (r *reference) observe(now time.Time, key int, is zone.Node) {
 }
 
 // unconfirm observes each ready node again.
-func (r *reference) unconfirm(now time.Time) {
+func (r *reference) unconfirm(now, since time.Time) {
 	r.see(now)
+	if r.activeAt.After(since) {
+		r.stabilize(now)
+	}
 	for _, n := range r.nodes {
 		n.is.Unconfirmed = n.is.Unconfirmed || n.is.Ready
 	}

@@ -28,7 +28,7 @@ const (
 // Counts holds how many nodes of a zone are ready and how many are not.
 type Counts struct {
 	Ready, NotReady int
-	// Unconfirmed are nodes of which that is not certain; see [Node].
+	// Unconfirmed are nodes that may be either; see [Node].
 	Unconfirmed int
 }
 

@@ -200,21 +200,6 @@ func (t *Tracker[K]) Forget(now time.Time, key K) {
 	delete(t.nodes, key)
 }
 
-// Unconfirm makes every ready node unconfirmed until it is observed again. Call
-// it when heartbeats cannot be heard any more, and when they can be again: what
-// was ready before may not be now. Evaluate must follow. It costs the number of
-// zones.
-func (t *Tracker[K]) Unconfirm(now time.Time) {
-	t.advance(now)
-	t.generation++
-	for _, z := range t.zones {
-		if z.counts.Ready > 0 {
-			z.counts.Unconfirmed, z.counts.Ready = z.counts.Unconfirmed+z.counts.Ready, 0
-			t.markDirty(z)
-		}
-	}
-}
-
 // NotBefore returns when a controller may first act against a node that is not
 // ready: one ObservationWindow after the first expiry in its zone. Until then
 // the extent of the disruption is unknown. Later expiries within that window do

@@ -121,7 +121,7 @@ func TestZ6NodesThatWereReadyBeforeBlindnessAreUnconfirmedUntilTheyAreHeard(t *t
 	c.notReady("a", "a0")
 	require.Equal(t, zone.PhaseActive, c.evaluate().Phase)
 
-	c.Unconfirm(c.now)
+	c.Unconfirm(c.now, c.now)
 	require.Equal(t, zone.PhaseHolding, c.evaluate().Phase)
 	require.Equal(t, []zone.Status{
 		{Zone: "a", State: zone.Normal, Counts: zone.Counts{NotReady: 1, Unconfirmed: 2}},
@@ -145,11 +145,40 @@ func TestZ6NodesThatWereReadyBeforeBlindnessAreUnconfirmedUntilTheyAreHeard(t *t
 func TestZ6BlindnessIsNoFall(t *testing.T) {
 	c := newActiveCluster(t, zone.Config{})
 	c.ready("a", "a0", "a1")
-	c.Unconfirm(c.now)
+	c.Unconfirm(c.now, c.now)
 	require.Zero(t, c.NotBefore("a0"))
 	c.Observe(c.now, "a0", zone.Node{Zone: "a", Ready: true, Unconfirmed: true})
 	require.Zero(t, c.NotBefore("a0"))
 	c.now = c.now.Add(time.Minute)
 	c.Observe(c.now, "a0", unconfirmed("a"))
 	require.Equal(t, c.now.Add(11*time.Second), c.NotBefore("a0"))
+}
+
+// A window is not over because time passed in which no node could be heard.
+func TestZ3AWindowThatEndsInBlindnessBeginsAgain(t *testing.T) {
+	for name, lasts := range map[string]time.Duration{
+		"ended meanwhile": 5 * time.Minute, "goes on": 10 * time.Second,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newActiveCluster(t, zone.Config{StabilizationWindow: time.Minute})
+			c.notReady("a", "a0")
+			c.evaluate()
+			c.ready("a", "a0")
+			require.Equal(t, zone.PhaseRecovering, c.evaluate().Phase)
+			lost := c.now
+			c.now = c.now.Add(lasts)
+			c.evaluate()
+			c.Unconfirm(c.now, lost)
+			c.ready("a", "a0")
+			require.Equal(t, zone.PhaseRecovering, c.evaluate().Phase)
+			next, _ := c.Next(c.now)
+			require.Equal(t, c.now.Add(time.Minute), next)
+
+			c.now = next
+			require.Equal(t, zone.PhaseActive, c.evaluate().Phase)
+			c.Unconfirm(c.now.Add(time.Minute), c.now)
+			c.ready("a", "a0")
+			require.Equal(t, zone.PhaseActive, c.evaluate().Phase, "it was over before")
+		})
+	}
 }

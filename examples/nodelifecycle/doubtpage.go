@@ -45,12 +45,14 @@ type doubtView struct {
 func viewDoubts(state reader, now time.Time) doubtView {
 	v := doubtView{now: now}
 	var zones []zone.Status
+	var phase zone.Phase
 	state.read(func(c *controller.Controller) {
-		v.doubts, zones = c.Doubts(now), c.Zones()
+		v.doubts, zones, phase = c.Doubts(now), c.Zones(), c.Phase()
 		v.unconfirmed, v.undeclared = c.Unconfirmed(), c.Undeclared()
 	})
 	for _, z := range zones {
-		if z.Counts.Unconfirmed > 0 && z.Rate == 0 {
+		depends := phase == zone.PhaseActive || phase == zone.PhaseHolding
+		if depends && z.Counts.Unconfirmed > 0 && z.Rate == 0 {
 			v.held = append(v.held, z.Zone)
 		}
 	}

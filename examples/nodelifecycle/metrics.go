@@ -179,9 +179,9 @@ func (g *zoneMetrics) Collect(found chan<- prometheus.Metric) {
 		found <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
 	for _, z := range zones {
-		health := 100.0 // an unconfirmed node is none of those not ready either
+		health := 100.0
 		if size := z.Counts.Size(); size > 0 {
-			health = 100 * float64(size-z.Counts.NotReady) / float64(size)
+			health = 100 * float64(z.Counts.Ready) / float64(size)
 		}
 		gauge(g.health, health, z.Zone)
 		gauge(g.size, float64(z.Counts.Size()), z.Zone)

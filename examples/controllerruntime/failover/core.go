@@ -36,7 +36,6 @@ type Core struct {
 	load     map[string]int                     // bindings on a cluster
 	leads    bool
 	halted   bool
-	sighting uint32 // how often sight was lost or regained
 }
 
 // binding is the record of a binding.
@@ -92,10 +91,32 @@ func NewCore(config Config, now time.Time) (*Core, error) {
 	c.tasks = timedqueue.InOrder(
 		timedqueue.SourceOf(c.startSilence, c.monitor.Next),
 		timedqueue.SourceOf(c.evaluate, c.regions.Next),
-		timedqueue.SourceOf(c.startMark, c.marks.Next),
-		timedqueue.SourceOf(c.startMove, c.moves.Next),
+		c.whileHearing(c.startMark, c.marks.Next),
+		c.whileHearing(c.startMove, c.moves.Next),
 	)
 	return c, nil
+}
+
+// whileHearing returns a source that hands out nothing while no cluster could
+// be heard, nor before each had time to be heard again.
+func (c *Core) whileHearing(
+	start func(time.Time) (Task, bool), next func(time.Time) (time.Time, bool),
+) timedqueue.Source[Task] {
+	return timedqueue.SourceOf(
+		func(now time.Time) (Task, bool) {
+			if !c.monitor.Sight(now).Counts() {
+				return Task{}, false
+			}
+			return start(now)
+		},
+		func(now time.Time) (time.Time, bool) {
+			at, ok := next(now)
+			sight := c.monitor.Sight(now)
+			if sight.CountsFrom.After(at) {
+				at = sight.CountsFrom
+			}
+			return at, ok && !sight.Blind
+		})
 }
 
 func isOurs(taint *corev1.Taint) bool { return taint.Key == TaintUnreachable }
@@ -179,17 +200,11 @@ func (c *Core) Lead(now time.Time) {
 // Sighted proves that heartbeats can be heard now; see
 // nodehealth.Monitor.Sighted.
 func (c *Core) Sighted(now time.Time) {
+	before, _ := c.monitor.Blind(now)
 	c.monitor.Sighted(now)
-	c.followSight(now)
-}
-
-// followSight records whether heartbeats can be heard. When they cannot, or can
-// again, what depends on clusters that were ready before is held until they are
-// heard.
-func (c *Core) followSight(now time.Time) {
-	if changes := c.monitor.SightChanges(now); changes != c.sighting {
-		c.sighting = changes
-		c.regions.Unconfirm(now)
+	if after, _ := c.monitor.Blind(now); after != before {
+		// What was ready before may not be any more.
+		c.regions.Unconfirm(now, c.monitor.Sight(now).LostAt)
 	}
 }
 
@@ -200,7 +215,7 @@ func (c *Core) ObserveDate(now, sent, date time.Time) { c.moves.ObserveDate(now,
 // assess follows up a change of a cluster, or of whether it is silent.
 func (c *Core) assess(now time.Time, r *federation.Cluster) {
 	silent := c.monitor.Silent(r.Name)
-	certain := c.monitor.HeardSinceBlindness(now, r.Name)
+	certain := c.monitor.HeardSinceBlindness(r.Name)
 	if silent {
 		certain = c.recorded(r)
 	}
@@ -245,7 +260,6 @@ func (c *Core) wanted(r *federation.Cluster) bool {
 
 // evaluate judges the regions. It hands out no task.
 func (c *Core) evaluate(now time.Time) (Task, bool) {
-	c.followSight(now)
 	found := c.regions.Evaluate(now)
 	for _, change := range found.Changes {
 		c.marks.SetLimit(now, byRegion, shareOf("", mark{true, change.Zone}), rate.Limit(change.Rate))

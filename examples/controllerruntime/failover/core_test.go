@@ -449,7 +449,7 @@ func TestAfterAnOutageOfTheAPIServerNothingMovesBeforeAClusterIsHeard(t *testing
 	require.Empty(t, w.moves)
 	w.cut["b-1"] = false
 	w.run(interval)
-	require.Len(t, w.moves, 1)
+	require.Equal(t, []string{"patient a-0 b-1"}, w.moves, "no other is known to live")
 }
 
 // A patch that the API server refuses is decided again. A cluster whose

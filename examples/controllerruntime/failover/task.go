@@ -155,7 +155,8 @@ func (c *Core) target(tolerations []corev1.Toleration) (string, bool) {
 // accepts reports whether a binding with such tolerations may come to a cluster
 // and would not have to leave it again.
 func (c *Core) accepts(r *federation.Cluster, tolerations []corev1.Toleration) bool {
-	if c.monitor.Silent(r.Name) || !readyIs(r, "True") || r.DeletionTimestamp != nil {
+	if c.monitor.Silent(r.Name) || !c.monitor.HeardSinceBlindness(r.Name) ||
+		!readyIs(r, "True") || r.DeletionTimestamp != nil {
 		return false
 	}
 	matcher := taints.Matcher{}

@@ -82,8 +82,11 @@ func (c *Controller) Lead(now time.Time) {
 // Sighted says that the API server has just answered, so that heartbeats of
 // nodes would be heard; see nodehealth.Monitor.
 func (c *Controller) Sighted(now time.Time) {
+	before, _ := c.health.Blind(now)
 	c.health.Sighted(now)
-	c.followSight(now)
+	if after, _ := c.health.Blind(now); after != before {
+		c.regainSight(now)
+	}
 }
 
 // Blind returns how much time was blind; see nodehealth.Monitor.
@@ -115,7 +118,6 @@ func (c *Controller) Next(now time.Time) (time.Time, bool) {
 // out. It reports whether it has left something for the next Start: until that
 // is done nothing is handed out, because that may depend on it.
 func (c *Controller) prepare(now time.Time) (more bool) {
-	c.followSight(now)
 	if c.collect(now) || c.compare(now) {
 		return true
 	}
@@ -130,6 +132,9 @@ func (c *Controller) nextPreparation(now time.Time) (time.Time, bool) {
 		return now, true
 	}
 	next, ok := c.zones.Next(now)
+	if at := c.health.Sight(now).CountsFrom; !at.IsZero() && (!ok || at.Before(next)) {
+		next, ok = at, true // what is held since the API server did not answer
+	}
 	if at, tells := c.doubts.next(c.doubtBase.grace); tells && (!ok || at.Before(next)) {
 		next, ok = at, true
 	}
@@ -203,7 +208,6 @@ func (c *Controller) nextEviction(now time.Time) (time.Time, bool) {
 // time.
 func (c *Controller) Idle(now time.Time) (more bool) {
 	if c.synced {
-		c.followSight(now)
 		c.evaluateZones(now)
 		c.noteDoubts(now)
 		c.sweep(now)
@@ -214,11 +218,26 @@ func (c *Controller) Idle(now time.Time) (more bool) {
 	return more
 }
 
-// Zones returns the zones as they were last evaluated, by name.
-func (c *Controller) Zones() []zone.Status { return c.zones.Zones() }
+// Zones returns the zones as they were last evaluated, by name. While the
+// cluster is held none has a rate.
+func (c *Controller) Zones() []zone.Status {
+	all := c.zones.Zones()
+	if c.Phase() == zone.PhaseHolding {
+		for i := range all {
+			all[i].Rate = 0
+		}
+	}
+	return all
+}
 
-// Phase returns what the cluster as a whole allows.
-func (c *Controller) Phase() zone.Phase { return c.zones.Phase() }
+// Phase returns what the cluster as a whole allows. It is Holding also while
+// heartbeats cannot be heard, and until silence counts again.
+func (c *Controller) Phase() zone.Phase {
+	if phase := c.zones.Phase(); phase != zone.PhaseActive || c.hold == holdNone {
+		return phase
+	}
+	return zone.PhaseHolding
+}
 
 // Queued returns how many nodes of a zone wait for their NoExecute taint.
 func (c *Controller) Queued(zone string) int { return c.queued[zone] }

@@ -62,10 +62,12 @@
 // switched off:
 //
 //   - [DoubtBlind]: the API server does not answer, or not without gaps for
-//     Health.UnbrokenPeriod. Latest: after the first answer that no gap
-//     follows, the later of Health.GracePeriod + Health.SightTimeout and
-//     Health.UnbrokenPeriod. While gaps go on there is no latest moment, which
-//     the Event tells. Off: Health.SightTimeout zero.
+//     Health.UnbrokenPeriod. It also holds NoExecute taints, and evictions for
+//     ours: nodes that are dead may be back, and others may have died. Latest:
+//     after the first answer that no gap follows, the later of
+//     Health.GracePeriod + Health.SightTimeout and Health.UnbrokenPeriod. While
+//     gaps go on there is no latest moment, which the Event tells. Off:
+//     Health.SightTimeout zero.
 //   - [DoubtWatch]: live reads show heartbeats that the watch has not. Latest:
 //     two grace periods after the last heartbeat. Off: DeclareUnconfirmed,
 //     which declares living nodes when the watch is behind.
@@ -75,10 +77,10 @@
 //   - [DoubtUnread]: live reads fail. Latest: the longest Backoff after they
 //     succeed. Off: DeclareUnconfirmed.
 //   - [DoubtHolding]: all zones may be down, if unconfirmed nodes are, or those
-//     that were not heard since the API server did not answer. It delays no
-//     declaration by itself. Latest: when one node is heard, or all are found
-//     silent and read. A zone whose state depends on such nodes is held in the
-//     same way. Off: DeclareUnconfirmed and Health.SightTimeout zero.
+//     that were not heard since a blindness. It delays no declaration by itself.
+//     Latest: when all of them are heard, or found silent and read. A zone
+//     whose state depends on such nodes has no rate as long. Off:
+//     DeclareUnconfirmed, and Health.SightTimeout zero.
 //   - [DoubtSuspended]: all zones are down. Nodes are declared all the same,
 //     and get no NoExecute taint. Latest for that: Zone.StabilizationWindow
 //     after one node is ready, at the rate of the zone. Off: a Zone.State that
@@ -126,11 +128,10 @@
 //   - Nodes of a zone that is dying wait one heartbeat interval for their
 //     NoExecute taint, until the state of the zone is known. There they are
 //     tainted as they expire.
-//   - When the API server does not answer for Health.SightTimeout, the nodes
-//     that were ready may not be any more. Until enough of them are heard again
-//     no node is tainted NoExecute. No pod is evicted for one of our taints
-//     either. In a cluster that is well this takes moments. There taints and
-//     evictions go on.
+//   - While the API server does not answer in time, and for two heartbeat
+//     intervals after that, no node is tainted NoExecute. No pod is evicted for
+//     one of our taints either. After that nodes that were not heard again may
+//     be down when zones are evaluated. There taints and evictions go on.
 //   - When all zones are disrupted, running tolerations are held until our
 //     taints are gone (enhancements #5263). There they go on.
 //   - After that, after a start and after a takeover no node gets a NoExecute

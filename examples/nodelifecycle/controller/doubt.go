@@ -14,8 +14,8 @@ import (
 type DoubtKind string
 
 const (
-	// DoubtBlind: the API server has not answered, or not for long enough since:
-	// no node can be found silent.
+	// DoubtBlind: the API server has not answered, or not for long enough since.
+	// No node can be found silent, and none had time to show that it lives.
 	DoubtBlind DoubtKind = "blind"
 	// DoubtWatch: live reads have shown heartbeats that the watch of leases has
 	// not. A silence says nothing before such a read.
@@ -25,7 +25,7 @@ const (
 	// DoubtUnread: live reads fail.
 	DoubtUnread DoubtKind = "unread"
 	// DoubtHolding: all zones may be down, which depends on unconfirmed nodes, or
-	// on nodes that were not heard since the API server did not answer.
+	// on nodes that were not heard since a blindness.
 	DoubtHolding DoubtKind = "holding"
 	// DoubtSuspended: all zones are down.
 	DoubtSuspended DoubtKind = "suspended"
@@ -80,7 +80,8 @@ func (d Doubt) HoldsTaints() bool { return d.Kind == DoubtSuspended || d.Kind ==
 // String says in plain words what is doubted, since when, and until when.
 func (d Doubt) String() string {
 	what := map[DoubtKind]string{
-		DoubtBlind:       "no node is declared silent: the API server does not answer, or not without gaps",
+		DoubtBlind: "no node is declared silent or tainted NoExecute, and no pod evicted for one of our taints: the API " +
+			"server does not answer, or not without gaps",
 		DoubtWatch:       fmt.Sprintf("the watch of leases is behind: live reads show heartbeats of %s", d.silent()),
 		DoubtUnread:      fmt.Sprintf("live reads of leases fail, and leave %s undeclared", d.silent()),
 		DoubtUnconfirmed: fmt.Sprintf("a live read of leases has yet to confirm %s", d.silent()),
@@ -114,8 +115,8 @@ func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 type doubtFacts struct {
 	now   time.Time
 	sight nodehealth.Sight
-	// sightAt is when heartbeats could not be heard any more, or could be again.
-	sightAt time.Time
+	// regainedAt is when the last blindness ended.
+	regainedAt time.Time
 	// behind and refutedAt are the nodes whose last sign of life is a live read,
 	// and when there was none of them last.
 	behind    int
@@ -195,12 +196,16 @@ func (f *doubtFacts) untilSilent() time.Duration { return max(f.unbroken, f.time
 // heard since a blindness is found silent, and read, before it can end.
 func (f *doubtFacts) holding() Doubt {
 	d := f.untilRead(DoubtHolding, f.phaseAt)
+	silentIn := max(f.regainedAt.Add(f.untilSilent()).Sub(f.now), 0)
 	switch {
 	case f.sight.Blind:
 		d.After = MomentAnswer
 		d.Within += f.untilSilent()
-	case !f.sightAt.IsZero():
-		d.Within += max(f.sightAt.Add(f.untilSilent()).Sub(f.now), 0)
+	case f.unread:
+		d.Within += silentIn
+	default:
+		d.After, d.Within = "", 0
+		d.Latest = f.now.Add(silentIn + readPeriod + f.requests())
 	}
 	return d
 }

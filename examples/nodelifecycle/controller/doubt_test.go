@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -36,16 +35,18 @@ func TestH4DoubtsFollowFromTheFacts(t *testing.T) {
 			doubts: []Doubt{{
 				Kind: DoubtBlind, Since: at(80), After: MomentAnswer, Within: 57 * time.Second,
 			}},
-			says: "Since 2026-11-22T12:01:20Z no node is declared silent: the API server does not answer, or not without " +
-				"gaps. A dead node is declared at the latest 57s after the API server answers.",
+			says: "Since 2026-11-22T12:01:20Z no node is declared silent or tainted NoExecute, and no pod evicted for " +
+				"one of our taints: the API server does not answer, or not without gaps. A dead node is declared at the " +
+				"latest 57s after the API server answers.",
 		},
 		"not yet unbroken": {
 			facts: facts(func(f *doubtFacts) {
 				f.sight = nodehealth.Sight{LostAt: at(80), RegainedAt: at(95), CountsFrom: at(115)}
 			}),
 			doubts: []Doubt{{Kind: DoubtBlind, Since: at(80), Latest: at(152)}},
-			says: "Since 2026-11-22T12:01:20Z no node is declared silent: the API server does not answer, or not without " +
-				"gaps. A dead node is declared at 2026-11-22T12:02:32Z at the latest.",
+			says: "Since 2026-11-22T12:01:20Z no node is declared silent or tainted NoExecute, and no pod evicted for " +
+				"one of our taints: the API server does not answer, or not without gaps. A dead node is declared at " +
+				"2026-11-22T12:02:32Z at the latest.",
 		},
 		"a watch that is behind": {
 			facts: facts(func(f *doubtFacts) { f.behind, f.refutedAt = 3, at(90) }),
@@ -79,25 +80,24 @@ func TestH4DoubtsFollowFromTheFacts(t *testing.T) {
 		},
 		"all zones may be down, as nothing is heard": {
 			facts: facts(func(f *doubtFacts) {
-				f.sight, f.sightAt = nodehealth.Sight{Blind: true, LostAt: at(80)}, at(86)
+				f.sight = nodehealth.Sight{Blind: true, LostAt: at(80)}
 				f.phase, f.phaseAt = zone.PhaseHolding, at(86)
 			}),
 			doubts: []Doubt{
 				{Kind: DoubtBlind, Since: at(80), After: MomentAnswer, Within: 57 * time.Second},
 				{Kind: DoubtHolding, Since: at(86), After: MomentAnswer, Within: 117 * time.Second},
 			},
-			says: "Since 2026-11-22T12:01:20Z no node is declared silent: the API server does not answer, or not without " +
-				"gaps. A dead node is declared at the latest 57s after the API server answers.",
+			says: "Since 2026-11-22T12:01:20Z no node is declared silent or tainted NoExecute, and no pod evicted for " +
+				"one of our taints: the API server does not answer, or not without gaps. A dead node is declared at the " +
+				"latest 57s after the API server answers.",
 		},
 		"all zones may be down, as no node was heard yet": {
 			facts: facts(func(f *doubtFacts) {
-				f.sightAt, f.phase, f.phaseAt = at(90), zone.PhaseHolding, at(86)
+				f.regainedAt, f.phase, f.phaseAt = at(90), zone.PhaseHolding, at(90)
 			}),
-			doubts: []Doubt{
-				{Kind: DoubtHolding, Since: at(86), After: MomentRead, Within: 107 * time.Second},
-			},
-			says: "Since 2026-11-22T12:01:26Z all zones may be down, which is not confirmed: no taint is set or removed and " +
-				"no pod evicted for one of ours. A dead node is declared at the latest 1m47s after live reads succeed.",
+			doubts: []Doubt{{Kind: DoubtHolding, Since: at(90), Latest: at(147)}},
+			says: "Since 2026-11-22T12:01:30Z all zones may be down, which is not confirmed: no taint is set or removed and " +
+				"no pod evicted for one of ours. A dead node is declared at 2026-11-22T12:02:27Z at the latest.",
 		},
 		"suspended": {
 			facts: facts(func(f *doubtFacts) { f.phase = zone.PhaseSuspended }),
@@ -242,8 +242,7 @@ func TestH4LatestMomentAfterBlindness(t *testing.T) {
 	require.False(t, doubted)
 	require.InDelta(t, (5*time.Minute + 20*time.Second).Seconds(), w.c.Doubted(w.now, DoubtBlind).Seconds(), 1)
 	require.Equal(t, []time.Duration{grace}, w.toldAfter(since)[:1], "nothing else happened then")
-	require.Equal(t, []string{ReasonDoubt, ReasonDoubt, ReasonDoubtEnded, ReasonDoubtEnded}, w.told(),
-		"all zones may be down meanwhile")
+	require.Equal(t, []string{ReasonDoubt, ReasonDoubtEnded}, w.told())
 }
 
 // If two heartbeat intervals are never unbroken nothing is declared. That is
@@ -281,17 +280,15 @@ func TestH4DoubtIsToldNowAndThen(t *testing.T) {
 		w.silent["a-000"] = false
 		w.run(grace)
 	}
-	told := map[bool]int{}
+	told := 0
 	for _, d := range w.done {
 		if record, ok := d.action.(Record); ok && record.Reason == ReasonDoubt {
-			told[strings.Contains(record.Message, "all zones may be down")]++
+			told++
 			require.Equal(t, corev1.EventTypeWarning, record.Type)
 		}
 	}
-	require.Len(t, told, 2, "blind and holding")
-	for _, times := range told {
-		require.LessOrEqual(t, times, int(w.now.Sub(began)/tellPeriod)+1)
-	}
+	require.NotZero(t, told)
+	require.LessOrEqual(t, told, int(w.now.Sub(began)/tellPeriod)+1)
 }
 
 // A node that beats unseen and dies then.
@@ -522,7 +519,7 @@ func TestH4AStandbyTellsNoDoubt(t *testing.T) {
 	require.Empty(t, w.c.events)
 	w.c.Lead(w.now)
 	w.act()
-	require.Equal(t, []string{ReasonDoubt, ReasonDoubt}, w.told(), "blind and holding")
+	require.Equal(t, []string{ReasonDoubt}, w.told())
 }
 
 // Each part can be switched off.

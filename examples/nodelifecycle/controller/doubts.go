@@ -45,7 +45,7 @@ func (c *Controller) noteDoubts(now time.Time) {
 
 func (c *Controller) doubtFacts(now time.Time) doubtFacts {
 	f, reads := c.doubtBase, &c.reads
-	f.now, f.sight, f.sightAt = now, c.health.Sight(now), c.sightAt
+	f.now, f.sight, f.regainedAt = now, c.health.Sight(now), c.regainedAt
 	f.behind, f.refutedAt = reads.behind, reads.refutedAt
 	f.unconfirmed, f.suspectedAt = reads.unconfirmed, reads.suspectedAt
 	f.unread, f.failedAt = reads.fail(len(c.suspects)), reads.failedAt

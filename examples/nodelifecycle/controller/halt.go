@@ -24,7 +24,7 @@ func (c *Controller) Halted() bool { return c.evictions.Halted() }
 
 // nextRelease returns when the rate of a zone next allows a node to be tainted.
 func (c *Controller) nextRelease(now time.Time) (time.Time, bool) {
-	if c.Halted() {
+	if c.Halted() || c.hold != holdNone {
 		return time.Time{}, false
 	}
 	return c.releases.Next(now)
@@ -33,7 +33,7 @@ func (c *Controller) nextRelease(now time.Time) (time.Time, bool) {
 // startRelease hands out a node that the rate of its zone allows to be tainted,
 // or to be emptied.
 func (c *Controller) startRelease(now time.Time) (timedqueue.Item[string, *node], bool) {
-	if c.Halted() {
+	if c.Halted() || c.hold != holdNone {
 		return timedqueue.Item[string, *node]{}, false
 	}
 	return c.releases.Start(now)

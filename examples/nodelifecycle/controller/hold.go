@@ -16,10 +16,11 @@ type hold uint8
 const (
 	// holdNone: our taints act.
 	holdNone hold = iota
-	// holdProvisional: no node is ready, and the zones were not evaluated since.
-	// The taints are suspended until they are. All workers may be busy with
-	// evictions: then nothing asks for the next action, and no evaluation comes in
-	// between.
+	// holdProvisional: the taints are suspended until it is known whether all
+	// zones are disrupted. That depends on unconfirmed nodes, or silence does not
+	// count, or no node is ready and the zones were not evaluated since. All
+	// workers may be busy with evictions: then nothing asks for the next action,
+	// and no evaluation comes in between.
 	holdProvisional
 	// holdPaused: the policy of the cluster asks for a pause. The taints are
 	// suspended and stay.

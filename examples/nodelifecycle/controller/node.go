@@ -20,8 +20,8 @@ type node struct {
 	// behind: its last sign of life is a live read, not the watch. It is written
 	// by setBehind alone.
 	behind bool
-	// sighting is the Controller.sighting in which its zone counted it last, other
-	// than as unconfirmed. It is written by count alone.
+	// sighting is the Controller.sighting in which its zone counted it last, zero
+	// if that was as unconfirmed. It is written by count alone.
 	sighting uint32
 	// silence is that of a node that is silent and was not declared, else nil.
 	silence *silence

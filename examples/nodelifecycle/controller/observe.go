@@ -89,8 +89,8 @@ func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) (p
 }
 
 // onlyBeats reports whether a heartbeat of a node changes nothing but when it
-// was heard last. The first one after the API server did not answer does. With
-// a detector it may also end a grace period earlier. The name is passed because
+// was heard last. The first one after a blindness does. With a detector it may
+// also end a grace period earlier. The name is passed because
 // reading it from the node's object costs as much as the rest: nothing else of
 // a heartbeat needs that memory.
 func (c *Controller) onlyBeats(n *node, name string) bool {

@@ -65,10 +65,10 @@ type Controller struct {
 	// ready is how many nodes that count in their zones are ready, in all zones.
 	ready int
 	hold  hold
-	// sighting is how often sight was lost or regained. The last time was noticed
-	// at sightAt.
-	sighting uint32
-	sightAt  time.Time
+	// sighting is one more than how often heartbeats could be heard again after a
+	// blindness, the last time at regainedAt.
+	sighting   uint32
+	regainedAt time.Time
 	// resumedAt is when the hold of an outage of all zones ended.
 	resumedAt time.Time
 	// generation counts the changes of hold that change which taints are wanted.
@@ -106,6 +106,8 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 
 		members: make(map[string]int),
 		phaseAt: now,
+
+		sighting: 1,
 
 		fixedGrace: config.Health.Detector == nil && config.Health.Combine == nil,
 	}

@@ -22,26 +22,70 @@ func withDeadNode(t *testing.T) *world {
 }
 
 // While the API server answers nothing in time, the other nodes may be dead as
-// well. Nothing is done against one that is, though calls get through.
-func TestZ6NothingIsDoneWhileNoNodeCanBeHeard(t *testing.T) {
+// well, and the dead one may be back. Nothing is done, though calls get
+// through.
+func TestH4NothingIsDoneWhileNoNodeCanBeHeard(t *testing.T) {
 	w := withDeadNode(t)
-	w.advance(10 * time.Minute) // never sighted
-	require.Equal(t, zone.PhaseHolding, w.c.Phase())
+	w.advance(10*time.Minute + interval/40) // never sighted
+	require.Equal(t, holdProvisional, w.c.hold)
 	require.Empty(t, deeds[Evict](w))
 	require.Empty(t, deeds[PatchTaints](w), "and nothing is undone")
 	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
 
 	regained := w.now
+	w.c.Sighted(w.now)
+	w.advance(interval / 20) // so that nothing else wakes it
+	w.run(3 * interval)
+	require.Equal(t, []time.Duration{2 * interval}, times[Evict](w, regained),
+		"when each node had time to be heard, to the moment")
+}
+
+// A node that comes back while it cannot be heard keeps its pods.
+func TestH4ANodeThatComesBackInBlindnessIsHeardBeforeAPodLeaves(t *testing.T) {
+	w := withDeadNode(t)
+	w.outage(10*time.Minute, "a-000")
+	w.silent["a-000"] = false
+	w.next["a-000"] = w.now.Add(interval)
+	w.run(grace)
+	require.Empty(t, deeds[Evict](w))
+	require.Empty(t, w.taintsOf("a-000"))
+}
+
+// A window in which nodes could be heard is not over because time passed in
+// which they could not.
+func TestZ3BlindnessBeginsAWindowAgain(t *testing.T) {
+	w := withSight(t)
+	w.silence("")
+	w.run(grace + interval)
+	require.Equal(t, zone.PhaseSuspended, w.c.Phase())
+	w.silent["b-000"] = false
 	w.run(interval)
-	require.Equal(t, zone.PhaseActive, w.c.Phase())
-	evicted := times[Evict](w, regained)
-	require.Len(t, evicted, 1)
-	require.LessOrEqual(t, evicted[0], interval/5, "one node is enough: two beat each second")
+	require.Equal(t, zone.PhaseRecovering, w.c.Phase())
+	w.outage(5*time.Minute, "a-000")
+	require.Empty(t, w.taintedAt("a-001"))
+	regained := w.now
+	w.run(3 * grace)
+	require.False(t, w.taintedAt("a-001").Before(regained.Add(grace)))
+}
+
+// The same if its end comes in the blindness.
+func TestZ3AWindowThatEndsInBlindnessBeginsAgain(t *testing.T) {
+	w := withSight(t)
+	w.silence("")
+	w.run(grace + interval)
+	w.silent["b-000"] = false
+	w.run(interval)
+	w.advance(5 * time.Minute) // calls get through, but nothing says so
+	require.Equal(t, zone.PhaseActive, w.c.zones.Phase())
+	require.Equal(t, zone.PhaseHolding, w.c.Phase())
+	regained := w.now
+	w.run(3 * grace)
+	require.False(t, w.taintedAt("a-001").Before(regained.Add(grace)))
 }
 
 // After blindness the other nodes are unconfirmed until they are heard. Those
 // that died in it are found silent only after a grace period.
-func TestZ6NothingIsDoneBeforeANodeIsHeardAfterBlindness(t *testing.T) {
+func TestH4NothingIsDoneBeforeANodeIsHeardAfterBlindness(t *testing.T) {
 	w := withDeadNode(t)
 	w.outage(10*time.Minute, "a-000")
 	for _, name := range w.names() {
@@ -67,7 +111,7 @@ func TestZ6AZoneHasNoRateBeforeItsNodesAreHeardAfterBlindness(t *testing.T) {
 	for _, name := range w.names() {
 		w.silent[name] = true
 	}
-	w.c.Sighted(w.now)
+	w.run(2 * interval)
 	w.beat("b-000")
 	w.act()
 	require.Equal(t, zone.PhaseActive, w.c.Phase())

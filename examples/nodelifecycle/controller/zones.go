@@ -33,14 +33,14 @@ func (c *Controller) setHold(now time.Time, next hold) {
 
 // count tells a node's zone how the node counts.
 func (c *Controller) count(now time.Time, n *node) {
-	counts := c.countsInZone(now, n)
+	counts := c.countsInZone(n)
 	if n.counted && counts == n.counts && (n.sighting == c.sighting || counts.Unconfirmed) {
 		return
 	}
 	before := c.countedReady(n)
 	n.counts, n.counted = counts, true
-	if !counts.Unconfirmed {
-		n.sighting = c.sighting
+	if n.sighting = c.sighting; counts.Unconfirmed {
+		n.sighting = 0
 	}
 	c.zones.Observe(now, n, counts)
 	c.zoneChanged(now, c.countedReady(n)-before)
@@ -49,8 +49,8 @@ func (c *Controller) count(now time.Time, n *node) {
 // countsInZone returns how the node counts in its zone. A silent node does not
 // count as ready, whatever its conditions say. Until that is confirmed it only
 // holds what depends on it. So does a node that says it is ready, and was not
-// heard since the API server did not answer.
-func (c *Controller) countsInZone(now time.Time, n *node) zone.Node {
+// heard since the last blindness.
+func (c *Controller) countsInZone(n *node) zone.Node {
 	counts := zone.Node{Zone: n.zone, Excluded: n.excluded}
 	switch {
 	case n.ready != corev1.ConditionTrue:
@@ -58,7 +58,7 @@ func (c *Controller) countsInZone(now time.Time, n *node) zone.Node {
 		counts.Unconfirmed = !n.silence.isConfirmed()
 	default:
 		counts.Ready = true
-		counts.Unconfirmed = !c.health.HeardSinceBlindness(now, n.object.Name)
+		counts.Unconfirmed = !c.health.HeardSinceBlindness(n.object.Name)
 	}
 	return counts
 }
@@ -66,24 +66,18 @@ func (c *Controller) countsInZone(now time.Time, n *node) zone.Node {
 // countedReady is 1 for a node that counts in its zone and is ready for
 // certain, else 0.
 func (c *Controller) countedReady(n *node) int {
-	if n.counted && n.sighting == c.sighting &&
-		n.counts.Ready && !n.counts.Unconfirmed && !n.counts.Excluded {
+	if n.sighting == c.sighting && n.counts.Ready && !n.counts.Excluded {
 		return 1
 	}
 	return 0
 }
 
-// followSight records whether heartbeats can be heard. When they cannot, or can
-// again, no node that was ready before is ready for certain until it is heard.
-// So what depends on that is held. In a cluster that is well this takes one
-// heartbeat of any node.
-func (c *Controller) followSight(now time.Time) {
-	changes := c.health.SightChanges(now)
-	if changes == c.sighting {
-		return
-	}
-	c.sighting, c.sightAt = changes, now
-	c.zones.Unconfirm(now)
+// regainSight records that heartbeats can be heard again after a blindness. No
+// node that was ready before it is ready for certain until it is heard.
+func (c *Controller) regainSight(now time.Time) {
+	c.sighting++
+	c.regainedAt = now
+	c.zones.Unconfirm(now, c.health.Sight(now).LostAt)
 	c.zoneChanged(now, -c.ready)
 }
 
@@ -130,7 +124,7 @@ func (c *Controller) evaluateZones(now time.Time) {
 		c.setHold(now, holdPaused)
 	case c.hold == holdPaused && evaluation.Phase != zone.PhaseActive:
 		// Until then as well: what was held must not act in one burst.
-	case evaluation.Phase == zone.PhaseHolding:
+	case evaluation.Phase == zone.PhaseHolding, !c.health.Sight(now).Counts():
 		c.setHold(now, holdProvisional)
 	default:
 		c.setHold(now, holdNone)

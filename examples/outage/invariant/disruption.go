@@ -421,11 +421,23 @@ func (v *view) noteFall(now time.Duration, n *seenNode) {
 // heardAPI notes that the API server has answered a call about the leader's
 // lease, by which a client knows that it does. A client that is answered too
 // rarely cannot tell that from an outage: what it finds silent, it finds later.
+// A window in which nodes could show that they live begins again, if it was not
+// over before. The clock of a machine that is suspended stands still.
 func (v *view) heardAPI(now time.Duration) {
-	if limit := v.judge.settings.BlindAfter; limit > 0 && now-v.answeredAt > limit {
-		v.unansweredUntil = now
-	}
+	lost := v.answeredAt
 	v.answeredAt = now
+	limit := v.judge.settings.BlindAfter
+	if limit == 0 || now-lost-v.client.SuspendedFor(lost, now) <= limit {
+		return
+	}
+	v.unansweredUntil = now
+	v.catchUp(now)
+	for _, d := range v.disruptions() {
+		if d.phase == settling || d.until > lost {
+			d.stabilize(now, v.judge.settings.Window)
+		}
+	}
+	v.setRates(now)
 }
 
 // stoodStill reports whether the client stood still at some time since a

@@ -60,9 +60,9 @@
 // [SparedInOutage]. All zones are down when the client must know so. They also
 // are when it could see that they truly are, or were a grace period ago. A node
 // that clients have written to all the time may keep its taint for 5 s more.
-// A client may be shown no heartbeat of any node for a grace period and
-// Settings.Bound. Then it must know so, also without a calm, and when the API
-// server has not answered.
+// For a grace period and what any work may take, no node may beat and the
+// client be shown no heartbeat. Then it must know so, also without a calm, and
+// when the API server has not answered.
 //
 // [NotDeclaredAlive]. A client could hear while it ran and the API server did
 // not refuse it for longer than Settings.BlindAfter. A heartbeat that came

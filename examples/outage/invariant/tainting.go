@@ -103,23 +103,26 @@ func (j *Judge) judgeNewcomer(s *sent, n *seenNode) {
 	}
 }
 
-// judgeSilence judges a call for silence while the client hears of no node at
-// all. That is no less so without a calm, or when the API server did not
+// judgeSilence judges a call for silence while the client hears of no node that
+// counts. That is no less so without a calm, or when the API server did not
 // answer. What it was shown late counts from then on. The clock by which it
 // measures stands still while its machine is suspended.
 func (j *Judge) judgeSilence(s *sent, node string) {
 	last := time.Duration(-1)
-	for _, m := range j.world.Machines() {
-		last = max(last, m.LastBeat)
-	}
 	for _, other := range s.view.nodes {
+		if other.object == nil || other.citizen.excluded {
+			continue
+		}
 		last = max(last, other.heardLast)
+		if m := j.nodes[other.name].machine; m != nil {
+			last = max(last, m.LastBeat)
+		}
 	}
 	quiet := j.settings.Grace + s.view.client.SuspendedFor(last, s.at) + j.settings.bound()
 	if s.after > last+quiet {
 		j.violated(SparedInOutage, node+"/silence",
-			"%s acts on node %s by a call of %v, though it has heard of no node since %v", s.view.client.Name, node, s.at,
-			last)
+			"%s acts on node %s by a call of %v, though none has beaten since %v, nor was it shown an earlier heartbeat since",
+			s.view.client.Name, node, s.at, last)
 	}
 }
 

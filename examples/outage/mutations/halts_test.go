@@ -9,11 +9,10 @@ var ofHalts = []mutation{
 	{
 		name: "a halt holds no taints",
 		file: "examples/nodelifecycle/controller/halt.go",
-		old: `	if c.Halted() {
-		return timedqueue.Item[string, *node]{}, false
-	}
-`,
-		with:     ``,
+		old: `	if c.Halted() || c.hold != holdNone {
+		return timedqueue.Item`,
+		with: `	if c.hold != holdNone {
+		return timedqueue.Item`,
 		caughtBy: invariant.Halted,
 	},
 	{

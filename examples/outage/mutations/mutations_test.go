@@ -216,14 +216,19 @@ var mutations = []mutation{
 		caughtBy: invariant.NotDeclaredAlive,
 	},
 	{
-		name: "what was ready before nothing could be heard still is",
-		file: "examples/nodelifecycle/controller/zones.go",
-		old: `	c.zones.Unconfirm(now)
-	c.zoneChanged(now, -c.ready)
-`,
-		with:     ``,
+		name:     "what cannot be heard is acted on",
+		file:     "examples/nodelifecycle/controller/zones.go",
+		old:      `case evaluation.Phase == zone.PhaseHolding, !c.health.Sight(now).Counts():`,
+		with:     `case evaluation.Phase == zone.PhaseHolding:`,
 		caughtBy: invariant.SparedInOutage,
-		first:    900,
+		first:    6050,
+	},
+	{
+		name:     "a window passes in which nothing could be heard",
+		file:     "zone/evaluate.go",
+		old:      `		t.Stabilize(now)`,
+		with:     `		_ = now`,
+		caughtBy: invariant.SparedInOutage,
 	},
 	{
 		name:     "one look at the zones is enough",
