@@ -72,7 +72,8 @@ type Config struct {
 	Detector func() Detector
 	// Combine returns when a node counts as heard, from the times of its sources.
 	// It must be a pure function. Nil means [Heard.Latest]. Only a [NodeMonitor]
-	// has several sources; a [Monitor] refuses it.
+	// has several sources; a [Monitor] refuses it. After blindness a node is heard
+	// when the combined time advances.
 	Combine func(Heard) time.Time
 	// Retry is the wait after a task that failed, and after a silence that was
 	// recorded and whose record was set back without a heartbeat.

@@ -77,9 +77,9 @@
 //   - [DoubtUnread]: live reads fail. Latest: the longest Backoff after they
 //     succeed. Off: DeclareUnconfirmed.
 //   - [DoubtHolding]: all zones may be down, if unconfirmed nodes are, or those
-//     that were not heard since a blindness. It delays no declaration by itself.
-//     Latest: when all of them are heard, or found silent and read. A zone
-//     whose state depends on such nodes has no rate as long. Off:
+//     that were not heard since a blindness. It delays no declaration by
+//     itself. Latest: when all of them are heard, or found silent and read. A
+//     zone whose state depends on such nodes has no rate as long. Off:
 //     DeclareUnconfirmed, and Health.SightTimeout zero.
 //   - [DoubtSuspended]: all zones are down. Nodes are declared all the same,
 //     and get no NoExecute taint. Latest for that: Zone.StabilizationWindow

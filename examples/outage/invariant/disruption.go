@@ -424,7 +424,7 @@ func (v *view) noteFall(now time.Duration, n *seenNode) {
 // A window in which nodes could show that they live begins again, if it was not
 // over before. The clock of a machine that is suspended stands still.
 func (v *view) heardAPI(now time.Duration) {
-	lost := v.answeredAt
+	lost := max(v.answeredAt, v.started)
 	v.answeredAt = now
 	limit := v.judge.settings.BlindAfter
 	if limit == 0 || now-lost-v.client.SuspendedFor(lost, now) <= limit {
