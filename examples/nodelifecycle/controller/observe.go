@@ -90,9 +90,9 @@ func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) (p
 
 // onlyBeats reports whether a heartbeat of a node changes nothing but when it
 // was heard last. The first one after a blindness does. With a detector it may
-// also end a grace period earlier. The name is passed because
-// reading it from the node's object costs as much as the rest: nothing else of
-// a heartbeat needs that memory.
+// also end a grace period earlier. The name is passed because reading it from
+// the node's object costs as much as the rest: nothing else of a heartbeat
+// needs that memory.
 func (c *Controller) onlyBeats(n *node, name string) bool {
 	return n.state == steady && n.silence == nil && !n.behind && c.fixedGrace &&
 		n.sighting == c.sighting && !c.health.Silent(name)
