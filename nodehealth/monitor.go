@@ -104,10 +104,12 @@ func (m *Monitor[K]) Forget(now time.Time, key K) {
 // Sighted proves that heartbeats can be heard now, for example because the API
 // server has just answered the caller. With Config.SightTimeout it must be
 // called more often than that. Time between two calls that are further apart is
-// blind: it counts in no grace period.
-func (m *Monitor[K]) Sighted(now time.Time) {
-	m.sight.prove(now)
+// blind: it counts in no grace period. Sighted reports whether such a time has
+// just ended.
+func (m *Monitor[K]) Sighted(now time.Time) (regained bool) {
+	regained = m.sight.prove(now)
 	m.advance(now)
+	return regained
 }
 
 // Blind returns how much time was blind up to the last call of Sighted, and

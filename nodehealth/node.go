@@ -145,7 +145,7 @@ func (m *NodeMonitor) ForgetLease(now time.Time, name string) {
 }
 
 // Sighted proves that heartbeats can be heard now; see [Monitor.Sighted].
-func (m *NodeMonitor) Sighted(now time.Time) { m.monitor.Sighted(now) }
+func (m *NodeMonitor) Sighted(now time.Time) (regained bool) { return m.monitor.Sighted(now) }
 
 // Blind returns how much time was blind; see [Monitor.Blind].
 func (m *NodeMonitor) Blind(now time.Time) (time.Duration, bool) { return m.monitor.Blind(now) }

@@ -57,17 +57,20 @@ func (s *sight) real(at time.Time) time.Time { return at.Add(s.blind) }
 
 // prove records that heartbeats can be heard. If the last proof is longer ago
 // than the timeout, all time since then was blind. The seen time has already
-// gone on until the timeout; it now stands still for as long.
-func (s *sight) prove(now time.Time) {
+// gone on until the timeout; it now stands still for as long. It reports
+// whether that was so.
+func (s *sight) prove(now time.Time) (regained bool) {
 	if s.timeout == 0 || !now.After(s.proved) {
-		return
+		return false
 	}
-	if gap := now.Sub(s.proved); gap > s.timeout {
+	gap := now.Sub(s.proved)
+	if regained = gap > s.timeout; regained {
 		s.lostAt = s.lost()
 		s.blind += gap
 		s.since = now
 	}
 	s.proved = now
+	return regained
 }
 
 // isBlind reports whether the last proof is too long ago.

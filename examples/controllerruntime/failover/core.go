@@ -200,9 +200,7 @@ func (c *Core) Lead(now time.Time) {
 // Sighted proves that heartbeats can be heard now; see
 // nodehealth.Monitor.Sighted.
 func (c *Core) Sighted(now time.Time) {
-	before, _ := c.monitor.Blind(now)
-	c.monitor.Sighted(now)
-	if after, _ := c.monitor.Blind(now); after != before {
+	if c.monitor.Sighted(now) {
 		// What was ready before may not be any more.
 		c.regions.Unconfirm(now, c.monitor.Sight(now).LostAt)
 	}

@@ -82,9 +82,7 @@ func (c *Controller) Lead(now time.Time) {
 // Sighted says that the API server has just answered, so that heartbeats of
 // nodes would be heard; see nodehealth.Monitor.
 func (c *Controller) Sighted(now time.Time) {
-	before, _ := c.health.Blind(now)
-	c.health.Sighted(now)
-	if after, _ := c.health.Blind(now); after != before {
+	if c.health.Sighted(now) {
 		c.regainSight(now)
 	}
 }
