@@ -50,8 +50,8 @@ func viewDoubts(state reader, now time.Time) doubtView {
 		v.doubts, zones, phase = c.Doubts(now), c.Zones(), c.Phase()
 		v.unconfirmed, v.undeclared = c.Unconfirmed(), c.Undeclared()
 	})
+	depends := phase == zone.PhaseActive || phase == zone.PhaseHolding
 	for _, z := range zones {
-		depends := phase == zone.PhaseActive || phase == zone.PhaseHolding
 		if depends && z.Counts.Unconfirmed > 0 && z.Rate == 0 {
 			v.held = append(v.held, z.Zone)
 		}

@@ -196,18 +196,20 @@ func (f *doubtFacts) untilSilent() time.Duration { return max(f.unbroken, f.time
 // heard since a blindness is found silent, and read, before it can end.
 func (f *doubtFacts) holding() Doubt {
 	d := f.untilRead(DoubtHolding, f.phaseAt)
-	silentIn := max(f.regainedAt.Add(f.untilSilent()).Sub(f.now), 0)
-	switch {
-	case f.sight.Blind:
+	if f.sight.Blind {
 		d.After = MomentAnswer
 		d.Within += f.untilSilent()
-	case f.unread:
-		d.Within += silentIn
-	default:
-		d.After, d.Within = "", 0
-		d.Latest = f.now.Add(silentIn + readPeriod + f.requests())
+		return d
 	}
-	return d
+	silentIn := max(f.regainedAt.Add(f.untilSilent()).Sub(f.now), 0)
+	if f.unread {
+		d.Within += silentIn
+		return d
+	}
+	return Doubt{
+		Kind: DoubtHolding, Since: f.phaseAt, Nodes: f.unconfirmed,
+		Latest: f.now.Add(silentIn + readPeriod + f.requests()),
+	}
 }
 
 // untilRead returns a doubt that a live read ends. The next one is tried after

@@ -22,9 +22,13 @@ func (c *Controller) Resume(now time.Time) { c.evictions.Resume(now) }
 // Halted reports whether all evictions and NoExecute taints are held.
 func (c *Controller) Halted() bool { return c.evictions.Halted() }
 
+// mayRelease reports whether any node may be released: our taints act, and the
+// operator has not stopped them.
+func (c *Controller) mayRelease() bool { return !c.Halted() && c.hold == holdNone }
+
 // nextRelease returns when the rate of a zone next allows a node to be tainted.
 func (c *Controller) nextRelease(now time.Time) (time.Time, bool) {
-	if c.Halted() || c.hold != holdNone {
+	if !c.mayRelease() {
 		return time.Time{}, false
 	}
 	return c.releases.Next(now)
@@ -33,7 +37,7 @@ func (c *Controller) nextRelease(now time.Time) (time.Time, bool) {
 // startRelease hands out a node that the rate of its zone allows to be tainted,
 // or to be emptied.
 func (c *Controller) startRelease(now time.Time) (timedqueue.Item[string, *node], bool) {
-	if c.Halted() || c.hold != holdNone {
+	if !c.mayRelease() {
 		return timedqueue.Item[string, *node]{}, false
 	}
 	return c.releases.Start(now)

@@ -108,16 +108,6 @@ func (w *world) disturb(random *rand.Rand) {
 	}
 }
 
-// relist shows the controller all nodes and leases as they are.
-func (w *world) relist() {
-	for _, name := range w.names() {
-		w.c.ObserveNode(w.now, w.nodes[name])
-		if lease := w.leases[name]; lease != nil {
-			w.c.ObserveLease(w.now, lease)
-		}
-	}
-}
-
 // heal ends all faults, and gives each node time to be heard.
 func (w *world) heal() {
 	w.fail, w.blind = nil, false

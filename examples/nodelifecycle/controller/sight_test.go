@@ -88,9 +88,7 @@ func TestZ3AWindowThatEndsInBlindnessBeginsAgain(t *testing.T) {
 func TestH4NothingIsDoneBeforeANodeIsHeardAfterBlindness(t *testing.T) {
 	w := withDeadNode(t)
 	w.outage(10*time.Minute, "a-000")
-	for _, name := range w.names() {
-		w.silent[name] = true
-	}
+	w.silence("")
 	w.run(grace / 4)
 	require.Equal(t, zone.PhaseHolding, w.c.Phase())
 	labeled := w.nodes["b-000"].DeepCopy()
@@ -108,9 +106,7 @@ func TestH4NothingIsDoneBeforeANodeIsHeardAfterBlindness(t *testing.T) {
 func TestZ6AZoneHasNoRateBeforeItsNodesAreHeardAfterBlindness(t *testing.T) {
 	w := withDeadNode(t)
 	w.outage(time.Minute, "a-000")
-	for _, name := range w.names() {
-		w.silent[name] = true
-	}
+	w.silence("")
 	w.run(2 * interval)
 	w.beat("b-000")
 	w.act()

@@ -87,16 +87,21 @@ func (w *world) start() {
 	var err error
 	w.c, err = New(w.config, w.now)
 	require.NoError(w.t, err)
+	w.relist()
+	for _, pod := range w.sortedPods() {
+		w.c.ObservePod(w.now, pod)
+	}
+	w.c.MarkSynced(w.now)
+}
+
+// relist shows the controller all nodes and leases as they are.
+func (w *world) relist() {
 	for _, name := range w.names() {
 		w.c.ObserveNode(w.now, w.nodes[name])
 		if lease := w.leases[name]; lease != nil {
 			w.c.ObserveLease(w.now, lease)
 		}
 	}
-	for _, pod := range w.sortedPods() {
-		w.c.ObservePod(w.now, pod)
-	}
-	w.c.MarkSynced(w.now)
 }
 
 func (w *world) names() []string {

@@ -39,10 +39,15 @@ func (d *disruption) settle(now, window time.Duration) {
 
 // stabilize begins a window in which no node is tainted: the lists are in,
 // or the process begins to act.
-func (v *view) stabilize(now time.Duration) {
+func (v *view) stabilize(now time.Duration) { v.stabilizeSince(now, -1) }
+
+// stabilizeSince does that where such a window was not over at a time.
+func (v *view) stabilizeSince(now, since time.Duration) {
 	v.catchUp(now)
 	for _, d := range v.disruptions() {
-		d.stabilize(now, v.judge.settings.Window)
+		if d.phase == settling || d.until > since {
+			d.stabilize(now, v.judge.settings.Window)
+		}
 	}
 	v.setRates(now)
 }
@@ -431,13 +436,7 @@ func (v *view) heardAPI(now time.Duration) {
 		return
 	}
 	v.unansweredUntil = now
-	v.catchUp(now)
-	for _, d := range v.disruptions() {
-		if d.phase == settling || d.until > lost {
-			d.stabilize(now, v.judge.settings.Window)
-		}
-	}
-	v.setRates(now)
+	v.stabilizeSince(now, lost)
 }
 
 // stoodStill reports whether the client stood still at some time since a

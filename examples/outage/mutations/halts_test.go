@@ -7,12 +7,10 @@ import "github.com/kubelife/lifecycle/examples/outage/invariant"
 // ofHalts are faults in how an operator stops the controller.
 var ofHalts = []mutation{
 	{
-		name: "a halt holds no taints",
-		file: "examples/nodelifecycle/controller/halt.go",
-		old: `	if c.Halted() || c.hold != holdNone {
-		return timedqueue.Item`,
-		with: `	if c.hold != holdNone {
-		return timedqueue.Item`,
+		name:     "a halt holds no taints",
+		file:     "examples/nodelifecycle/controller/halt.go",
+		old:      `return !c.Halted() && c.hold == holdNone`,
+		with:     `return c.hold == holdNone`,
 		caughtBy: invariant.Halted,
 	},
 	{
