@@ -61,7 +61,7 @@ var timelessEdges = []string{
 	// And the simulators themselves, whose runs have to be the same each time. Two
 	// files of each simulation are left out: one hands contexts to the edges, one
 	// forges the readings of clocks or the errors of networks.
-	"examples/apiserver",
+	"examples/simulation/apiserver",
 	"examples/daemonset/simulation/client.go", "examples/daemonset/simulation/cluster.go",
 	"examples/daemonset/simulation/collector.go", "examples/daemonset/simulation/kubelet.go",
 	"examples/daemonset/simulation/process.go", "examples/daemonset/simulation/scenario.go",
@@ -74,7 +74,7 @@ var timelessEdges = []string{
 	"examples/outage/model", "examples/outage/simulation/election.go",
 	"examples/outage/simulation/replica.go", "examples/outage/simulation/script.go",
 	"examples/outage/simulation/simulation.go",
-	"examples/virtualtime",
+	"examples/simulation/virtualtime",
 }
 
 // programCores are folders of programs that only decide.
@@ -83,7 +83,7 @@ var programCores = []string{
 	"examples/controllerruntime/failover/core.go", "examples/controllerruntime/failover/halt.go",
 	"examples/controllerruntime/failover/task.go",
 	"examples/daemonset/controller", "examples/daemonset/explore", "examples/daemonset/invariant",
-	"examples/evicting",
+	"examples/process/evicting",
 	"examples/hollownode/cri", "examples/hollownode/explore", "examples/hollownode/invariant",
 	"examples/hollownode/kubelet",
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
@@ -94,12 +94,12 @@ var programCores = []string{
 	"examples/outage/cluster/tolerations.go", "examples/outage/cluster/workloads.go",
 	"examples/outage/exhaustive/schedule.go",
 	"examples/outage/explore", "examples/outage/invariant",
-	"examples/htmlpage/page.go", "examples/htmlpage/view.go", "examples/outage/page",
+	"examples/process/htmlpage/page.go", "examples/process/htmlpage/view.go", "examples/outage/page",
 	"examples/outage/report", "examples/outage/scenario",
 	"examples/process/commandline/checks.go", "examples/process/commandline/replica.go",
 	"examples/scheduler/fit", "examples/scheduler/scheduling",
-	"examples/shadow/facts.go", "examples/shadow/history.go", "examples/shadow/merge.go",
-	"examples/shadow/record.go", "examples/shadow/world.go",
+	"examples/process/shadow/facts.go", "examples/process/shadow/history.go", "examples/process/shadow/merge.go",
+	"examples/process/shadow/record.go", "examples/process/shadow/world.go",
 }
 
 // typedPrograms are packages of programs that keep the rooms' rules about
@@ -160,7 +160,7 @@ var unlikeConstructors = map[string]string{
 // This list shrinks: an entry whose comments all keep to it is a failure.
 var longSentences = []string{
 	"examples/e2e/conformance", "examples/e2e/daemonset",
-	"examples/nodelifecycle/memory", "examples/outage/model",
+	"examples/simulation/memory", "examples/outage/model",
 }
 
 // strictPackages keep the stricter rules of prose as well: the length of
@@ -170,14 +170,14 @@ var strictPackages = []string{
 	"daemon", "daemon/ownership", "daemon/revision", "eviction", "eviction/controller", "nodehealth",
 	"nodehealth/heartbeat", "taints", "timedqueue", "timedqueue/feed", "zone",
 	"examples/daemonset/explore", "examples/daemonset/invariant", "examples/daemonset/simulation",
-	"examples/evicting", "examples/evicting/evictionreport", "examples/hollownode/cri",
+	"examples/process/evicting", "examples/process/evicting/evictionreport", "examples/hollownode/cri",
 	"examples/hollownode/edge", "examples/hollownode/explore", "examples/hollownode/invariant",
 	"examples/hollownode/kubelet", "examples/hollownode/metrics", "examples/hollownode/runner",
-	"examples/hollownode/simulation", "examples/mutant",
+	"examples/hollownode/simulation", "examples/simulation/mutant",
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/edge", "examples/nodelifecycle/options",
 	"examples/process",
 	"examples/process/alerts", "examples/process/commandline", "examples/process/serving",
-	"examples/seeds", "examples/shadow", "examples/tainteviction", "examples/virtualtime",
+	"examples/simulation/seeds", "examples/process/shadow", "examples/tainteviction", "examples/simulation/virtualtime",
 }
 
 // personalWords make a person of what is an object, or are not plain.
@@ -203,7 +203,7 @@ var roundaboutPhrases = []string{
 var severalMeanings = map[string][]string{
 	"confirm": {
 		"eviction", "zone",
-		"examples/evicting", "examples/nodelifecycle/controller", "examples/nodelifecycle/options",
+		"examples/process/evicting", "examples/nodelifecycle/controller", "examples/nodelifecycle/options",
 		"examples/tainteviction",
 	},
 	"judge":  {"daemon", "examples/daemonset/invariant"},
@@ -214,8 +214,8 @@ var severalMeanings = map[string][]string{
 		"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
 	},
 	"spare": {
-		"examples/evicting", "examples/nodelifecycle/controller", "examples/nodelifecycle/options",
-		"examples/shadow", "examples/tainteviction",
+		"examples/process/evicting", "examples/nodelifecycle/controller", "examples/nodelifecycle/options",
+		"examples/process/shadow", "examples/tainteviction",
 	},
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/demonstration"
+	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
 // demoBeat is how often lines tell what has changed, where there is no

@@ -17,10 +17,10 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
-	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/process/alerts"
 	"github.com/kubelife/lifecycle/examples/process/programtest"
+	"github.com/kubelife/lifecycle/examples/simulation/memory"
 )
 
 func TestMain(m *testing.M) {

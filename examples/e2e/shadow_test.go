@@ -13,7 +13,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
-	"github.com/kubelife/lifecycle/examples/shadow"
+	"github.com/kubelife/lifecycle/examples/process/shadow"
 )
 
 // upstreamUser and shadowUser are what the audit log knows the two by.

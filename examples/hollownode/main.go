@@ -48,8 +48,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/kubelife/lifecycle/examples/demonstration"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
 func main() { process.Main(run) }

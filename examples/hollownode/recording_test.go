@@ -16,7 +16,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
-	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/examples/simulation/memory"
 )
 
 func TestEventsHaveTheirNodeAsHost(t *testing.T) {

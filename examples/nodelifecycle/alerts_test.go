@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
-	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/process/alerts"
 	"github.com/kubelife/lifecycle/examples/process/programtest"
+	"github.com/kubelife/lifecycle/examples/simulation/memory"
 	"github.com/kubelife/lifecycle/zone"
 )
 

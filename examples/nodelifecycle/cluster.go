@@ -11,9 +11,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/eviction"
-	"github.com/kubelife/lifecycle/examples/evicting/evictionreport"
 	"github.com/kubelife/lifecycle/examples/process"
-	"github.com/kubelife/lifecycle/examples/shadow"
+	"github.com/kubelife/lifecycle/examples/process/evicting/evictionreport"
+	"github.com/kubelife/lifecycle/examples/process/shadow"
 )
 
 // program does the work of kube-controller-manager's node lifecycle and taint

@@ -10,12 +10,12 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/eviction"
-	"github.com/kubelife/lifecycle/examples/evicting"
-	"github.com/kubelife/lifecycle/examples/evicting/evictionreport"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 	"github.com/kubelife/lifecycle/examples/process"
-	"github.com/kubelife/lifecycle/examples/shadow"
+	"github.com/kubelife/lifecycle/examples/process/evicting"
+	"github.com/kubelife/lifecycle/examples/process/evicting/evictionreport"
+	"github.com/kubelife/lifecycle/examples/process/shadow"
 )
 
 // performer does what the controller asks for, in bounded time, and tells about

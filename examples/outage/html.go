@@ -5,10 +5,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/kubelife/lifecycle/examples/atomicfile"
 	"github.com/kubelife/lifecycle/examples/outage/page"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/process/atomicfile"
 )
 
 // writePage writes the page, if there is one, to the file of --html.

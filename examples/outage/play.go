@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/atomicfile"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/examples/process/atomicfile"
 )
 
 // stepsBetweenLooks is after how many events a run looks at the clock on the

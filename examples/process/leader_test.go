@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process/commandline"
+	"github.com/kubelife/lifecycle/examples/simulation/memory"
 )
 
 // replica is one of several that want to lead.

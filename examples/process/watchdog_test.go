@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/examples/simulation/memory"
 )
 
 // C4: a controller that answers slowly is unhealthy for as long as it does, and

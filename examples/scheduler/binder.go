@@ -17,8 +17,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/eviction"
-	"github.com/kubelife/lifecycle/examples/evicting/evictionreport"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/process/evicting/evictionreport"
 	"github.com/kubelife/lifecycle/examples/scheduler/scheduling"
 	"github.com/kubelife/lifecycle/timedqueue"
 )

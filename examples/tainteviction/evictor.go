@@ -15,11 +15,11 @@ import (
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/eviction/controller"
-	"github.com/kubelife/lifecycle/examples/evicting"
-	"github.com/kubelife/lifecycle/examples/evicting/evictionreport"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 	"github.com/kubelife/lifecycle/examples/process"
-	"github.com/kubelife/lifecycle/examples/shadow"
+	"github.com/kubelife/lifecycle/examples/process/evicting"
+	"github.com/kubelife/lifecycle/examples/process/evicting/evictionreport"
+	"github.com/kubelife/lifecycle/examples/process/shadow"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 

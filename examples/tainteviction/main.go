@@ -22,9 +22,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/process"
-	"github.com/kubelife/lifecycle/examples/shadow"
+	"github.com/kubelife/lifecycle/examples/process/evicting"
+	"github.com/kubelife/lifecycle/examples/process/shadow"
 )
 
 func main() { process.Main(run) }

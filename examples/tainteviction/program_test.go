@@ -16,11 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kubelife/lifecycle/examples/evicting"
-	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/process/alerts"
+	"github.com/kubelife/lifecycle/examples/process/evicting"
 	"github.com/kubelife/lifecycle/examples/process/programtest"
+	"github.com/kubelife/lifecycle/examples/simulation/memory"
 )
 
 func TestMain(m *testing.M) {

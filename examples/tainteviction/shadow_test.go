@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubelife/lifecycle/examples/shadow"
+	"github.com/kubelife/lifecycle/examples/process/shadow"
 )
 
 // C7: a shadow decides as an evictor does, sends nothing, and compares with

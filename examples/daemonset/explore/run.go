@@ -5,7 +5,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
 	"github.com/kubelife/lifecycle/examples/daemonset/simulation"
-	"github.com/kubelife/lifecycle/examples/seeds"
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
 // quietTime is the part of simulation.RestTime in which no request may be sent.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/mutant"
-	"github.com/kubelife/lifecycle/examples/seeds"
+	"github.com/kubelife/lifecycle/examples/simulation/mutant"
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
 // repository is its root, seen from this folder.

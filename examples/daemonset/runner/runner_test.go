@@ -16,7 +16,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/daemonset/runner"
-	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/examples/simulation/memory"
 )
 
 // A runner that observes does nothing before it acts, tells of what it has

@@ -6,9 +6,10 @@
 //	...
 //	violations := invariant.Check(history, history.End)
 //
-// What the API server stores and answers is that of examples/apiserver, whose
-// answers are compared with kube-apiserver's. Besides the controller these
-// clients act on it, always on the newest state:
+// What the API server stores and answers is that of
+// examples/simulation/apiserver, whose answers are compared with
+// kube-apiserver's. Besides the controller these clients act on it, always on
+// the newest state:
 //
 //   - a scheduler that binds a pod to the node that its affinity names;
 //   - kubelets that start, fail and stop pods, or do nothing for a time;

@@ -12,7 +12,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/daemonset/edge"
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
-	"github.com/kubelife/lifecycle/examples/virtualtime"
+	"github.com/kubelife/lifecycle/examples/simulation/virtualtime"
 )
 
 // A process is one life of the controller: the core and the edge of the real

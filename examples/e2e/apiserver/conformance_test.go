@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kubelife/lifecycle/examples/apiserver/conformance"
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/simulation/apiserver/conformance"
 )
 
 func TestKubeAPIServerAnswersAsTheTableSays(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/e2e/compare/judge"
-	"github.com/kubelife/lifecycle/examples/htmlpage"
-	"github.com/kubelife/lifecycle/examples/htmlpage/browser"
+	"github.com/kubelife/lifecycle/examples/process/htmlpage"
+	"github.com/kubelife/lifecycle/examples/process/htmlpage/browser"
 )
 
 // The page of a comparison in a browser: both subjects on the same axes, the

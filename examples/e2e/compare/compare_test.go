@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
-	"github.com/kubelife/lifecycle/examples/htmlpage"
+	"github.com/kubelife/lifecycle/examples/process/htmlpage"
 )
 
 // TestBothAreCompared plays each scenario with each subject on a small cluster.

@@ -52,9 +52,9 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/kubelife/lifecycle/examples/atomicfile"
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
-	"github.com/kubelife/lifecycle/examples/htmlpage"
+	"github.com/kubelife/lifecycle/examples/process/atomicfile"
+	"github.com/kubelife/lifecycle/examples/process/htmlpage"
 )
 
 func main() {

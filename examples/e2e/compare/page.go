@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
-	"github.com/kubelife/lifecycle/examples/htmlpage"
+	"github.com/kubelife/lifecycle/examples/process/htmlpage"
 )
 
 // page returns the tables, and plots of the first repetition. It returns nil if

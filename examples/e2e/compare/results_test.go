@@ -14,7 +14,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/compare/judge"
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
-	"github.com/kubelife/lifecycle/examples/htmlpage"
+	"github.com/kubelife/lifecycle/examples/process/htmlpage"
 )
 
 var begun = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
 	"github.com/kubelife/lifecycle/examples/hollownode/simulation"
-	"github.com/kubelife/lifecycle/examples/seeds"
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
 var flags = seeds.Register(flag.CommandLine, uint64(seeds.Sized(40, 1000)))

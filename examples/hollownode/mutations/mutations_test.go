@@ -4,7 +4,7 @@ package mutations
 
 import (
 	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
-	"github.com/kubelife/lifecycle/examples/mutant"
+	"github.com/kubelife/lifecycle/examples/simulation/mutant"
 )
 
 // mutation is a deliberate fault and what has to catch it.

@@ -6,9 +6,10 @@
 //	...
 //	violations := invariant.Check(history)
 //
-// What the API server stores and answers is that of examples/apiserver, whose
-// answers are compared with kube-apiserver's. Besides the kubelets these
-// clients act on it, always on the newest state:
+// What the API server stores and answers is that of
+// examples/simulation/apiserver, whose answers are compared with
+// kube-apiserver's. Besides the kubelets these clients act on it, always on the
+// newest state:
 //
 //   - users that create, change, delete and recreate pods, as the steps of the
 //     scenario say. Each pod is drawn from a number;

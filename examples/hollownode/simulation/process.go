@@ -12,7 +12,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/hollownode/edge"
 	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
-	"github.com/kubelife/lifecycle/examples/virtualtime"
+	"github.com/kubelife/lifecycle/examples/simulation/virtualtime"
 	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
 )
 

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
-	"github.com/kubelife/lifecycle/examples/virtualtime"
+	"github.com/kubelife/lifecycle/examples/simulation/virtualtime"
 )
 
 // RestTime is how long a cluster has after its last step, and what that delays,

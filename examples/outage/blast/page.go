@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/htmlpage"
+	"github.com/kubelife/lifecycle/examples/process/htmlpage"
 )
 
 const (

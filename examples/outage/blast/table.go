@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/outage/report"
+	"github.com/kubelife/lifecycle/examples/process/evicting"
 )
 
 const (

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/process/evicting"
 )
 
 // Variant is the scenario's cluster with other settings.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
-	"github.com/kubelife/lifecycle/examples/seeds"
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
 var flags = seeds.Register(flag.CommandLine, uint64(seeds.Sized(50, 2000)))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
-	"github.com/kubelife/lifecycle/examples/seeds"
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
 var (

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/seeds"
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
 var pausingSeeds = flag.Uint64("pausing", uint64(seeds.Sized(10, 100)),

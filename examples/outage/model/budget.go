@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/kubelife/lifecycle/examples/apiserver"
+	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
 )
 
 // DisruptionBudget is a PodDisruptionBudget of a workload's pods, with

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/examples/apiserver"
+	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
 )
 
 // Client is one life of a controller's process, as the API server and the

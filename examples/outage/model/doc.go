@@ -4,8 +4,8 @@
 //
 // It shares nothing with the library that is tried out in it, and imports none
 // of it. So its truth can be used to judge the library. What the API server
-// stores and answers are those of examples/apiserver, whose answers are
-// compared with kube-apiserver's. This package is its edge in virtual time:
+// stores and answers are those of examples/simulation/apiserver, whose answers
+// are compared with kube-apiserver's. This package is its edge in virtual time:
 // latencies, errors and late watches.
 //
 // # The pieces

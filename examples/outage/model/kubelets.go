@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/examples/apiserver"
+	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
 )
 
 // Kubelets are those of all machines of a world. The world tells them what

@@ -18,7 +18,7 @@ func patched(w *World, s *seen, kind types.PatchType, subresource, data string) 
 	return call
 }
 
-// The rules are those of examples/apiserver, and so are the answers.
+// The rules are those of examples/simulation/apiserver, and so are the answers.
 func TestPatchesAreRefusedAsByTheAPIServer(t *testing.T) {
 	w, s := world(t)
 	before := w.Node("a")

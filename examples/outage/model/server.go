@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubelife/lifecycle/examples/apiserver"
+	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
 )
 
 // Kind is a kind of object that the API server has.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/mutant"
-	"github.com/kubelife/lifecycle/examples/seeds"
+	"github.com/kubelife/lifecycle/examples/simulation/mutant"
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
 // byOneDeviation are faults that package exhaustive shows with one deviation at

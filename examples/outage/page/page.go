@@ -16,8 +16,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/kubelife/lifecycle/examples/htmlpage"
 	"github.com/kubelife/lifecycle/examples/outage/report"
+	"github.com/kubelife/lifecycle/examples/process/htmlpage"
 )
 
 // MostBytes is how large a page is at most. One of a scenario that ships has a

@@ -1,0 +1,101 @@
+package demonstration_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/process/demonstration"
+	"github.com/kubelife/lifecycle/examples/simulation/memory"
+)
+
+// What does not hold is named, so much of it as anybody reads.
+func TestClaimNamesItsExceptions(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, demonstration.PrintClaims(&out, []demonstration.Claim{{Says: "no pod left early"}}))
+	require.Equal(t, "\nWhat that proves:\nok    no pod left early\n", out.String())
+
+	out.Reset()
+	var names []string
+	for range demonstration.MostNamed + 3 {
+		names = append(names, "node-a00-pod")
+	}
+	var claims demonstration.Claims
+	claims.Add(names, "no pod left %s", "early")
+	claims.Add(nil, "all is well")
+	require.ErrorIs(t, demonstration.PrintClaims(&out, claims), demonstration.ErrNotHeld)
+	require.Contains(t, out.String(), "\nFAIL  no pod left early\n      except for 23: node-a00-pod node")
+	require.Equal(t, demonstration.MostNamed, strings.Count(out.String(), "node-a00-pod"))
+	require.True(t, strings.HasSuffix(out.String(), "\n      and 3 more\nok    all is well\n"), out.String())
+	require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
+}
+
+// A summary that claims nothing proves nothing.
+func TestNoClaimDoesNotHold(t *testing.T) {
+	require.ErrorIs(t, demonstration.PrintClaims(&bytes.Buffer{}, nil), demonstration.ErrNotHeld)
+}
+
+func TestFlagsThatWereGivenAreKept(t *testing.T) {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	given, other := flags.Int("given", 1, ""), flags.Int("other", 1, "")
+	require.NoError(t, flags.Parse([]string{"--given=2"}))
+	require.NoError(t, demonstration.SetDefaults(flags, map[string]string{"given": "3", "other": "3"}))
+	require.Equal(t, 2, *given)
+	require.Equal(t, 3, *other)
+	require.ErrorContains(t, demonstration.SetDefaults(flags, map[string]string{"none": "3"}),
+		"set up the demonstration")
+}
+
+func TestCallsOfInformersAreLeftOut(t *testing.T) {
+	var out bytes.Buffer
+	demonstration.PrintCalls(&out, map[memory.Request]int{
+		{Verb: "watch", Resource: "pods"}: 4, {Verb: "list", Resource: "pods"}: 5,
+		{Verb: "create", Resource: "pods"}: 9, {Verb: "patch", Resource: "nodes", Subresource: "status"}: 10,
+	})
+	require.Equal(t, "calls of the controller, except lists and watches:\n    10 patch nodes/status\n     9 create pods\n",
+		out.String())
+}
+
+// Elsewhere than on a terminal there is a line for each change, and no escape
+// sequence.
+func TestLinesOnlyForChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		screen := demonstration.NewScreen(&out)
+		require.False(t, screen.IsLive())
+		screen.Say("it begins")
+		screen.Change("a", "a is up")
+		time.Sleep(1500 * time.Millisecond)
+		screen.Change("a", "a is up")
+		screen.Change("b", "b is up")
+		screen.Change("a", "a is down")
+		require.Equal(t, "  0.0s  it begins\n  0.0s  a is up\n  1.5s  b is up\n  1.5s  a is down\n", out.String())
+	})
+}
+
+// On a terminal the second picture goes over the first, whose lines it counts.
+func TestPictureIsRedrawnInPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		screen := demonstration.NewPicture(&out)
+		require.True(t, screen.IsLive())
+		screen.Say("it begins")
+		require.Empty(t, out.String())
+		screen.Draw("\x1b[32m■\x1b[0m■\n\n")
+		require.Equal(t, "\x1b[32m■\x1b[0m■\n\n  0.0s  it begins\n", out.String())
+		require.Equal(t, len("  0.0s  it begins"), demonstration.Width(out.String()))
+		require.Equal(t, 2, demonstration.Width("\x1b[32m■\x1b[0m■\n"))
+		for range 20 {
+			screen.Say("it goes on")
+		}
+		out.Reset()
+		screen.Draw("■\n")
+		require.True(t, strings.HasPrefix(out.String(), "\x1b[3A\x1b[J■\n  0.0s  it goes on\n"), out.String())
+		require.Equal(t, 1+6, strings.Count(out.String(), "\n"))
+	})
+}
