@@ -22,8 +22,9 @@ var (
 	first = flag.Uint64("first", 1, "the first of them")
 )
 
-// What each scenario says must come out of it does, for every seed. The numbers
-// follow from its flags and its script: the arithmetic is in its comments.
+// What each scenario says must come out of it does, for every seed, and every
+// invariant holds. The numbers follow from its flags and its script: the
+// arithmetic is in its comments.
 func TestWhatEachScenarioExpectsComesOut(t *testing.T) {
 	for _, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +41,7 @@ func TestWhatEachScenarioExpectsComesOut(t *testing.T) {
 func TestAnotherControllerIsNotWhatIsExpected(t *testing.T) {
 	s := read(t, "rack-loss")
 	require.NoError(t, scenario.Set(s, "node-eviction-rate=1"))
-	texts, err := differences(s)
+	texts, err := failures(s)
 	require.NoError(t, err)
 	require.Len(t, texts, 1)
 	assert.Contains(t, texts[0], "rack-loss, seed 1: expect.departures[0].latest: expected 7m20s to 7m33s, came out 6m")
@@ -66,7 +67,7 @@ func unmet(t *testing.T, name string, first, seeds uint64) []string {
 				s, err := scenarios.Read(name)
 				if err == nil {
 					s.Seed = first + i
-					texts[i], err = differences(s)
+					texts[i], err = failures(s)
 				}
 				if err != nil {
 					texts[i] = []string{err.Error()}
@@ -86,20 +87,27 @@ func unmet(t *testing.T, name string, first, seeds uint64) []string {
 	return all
 }
 
-// differences runs a scenario and returns the expectations that do not hold.
-func differences(description *scenario.Scenario) ([]string, error) {
+// failures plays a scenario and returns the expectations and the invariants
+// that do not hold.
+func failures(description *scenario.Scenario) ([]string, error) {
 	s, err := simulation.New(description)
 	if err != nil {
 		return nil, err
 	}
+	judge := s.Judge()
 	recorder := report.Watch(s, nil)
 	s.Run()
+	judge.End()
 	document := recorder.Document()
 	document.Expectations = report.Expectations(description.Expect, &document.Summary)
 	var texts []string
 	for _, e := range document.Unmet() {
 		texts = append(texts,
 			fmt.Sprintf("%s, seed %d: %s: expected %s, came out %s", description.Name, description.Seed, e.Path, e.Want, e.Got))
+	}
+	for _, v := range judge.Violations() {
+		texts = append(texts,
+			fmt.Sprintf("%s, seed %d: %v %s: %s", description.Name, description.Seed, v.At, v.Invariant, v.Text))
 	}
 	return texts, nil
 }

@@ -1,4 +1,4 @@
-package conformance_test
+package memory_test
 
 import (
 	"testing"
