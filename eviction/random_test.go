@@ -22,7 +22,7 @@ import (
 // with
 // -run TestTrackerAgainstReference/seed=N, and tells its steps.
 func TestTrackerAgainstReference(t *testing.T) {
-	seeds := eviction.Sized(120, 2000)
+	seeds := eviction.Sized(60, 2000)
 	reached, ran := map[string]int{}, 0
 	for seed := range seeds {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

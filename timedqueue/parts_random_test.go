@@ -222,7 +222,7 @@ func TestQ12EachKindStartsItsPart(t *testing.T) { testFairness(t, false) }
 func TestQ12EachKindStartsItsPartUnderOtherBudgets(t *testing.T) { testFairness(t, true) }
 
 func testFairness(t *testing.T, shares bool) {
-	seeds := sized(300, 2000)
+	seeds := sized(100, 2000)
 	first := rand.Uint64N(1 << 40)
 	if *seedFlag != 0 {
 		first, seeds = *seedFlag, 1

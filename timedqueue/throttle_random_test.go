@@ -22,7 +22,7 @@ type stretch struct {
 // waits that a task could spend. The expectation is counted from outside, one
 // token at a time.
 func TestQ12RandomTasksUnderAThrottle(t *testing.T) {
-	seeds := sized(300, 3000)
+	seeds := sized(100, 3000)
 	first := rand.Uint64N(1 << 40)
 	if *seedFlag != 0 {
 		first, seeds = *seedFlag, 1
