@@ -144,22 +144,4 @@
 //     rounds down.
 //   - The nodes that a partition keeps are the last by name. There they are the
 //     first.
-//
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	statuspatch
-//	start  finish  status  waits  configure  halt
-//	turn  nodes
-//	observe  expectations  evaluate
-//	podstate  limits  availability
-//	state  assessment  queues
-//	executor
-//	planner  pod
-//	phases  situation  backoff  tombstones  waitreason
-//	task  counts  owner
-//	spec
-//	placement
-//	affinity  tolerations  labels
 package daemon

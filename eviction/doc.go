@@ -167,24 +167,4 @@
 //   - A canceled eviction is reported only when its condition was cleared, with
 //     OutcomeConditionCleared. There each pod whose timer is canceled gets an
 //     event "Cancelling deletion", which is a call a pod.
-//
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	act  action
-//	observe  request  start  pending
-//	date
-//	suspend
-//	halt
-//	decide  shares
-//	sight
-//	tracker
-//	patch
-//	task
-//	attempt
-//	record
-//	tally
-//	pod  condition  deadline  budget  signal  filter  cause  client  transport
-//	errors  clock
 package eviction

@@ -78,14 +78,4 @@
 //     written again after a growing wait, not in the next pass.
 //   - The conditions are patched, guarded by the Ready condition. There the
 //     whole status is updated.
-//
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	node
-//	monitor  conditions
-//	task
-//	config  record  sight
-//	errors
 package nodehealth

@@ -58,14 +58,6 @@
 //   - A patch is guarded by the list that it replaces. There it is guarded by
 //     the node's resourceVersion, so any write to the node makes it fail.
 //
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	apply
-//	reconcile  patch
-//	set  desired  toleration
-//
 // # The caller's duties
 //
 // The API replaces a node's taint list as a whole. A patch that was computed

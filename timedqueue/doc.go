@@ -54,19 +54,4 @@
 // Pass times that carry a monotonic reading, as [time.Now] returns them. A
 // change of the wall clock then does not disturb the queue. A due time that was
 // read from an API object is wall time only: pass now.Add(due.Sub(now)).
-//
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	dispatcher  throttle
-//	workers  panics
-//	queue
-//	limits  start
-//	schedule
-//	share
-//	state
-//	budget  bucket  entry  parts  heap
-//	backoff  result  sources
-//	errors
 package timedqueue

@@ -51,14 +51,6 @@
 //
 //	Active, Recovering ──► Holding ──► Suspended or Paused, or back
 //
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	evaluate
-//	tracker
-//	state  phase  node
-//
 // # The caller's duties
 //
 // Call Observe for every node, also for those that do not count, whenever its

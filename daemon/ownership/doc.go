@@ -40,14 +40,6 @@
 //     that outlives a pass. The cache shows them late.
 //   - Check with [Owner.ValidateLabels] that the owner keeps what it creates.
 //
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	claimer
-//	ownership  overlay
-//	owner
-//
 // # Differences from kube-controller-manager
 //
 // Compared with v1.37.1:

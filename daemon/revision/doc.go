@@ -37,16 +37,6 @@
 //   - After [ErrHashCollision], compute from the owner's new collision count.
 //     After [ErrStale], wait for the caches. Back off in both cases.
 //
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	manager
-//	plan  rollback  result
-//	history
-//	revision
-//	source
-//
 // # Differences from kube-controller-manager
 //
 // Compared with v1.37.1; numbers are those of its issues:

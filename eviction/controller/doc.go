@@ -35,11 +35,4 @@
 //     eviction.Config all NoExecute taints evict; kube-controller-manager
 //     evicts for them too unless it runs with
 //     --controllers=*,-taint-eviction-controller.
-//
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	controller
-//	informer
 package controller

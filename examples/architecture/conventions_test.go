@@ -1,198 +1,255 @@
 package architecture
 
 import (
-	"fmt"
 	"go/ast"
+	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// A caller learns of all mistakes in a config at once.
-func TestValidateJoinsAllProblems(t *testing.T) {
-	for _, folder := range typedFolders(t, typedPrograms) {
-		report(t, checkValidate(readTyped(t, folder)))
-	}
+// A caller of one package knows how the things of the next one are made and
+// driven.
+func TestConventions(t *testing.T) {
+	rooms := roomFiles(t)
+	all := append(slices.Clone(rooms), files(t, reducers...)...)
+	t.Run("constructors are alike", func(t *testing.T) { report(t, checkConstructors(rooms), unlikeConstructors) })
+	t.Run("constructors refuse a zero now", func(t *testing.T) { report(t, checkZeroNow(all), nil) })
+	t.Run("Validate joins all problems", func(t *testing.T) { report(t, checkValidate(all), nil) })
+	t.Run("enums carry the name of their type", func(t *testing.T) { report(t, checkEnums(rooms), unprefixedEnums) })
+	t.Run("nothing is global", func(t *testing.T) { report(t, checkGlobals(rooms), nil) })
+	t.Run("cores take now first", func(t *testing.T) {
+		acts := func(src source) bool { return edgeFiles[src.path] != "" }
+		report(t, checkNowFirst(slices.DeleteFunc(all, acts)), nil)
+	})
 }
 
-// A core that starts at the zero time would find everything due.
-func TestConstructorsRefuseAZeroNow(t *testing.T) {
-	for _, folder := range typedFolders(t, typedPrograms) {
-		report(t, checkZeroNow(readTyped(t, folder)))
-	}
+func TestConventionChecksSeeWhatLeavesThem(t *testing.T) {
+	expect(t, "constructors.go", checkConstructors)
+	expect(t, "zeronow.go", checkZeroNow)
+	expect(t, "validate.go", checkValidate)
+	expect(t, "enums.go", checkEnums)
+	expect(t, "globals.go", checkGlobals)
+	expect(t, "nowfirst.go", checkNowFirst)
 }
 
-// A caller of one core knows the parameters of the next one.
-func TestCoresTakeNowFirst(t *testing.T) {
-	for _, folder := range typedFolders(t, typedPrograms) {
-		report(t, checkNowFirst(readTyped(t, folder), edgeFiles))
-	}
+// function is an exported function, or an exported method of an exported type.
+type function struct {
+	source
+	*ast.FuncDecl
+	receiver  string // "" for a function
+	name      string
+	signature string // like "func(now time.Time) error"
 }
 
-// functions returns the exported functions and methods of exported types.
-func functions(p typedPackage) []*ast.FuncDecl {
-	var found []*ast.FuncDecl
-	for _, src := range p.sources {
+// functions returns those of all sources.
+func functions(sources []source) []function {
+	var all []function
+	for _, src := range sources {
 		for _, decl := range src.file.Decls {
-			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Name.IsExported() && fn.Body != nil &&
-				(fn.Recv == nil || receiver(p, fn).Exported()) {
-				found = append(found, fn)
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok || !fn.Name.IsExported() {
+				continue
+			}
+			f := function{src, fn, receiverName(fn), fn.Name.Name, types.ExprString(fn.Type)}
+			if f.receiver == "" || token.IsExported(f.receiver) {
+				all = append(all, f)
 			}
 		}
 	}
-	return found
+	return all
 }
 
-// receiver returns the name of the type whose method a function is.
-func receiver(p typedPackage, fn *ast.FuncDecl) *types.TypeName {
-	signature := p.info.Defs[fn.Name].Type().(*types.Signature)
-	return namedType(signature.Recv().Type()).Obj()
+var typeArguments = regexp.MustCompile(`\[.*`)
+
+// receiverName is the name of the type that has a method, "" for a function.
+func receiverName(fn *ast.FuncDecl) string {
+	if fn.Recv == nil {
+		return ""
+	}
+	name := types.ExprString(fn.Recv.List[0].Type)
+	return typeArguments.ReplaceAllString(strings.TrimPrefix(name, "*"), "")
+}
+
+// constructor is the signature of one: a config first, then now if time
+// matters, and (T, error) or (*T, error) back, with a T of the same package.
+var constructor = regexp.MustCompile(`^func\(config (\w+)(\[[^]]*\])?(, now time\.Time)?((, \w+ .*)?)\) ` +
+	`\(\*?[A-Z]\w*(\[[^]]*\])?, error\)$`)
+
+// checkConstructors reports exported functions New... that leave the
+// convention, and such whose config cannot be validated.
+func checkConstructors(sources []source) []finding {
+	var findings []finding
+	all := functions(sources)
+	for _, f := range all {
+		made, constructs := strings.CutPrefix(f.name, "New")
+		if !constructs || f.receiver != "" || made != "" && !startsWord(made) {
+			continue
+		}
+		parts := constructor.FindStringSubmatch(f.signature)
+		validates := func(other function) bool {
+			return other.folder() == f.folder() && other.name == "Validate" && other.receiver == parts[1]
+		}
+		complaint := ""
+		switch {
+		case made == "":
+			complaint = "does not say what it makes"
+		case parts == nil || strings.Contains(parts[4], "time.Time") || parts[1] != "Config" && parts[1] != made+"Config":
+			complaint = "has the signature " + f.signature
+		case !slices.ContainsFunc(all, validates):
+			complaint = "takes a " + parts[1] + " without a method Validate"
+		}
+		if complaint != "" {
+			findings = append(findings, f.at(f, "%s %s; want New%s(config Config or %sConfig, now time.Time) (*%s, error)",
+				f.name, complaint, made, made, made))
+		}
+	}
+	return findings
+}
+
+// startsWord reports whether the rest of a name begins with a capital or a
+// digit.
+func startsWord(rest string) bool {
+	return rest != "" && (rest[0] >= 'A' && rest[0] <= 'Z' || rest[0] >= '0' && rest[0] <= '9')
+}
+
+// refusal is how a constructor refuses a zero now: itself, or by a function
+// whose error it returns.
+var refusal = regexp.MustCompile(`now\.IsZero\(\)|(?m)^\s*((if )?\w[\w.]*, err(s\[\d\])? :?=|return) [\w.]+(\[.*\])?\(.*\bnow\)$`)
+
+func checkZeroNow(sources []source) []finding {
+	var findings []finding
+	for _, f := range functions(sources) {
+		takesNow := f.receiver == "" && strings.HasPrefix(f.name, "New") && strings.Contains(f.signature, "now time.Time")
+		if takesNow && !refusal.MatchString(f.textOf(f.Body)) {
+			findings = append(findings, f.at(f, "%s accepts a zero now; want an error", f.name))
+		}
+	}
+	return findings
+}
+
+var (
+	// turn is the name of a core's method that takes a turn of it.
+	turn     = regexp.MustCompile(`^((Observe|Forget)([A-Z].*)?|Start|Finish|Next|Evaluate)$`)
+	nowFirst = regexp.MustCompile(`^func\(now(, \w+)* time\.Time`)
+)
+
+func checkNowFirst(sources []source) []finding {
+	var findings []finding
+	for _, f := range functions(sources) {
+		if f.receiver != "" && turn.MatchString(f.name) && !nowFirst.MatchString(f.signature) {
+			findings = append(findings, f.at(f, "%s.%s does not take now, a time.Time, first", f.receiver, f.name))
+		}
+	}
+	return findings
 }
 
 // checkValidate reports methods Validate with several failing returns that are
 // no errors.Join: such a method returns the first problem only.
-func checkValidate(p typedPackage) []string {
-	var findings []string
-	for _, fn := range functions(p) {
-		if fn.Recv == nil || fn.Name.Name != "Validate" {
+func checkValidate(sources []source) []finding {
+	var findings []finding
+	for _, f := range functions(sources) {
+		if f.receiver == "" || f.name != "Validate" {
 			continue
 		}
-		failing := failingReturns(fn)
-		unjoined := slices.ContainsFunc(failing, func(e ast.Expr) bool { return !isJoin(e) })
-		if len(failing) > 1 && unjoined {
-			findings = append(findings, p.at(fn.Pos(), fmt.Sprintf(
-				"%s.Validate has %d failing returns; want errors.Join of all problems",
-				receiver(p, fn).Name(), len(failing))))
+		failing, unjoined := 0, false
+		ast.Inspect(f.Body, func(node ast.Node) bool {
+			if returned, ok := node.(*ast.ReturnStmt); ok && f.textOf(returned) != "return nil" {
+				failing++
+				unjoined = unjoined || !strings.HasPrefix(f.textOf(returned), "return errors.Join(")
+			}
+			_, inner := node.(*ast.FuncLit)
+			return !inner
+		})
+		if failing > 1 && unjoined {
+			findings = append(findings, f.at(f, "%s.Validate has %d failing returns; want errors.Join of all problems",
+				f.receiver, failing))
 		}
 	}
 	return findings
 }
 
-// failingReturns are what a function returns, except nil.
-func failingReturns(fn *ast.FuncDecl) []ast.Expr {
-	var failing []ast.Expr
-	ast.Inspect(fn.Body, func(node ast.Node) bool {
-		switch n := node.(type) {
-		case *ast.FuncLit:
-			return false
-		case *ast.ReturnStmt:
-			for _, result := range n.Results {
-				if ident, ok := result.(*ast.Ident); !ok || ident.Name != "nil" {
-					failing = append(failing, result)
+// checkEnums reports exported constants of an exported type of strings or
+// integers. Their names must begin with that of the type, its last word or what
+// precedes that. Those of WaitReason begin with WaitReason, Reason or Wait.
+func checkEnums(sources []source) []finding {
+	var findings []finding
+	kinds := map[string]string{} // of types, by folder and name
+	inspect(sources, func(src source, node ast.Node) {
+		if spec, ok := node.(*ast.TypeSpec); ok {
+			kinds[src.folder()+"."+spec.Name.Name] = types.ExprString(spec.Type)
+		}
+	})
+	enum := ""
+	inspect(sources, func(src source, node ast.Node) {
+		constant, ok := node.(*ast.ValueSpec)
+		if !ok {
+			return
+		}
+		if constant.Type != nil || constant.Values != nil { // else it goes on with iota
+			enum = declaredType(constant)
+		}
+		if !enumKind.MatchString(kinds[src.folder()+"."+enum]) || !token.IsExported(enum) {
+			return
+		}
+		last := lastWord.FindString(enum)
+		for _, name := range constant.Names {
+			begins := func(prefix string) bool {
+				rest, ok := strings.CutPrefix(name.Name, prefix)
+				return ok && prefix != "" && startsWord(rest)
+			}
+			if name.IsExported() && !begins(enum) && !begins(last) && !begins(strings.TrimSuffix(enum, last)) {
+				findings = append(findings, src.at(name, "constant %s does not begin with its type, %s", name.Name, enum))
+			}
+		}
+	})
+	return findings
+}
+
+var (
+	enumKind = regexp.MustCompile(`^(string|u?int(8|16|32|64)?)$`)
+	lastWord = regexp.MustCompile(`[A-Z][^A-Z]*$`)
+)
+
+// declaredType returns the type of a constant that its declaration or a
+// conversion names, else "".
+func declaredType(constant *ast.ValueSpec) string {
+	if constant.Type != nil {
+		return types.ExprString(constant.Type)
+	}
+	if call, ok := constant.Values[0].(*ast.CallExpr); ok {
+		return types.ExprString(call.Fun)
+	}
+	return ""
+}
+
+// checkGlobals reports init functions, which run whether wanted or not, and
+// variables that every importer could change for all others.
+func checkGlobals(sources []source) []finding {
+	var findings []finding
+	for _, src := range sources {
+		for _, decl := range src.file.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				findings = append(findings, src.at(fn, "an init function"))
+			}
+			group, ok := decl.(*ast.GenDecl)
+			if !ok || group.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range group.Specs {
+				variables := spec.(*ast.ValueSpec) // a var declaration holds nothing else
+				for i, name := range variables.Names {
+					sentinel := i < len(variables.Values) &&
+						strings.HasPrefix(src.textOf(variables.Values[i]), "errors.New(")
+					if name.IsExported() && !sentinel {
+						findings = append(findings, src.at(name, "%s: only errors made by errors.New may be exported variables",
+							name.Name))
+					}
 				}
 			}
 		}
-		return true
-	})
-	return failing
-}
-
-func isJoin(value ast.Expr) bool {
-	call, ok := value.(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	fn, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	left, ok := fn.X.(*ast.Ident)
-	return ok && left.Name == "errors" && fn.Sel.Name == "Join"
-}
-
-// checkZeroNow reports constructors with a parameter now that neither call
-// now.IsZero nor pass now on to a function that returns an error.
-func checkZeroNow(p typedPackage) []string {
-	var findings []string
-	for _, fn := range functions(p) {
-		if fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "New") {
-			continue
-		}
-		now := nowParameter(p, fn)
-		if now == nil || refusesZero(p, fn, now) {
-			continue
-		}
-		findings = append(findings,
-			p.at(fn.Pos(), fn.Name.Name+" accepts a zero now; want an error"))
 	}
 	return findings
-}
-
-func nowParameter(p typedPackage, fn *ast.FuncDecl) types.Object {
-	signature := p.info.Defs[fn.Name].Type().(*types.Signature)
-	for param := range signature.Params().Variables() {
-		if param.Name() == "now" && isTimeType(param.Type(), "Time") {
-			return param
-		}
-	}
-	return nil
-}
-
-func refusesZero(p typedPackage, fn *ast.FuncDecl, now types.Object) bool {
-	isNow := func(e ast.Expr) bool {
-		ident, ok := e.(*ast.Ident)
-		return ok && p.info.Uses[ident] == now
-	}
-	refuses := false
-	ast.Inspect(fn.Body, func(node ast.Node) bool {
-		call, ok := node.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
-		if method, ok := call.Fun.(*ast.SelectorExpr); ok && isNow(method.X) && method.Sel.Name == "IsZero" {
-			refuses = true
-		}
-		if slices.ContainsFunc(call.Args, isNow) && mayFail(p, call) {
-			refuses = true
-		}
-		return true
-	})
-	return refuses
-}
-
-// mayFail reports whether a call returns an error.
-func mayFail(p typedPackage, call *ast.CallExpr) bool {
-	signature, ok := p.info.TypeOf(call.Fun).(*types.Signature)
-	if !ok {
-		return false
-	}
-	failure := types.Universe.Lookup("error").Type()
-	for result := range signature.Results().Variables() {
-		if types.Identical(result.Type(), failure) {
-			return true
-		}
-	}
-	return false
-}
-
-// turnMethods are the methods of a core that take a turn of it. Observe and
-// Forget may have a noun after them.
-var turnMethods = []string{"Start", "Finish", "Next", "Evaluate"}
-
-// checkNowFirst reports methods of cores that take a turn, and do not take now
-// first.
-func checkNowFirst(p typedPackage, edges map[string]string) []string {
-	var findings []string
-	for _, fn := range functions(p) {
-		_, edge := edges[p.fileOf(fn.Pos())]
-		if fn.Recv == nil || edge || !takesTurn(fn.Name.Name) {
-			continue
-		}
-		params := p.info.Defs[fn.Name].Type().(*types.Signature).Params()
-		if params.Len() == 0 || params.At(0).Name() != "now" || !isTimeType(params.At(0).Type(), "Time") {
-			findings = append(findings, p.at(fn.Pos(), fmt.Sprintf(
-				"%s.%s does not take now, a time.Time, first", receiver(p, fn).Name(), fn.Name.Name)))
-		}
-	}
-	return findings
-}
-
-func takesTurn(name string) bool {
-	for _, verb := range []string{"Observe", "Forget"} {
-		if rest, ok := strings.CutPrefix(name, verb); ok && (rest == "" || startsWord(rest)) {
-			return true
-		}
-	}
-	return slices.Contains(turnMethods, name)
 }

@@ -1,43 +1,26 @@
-// Package architecture has only tests. They read the syntax trees of this
-// repository's packages and fail when one leaves the design.
+// Package architecture has only tests. They read the sources of all three
+// modules and fail where one leaves the design:
 //
-// The design has two layers. A core decides: time comes in as an argument, and
-// so does randomness. It starts no goroutine, makes no call and logs nothing.
-// An edge acts. Every file is core unless the table edgeFiles names it, with
-// the reason. An entry whose file is gone, or only does what a core may do, is
-// a failure too. Some edges are timeless besides: they call out, but neither
-// wait nor read a clock.
+//   - A package imports and links only what the table rooms allows.
+//   - A core decides. It has no clock, goroutine, client or log. An edge acts,
+//     and edgeFiles lists each with the reason. Some edges are timeless: they
+//     call out, but neither wait nor read a clock.
+//   - The engine is one. Outside timedqueue nothing orders what waits in a heap,
+//     grows a pause by itself or compares a due time with the present.
+//   - Constructors, Validate, methods of cores and enums follow one convention.
+//   - Nothing is global, and folders hold what they are for.
+//   - The documents show, link and name only what exists.
 //
-// Conventions that a machine can hold are checked as well. They are names of
-// constants, parameters of constructors and of a core's methods, a refused zero
-// now, and Validate that joins all problems. Everywhere, examples included,
-// lines have a width, comments avoid personalWords, and sentences have a
-// length. The folders of longSentences keep it in doc comments only. In
-// strictPackages messages and names avoid those words too, and a word of
-// severalMeanings has one meaning.
+// Sources are parsed once and not type-checked. A rule about time.Now finds
+// package time under any name of the import. A rule about due times reads the
+// names of variables, so it misses a due time with an unusual name. A clock
+// behind a method of a third package would be missed too. A core may not import
+// the packages with which that could happen.
 //
-// Checked besides are which package may import which, what reaches importers
-// through them, and what lies at the top level. There is no global state. Each
-// package is documented and shows an example whose output is checked.
+// Each rule is a function from sources to findings. A file of testdata breaks
+// it in all ways that it detects, and says so in comments that begin with
+// "want".
 //
-// Inside a package the files stand in layers, which the package comment draws.
-// A type checker finds each use of a function, type, method or field between
-// two files. A use that runs upward in the drawing is a failure.
-//
-// The engine is one: outside timedqueue no heap orders what waits, no pause
-// grows by itself, and no due time is compared with the present. Names and
-// types tell a due time, so one under another name is missed.
-//
-// All other rules read syntax without types. A rule about time.Now looks for
-// the name that the file gave to package time, so an import under another name
-// hides nothing. A clock that is reached through a method of a third package
-// would be missed. The imports through which that could happen are not allowed
-// in a core.
-//
-// The checks are functions over parsed files. Each is also run over small
-// sources that break its rule, so that a check which stopped looking would be
-// noticed.
-//
-// The tests live here, in the examples' module, because the root's top level is
-// for what people import.
+// The tests are in the examples' module because the root's top level is for
+// what people import.
 package architecture

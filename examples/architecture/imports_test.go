@@ -1,7 +1,6 @@
 package architecture
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"os/exec"
@@ -10,156 +9,155 @@ import (
 	"testing"
 )
 
-func TestRoomsImportAlongTheArrows(t *testing.T) {
-	sources := readRooms(t, repository(t))
-	for _, src := range sources {
-		report(t, checkImports(src))
+func TestRoomsImportAlongThePicture(t *testing.T) {
+	sources, err := parsed()
+	if err != nil {
+		t.Fatal(err)
 	}
-	folders := packageFolders(sources)
-	report(t, checkListed("subfolders", slices.Collect(maps.Keys(subfolders)), folders))
-	report(t, checkListed("withClientGo", withClientGo, folders))
+	for _, src := range sources {
+		for _, spec := range src.file.Imports {
+			complaint := importComplaint(src.folder(), importPath(spec), src.isTest())
+			if complaint != "" && !below(src.path, "examples") {
+				t.Errorf("%s: %s", src.path, complaint)
+			}
+		}
+	}
+	files(t, append(slices.Collect(maps.Keys(subfolders)), withClientGo...)...) // they exist
 }
 
 // A package that needs no client-go when it runs must not link it through
 // another module either.
-func TestRoomsWithoutClientGoDoNotLinkIt(t *testing.T) {
-	folders := packageFolders(readRooms(t, repository(t)))
-	for _, room := range withoutClientGo {
-		for _, folder := range folders {
-			if below(folder, room) && !slices.Contains(withClientGo, folder) {
-				deps := dependencies(t, modulePath+"/"+folder)
-				report(t, checkLinked(folder, deps, []string{"k8s.io/client-go"}))
-			}
+func TestNothingLinksMoreThanItNeeds(t *testing.T) {
+	imports := importGraph(t, "", "./...")
+	for importPath := range imports {
+		folder, ours := strings.CutPrefix(importPath, modulePath+"/")
+		unwanted := notInRooms
+		if slices.Contains(withClientGo, folder) {
+			unwanted = notInRooms[1:]
+		}
+		if found := linked(imports, importPath, unwanted); ours && len(found) > 0 {
+			t.Errorf("%s links %q (see `go mod why -m`)", folder, found)
+		}
+	}
+	programs := []string{}
+	for folder := range unlinked {
+		programs = append(programs, modulePath+"/"+folder)
+	}
+	imports = importGraph(t, "/examples", programs...)
+	for folder, unwanted := range unlinked {
+		if found := linked(imports, modulePath+"/"+folder, unwanted); len(found) > 0 {
+			t.Errorf("%s links %q (see `go mod why -m`)", folder, found)
 		}
 	}
 }
 
-func TestRoomsLinkNothingThatImportersDoNotWant(t *testing.T) {
-	for _, folder := range packageFolders(readRooms(t, repository(t))) {
-		deps := dependencies(t, modulePath+"/"+folder)
-		report(t, checkLinked(folder, deps, []string{
-			"github.com/prometheus", "github.com/stretchr", "k8s.io/component-base", "k8s.io/kubernetes", "testing",
-		}))
-	}
-}
-
-// The programs take parts of authentication and authorization from
-// k8s.io/apiserver. Its storage, or CEL and gRPC, would more than double their
-// size. The simulator, which shares their flags, takes none of it.
-func TestProgramsLinkNoMoreThanTheyNeed(t *testing.T) {
-	notInPrograms := []string{
-		"go.etcd.io", "k8s.io/apiserver/pkg/server/options",
-		"github.com/google/cel-go", "google.golang.org/grpc", "go.opentelemetry.io/otel/sdk",
-	}
-	for folder, unwanted := range map[string][]string{
-		"examples/daemonset":           notInPrograms,
-		"examples/hollownode":          notInPrograms,
-		"examples/nodelifecycle":       notInPrograms,
-		"examples/tainteviction":       notInPrograms,
-		"examples/scheduler":           notInPrograms,
-		"examples/process/commandline": {"go.etcd.io", "k8s.io/apiserver", "k8s.io/client-go"},
-		"examples/outage":              {"go.etcd.io", "k8s.io/apiserver"},
-		"examples/controllerruntime":   {"go.etcd.io", "k8s.io/apiserver/pkg/server/options"},
-		// Clients of the API of that example get no framework with it.
-		"examples/controllerruntime/federation": {"k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
-	} {
-		report(t, checkLinked(folder, dependencies(t, modulePath+"/"+folder), unwanted))
-	}
-}
-
-// checkImports reports imports against the arrows between rooms, and imports
-// from modules that importers of the library shall not get.
-func checkImports(src source) []string {
-	var findings []string
-	for _, spec := range src.file.Imports {
-		if complaint := importComplaint(src, importPath(spec)); complaint != "" {
-			findings = append(findings, src.at(spec.Pos(), complaint))
-		}
-	}
-	return findings
-}
-
-func importComplaint(src source, imported string) string {
+// importComplaint says what is wrong with an import, "" when nothing is. A test
+// may show how rooms compose, and use client-go's fake.
+func importComplaint(from, imported string, test bool) string {
 	first, _, _ := strings.Cut(imported, "/")
-	if !strings.Contains(first, ".") {
-		return "" // the standard library
-	}
-	allowed := allowedModules
-	if src.isTest() {
-		allowed = slices.Concat(allowedModules, allowedInTests)
-	}
-	if !slices.ContainsFunc(allowed, func(module string) bool { return below(imported, module) }) {
+	inModule := func(module string) bool { return below(imported, module) }
+	target, ours := strings.CutPrefix(imported, modulePath+"/")
+	switch {
+	case !strings.Contains(first, "."): // the standard library
+		return ""
+	case test && below(imported, "github.com/stretchr/testify"):
+		return ""
+	case !slices.ContainsFunc(allowedModules, inModule):
 		return fmt.Sprintf("import of %s, which is not in a module that the library may require", imported)
-	}
-	if src.isTest() {
-		return "" // an Example may show how rooms compose, a test may use client-go's fake
-	}
-	if below(imported, "k8s.io/client-go") && slices.Contains(withoutClientGo, src.room()) &&
-		!slices.Contains(withClientGo, src.folder()) {
-		return fmt.Sprintf("%s imports %s: define an interface that client-go's typed client satisfies", src.room(), imported)
-	}
-	return arrowComplaint(src.folder(), src.room(), imported)
-}
-
-func arrowComplaint(from, room, imported string) string {
-	if !below(imported, modulePath) {
+	case test:
 		return ""
+	case below(imported, "k8s.io/client-go") && !slices.Contains(withClientGo, from):
+		return fmt.Sprintf("%s imports %s: define an interface that client-go's typed client satisfies", from, imported)
+	case ours && !hasArrow(from, target):
+		return fmt.Sprintf("design.md has no arrow from %s to %s", from, target)
 	}
-	folder := strings.TrimPrefix(strings.TrimPrefix(imported, modulePath), "/")
-	target, _, _ := strings.Cut(folder, "/")
-	if importers, drawn := subfolders[folder]; drawn {
-		if slices.Contains(importers, room) || slices.Contains(importers, from) {
-			return ""
-		}
-		return fmt.Sprintf("%s imports %s: design.md has no arrow from %s to %s", room, imported, room, folder)
-	}
-	if target == room || slices.Contains(rooms[room], target) {
-		return ""
-	}
-	return fmt.Sprintf("%s imports %s: design.md has no arrow from %s to %s", room, imported, room, target)
+	return ""
 }
 
-// packageFolders lists the folders with a package that can be imported, sorted.
-func packageFolders(sources []source) []string {
-	var folders []string
-	for _, src := range sources {
-		if !src.isTest() && !slices.Contains(folders, src.folder()) {
-			folders = append(folders, src.folder())
-		}
+// hasArrow reports whether one package of the rooms may import another.
+func hasArrow(from, target string) bool {
+	if importers, listed := subfolders[target]; listed {
+		return slices.ContainsFunc(importers, func(importer string) bool { return below(from, importer) })
 	}
-	slices.Sort(folders)
-	return folders
+	room, _, _ := strings.Cut(from, "/")
+	return below(target, room) || slices.Contains(rooms[room], target)
 }
 
-// dependencies lists everything that the package links, itself included. It
-// asks the go command, in the root module, because only that resolves versions.
-func dependencies(t *testing.T, importPath string) []string {
+// importGraph maps everything that the packages link to its imports. It asks
+// the go command, in the module that lies in a folder of the repository,
+// because only that resolves versions.
+func importGraph(t *testing.T, folder string, packages ...string) map[string][]string {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", importPath)
-	list.Dir = repositoryRoot(t)
-	if below(importPath, modulePath+"/examples") {
-		list.Dir += "/examples" // a module of its own
-	}
+	list := exec.CommandContext(t.Context(), "go",
+		append([]string{"list", "-deps", "-f", `{{.ImportPath}} {{join .Imports " "}}`}, packages...)...)
+	list.Dir = repositoryRoot() + folder
 	out, err := list.Output()
 	if err != nil {
-		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-			t.Fatalf("%v: %v\n%s", list, err, exit.Stderr)
-		}
 		t.Fatalf("%v: %v", list, err)
 	}
-	return strings.Fields(string(out))
+	imports := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		names := strings.Fields(line)
+		imports[names[0]] = names[1:]
+	}
+	return imports
 }
 
-// checkLinked reports which of the unwanted packages are among the
-// dependencies.
-func checkLinked(folder string, deps, unwanted []string) []string {
-	var findings []string
-	for _, dep := range deps {
-		for _, path := range unwanted {
-			if below(dep, path) {
-				findings = append(findings, fmt.Sprintf("%s links %s (see `go mod why -m`)", folder, dep))
+// linked returns what a package links of the unwanted paths and below them.
+func linked(imports map[string][]string, importPath string, unwanted []string) []string {
+	seen := map[string]bool{importPath: true}
+	for queue := []string{importPath}; len(queue) > 0; queue = queue[1:] {
+		for _, imported := range imports[queue[0]] {
+			if !seen[imported] {
+				seen[imported] = true
+				queue = append(queue, imported)
 			}
 		}
 	}
-	return findings
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(seen)), func(found string) bool {
+		return !slices.ContainsFunc(unwanted, func(path string) bool { return below(found, path) })
+	})
+}
+
+func TestImportsAreRefused(t *testing.T) {
+	const ours = modulePath + "/"
+	for _, test := range []struct{ from, imported, want string }{
+		{"eviction", ours + "taints", ""},
+		{"taints", ours + "eviction", "no arrow from taints to eviction"},
+		{"taints/x", ours + "eviction", "no arrow from taints/x to eviction"},
+		{"zone", ours + "timedqueue", "no arrow"},
+		{"eviction", ours + "taintsets", "no arrow"},
+		{"eviction", ours + "taints/x", "no arrow"},
+		{"eviction", ours + "eviction/x", ""},
+		{"eviction/x", ours + "eviction", ""},
+		{"eviction", ours + "examples/outage", "no arrow"},
+		{"daemon/revision", ours + "daemon/ownership", ""},
+		{"timedqueue", ours + "timedqueue/feed", "no arrow"},
+		{"eviction", ours + "timedqueue/feed", "no arrow"},
+		{"eviction/controller", ours + "timedqueue/feed", ""},
+		{"zone", "time", ""},
+		{"zone", "k8s.io/api/core/v1", ""},
+		{"zone", "k8s.io/apiserver/pkg/server", "may require"},
+		{"zone", "github.com/stretchr/testify/require", "may require"},
+		{"timedqueue/feed", "k8s.io/client-go/tools/cache", ""},
+		{"timedqueue", "k8s.io/client-go/tools/cache", "define an interface"},
+		{"eviction", "k8s.io/client-go/kubernetes", "define an interface"},
+		{"zone_test", ours + "timedqueue", ""},
+		{"zone_test", "k8s.io/client-go/kubernetes/fake", ""},
+		{"zone_test", "github.com/stretchr/testify/require", ""},
+		{"zone_test", "github.com/prometheus/client_golang/prometheus", "may require"},
+	} {
+		from, isTest := strings.CutSuffix(test.from, "_test")
+		got := importComplaint(from, test.imported, isTest)
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s with %s: %q, want %q", test.from, test.imported, got, test.want)
+		}
+	}
+}
+
+func TestLinkedFollowsImports(t *testing.T) {
+	imports := map[string][]string{"a": {"b"}, "b": {"c/d", "a"}, "x": {"c"}}
+	if found := linked(imports, "a", []string{"c", "x"}); !slices.Equal(found, []string{"c/d"}) {
+		t.Errorf("found %q, want c/d", found)
+	}
 }

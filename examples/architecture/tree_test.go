@@ -1,149 +1,85 @@
 package architecture
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
+	"fmt"
 	"io/fs"
-	"maps"
-	"os"
 	"path"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
-// source is one parsed file of a room.
-type source struct {
-	path string // relative to the repository's root, with slashes
-	text string
-	fset *token.FileSet
-	file *ast.File
-}
-
-// room is the top-level folder that the file is in.
-func (s source) room() string {
-	room, _, _ := strings.Cut(s.path, "/")
-	return room
-}
-
-func (s source) folder() string { return path.Dir(s.path) }
-
-func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
-
-func (s source) lines() int { return s.fset.File(s.file.Pos()).LineCount() }
-
-// at is a finding about the given place in the file.
-func (s source) at(pos token.Pos, complaint string) string {
-	return s.fset.Position(pos).String() + ": " + complaint
-}
-
-// parse gives errors for what is not Go; they carry the path and the line.
-func parse(path, text string) (source, error) {
-	return parseInto(token.NewFileSet(), path, text)
-}
-
-// parseInto parses a file into a set that the files of one package share, which
-// the type checker wants.
-func parseInto(fset *token.FileSet, path, text string) (source, error) {
-	file, err := parser.ParseFile(fset, path, text, parser.ParseComments|parser.SkipObjectResolution)
-	return source{path: path, text: text, fset: fset, file: file}, err
-}
-
-var moduleLine = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)"?\s*$`)
-
-// repositoryRoot walks up from this package's folder to the module that is
-// checked, past the examples' own go.mod.
-//
-// The result is this folder with "/.." appended, not the clean path, and so are
-// the names of all files that are read through it. The go command keeps the
-// result of a test until a file changes that the test has read. But it watches
-// only names that begin with the folder of the test's own module. The root's
-// files, under their clean names, would not count. Then `go test` would go on
-// showing the result of an older tree.
-func repositoryRoot(t *testing.T) string {
-	t.Helper()
-	folder, err := os.Getwd()
+func TestFoldersHoldWhatTheyAreFor(t *testing.T) {
+	complaints, err := checkTree(repository(), crowded)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for {
-		text, err := os.ReadFile(folder + "/go.mod")
-		if err == nil {
-			if m := moduleLine.FindSubmatch(text); m != nil && string(m[1]) == modulePath {
-				return folder
-			}
-		}
-		parent := folder + "/.."
-		if filepath.Clean(parent) == filepath.Clean(folder) {
-			t.Fatalf("no go.mod of module %s above this package", modulePath)
-		}
-		folder = parent
+	for _, complaint := range complaints {
+		t.Error(complaint)
 	}
 }
 
-func repository(t *testing.T) fs.FS {
-	t.Helper()
-	return os.DirFS(repositoryRoot(t))
-}
-
-// skipped says which folders the go command, and so the checks, leave out.
-func skipped(name string) bool {
-	return name == "testdata" || name != "." && strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
-}
-
-// readRooms parses every Go file of every room, also those that build
-// constraints would leave out here.
-func readRooms(t *testing.T, repo fs.FS) []source {
-	t.Helper()
-	var sources []source
-	for _, room := range slices.Sorted(maps.Keys(rooms)) {
-		if _, err := fs.Stat(repo, room); err != nil {
-			continue // not written yet
-		}
-		sources = append(sources, readTree(t, repo, room)...)
-	}
-	if len(sources) == 0 {
-		t.Fatal("no Go file found in any room: nothing was checked")
-	}
-	return sources
-}
-
-// readTree parses every Go file of a folder and of those below it, also those
-// of another module.
-func readTree(t *testing.T, repo fs.FS, top string) []source {
-	t.Helper()
-	var sources []source
-	err := fs.WalkDir(repo, top, func(name string, entry fs.DirEntry, err error) error {
+// checkTree reports what stands where design.md has no place for it, folders
+// whose names say nothing, and folders with too many files. Names with a
+// leading dot are free.
+func checkTree(repo fs.FS, crowded []string) ([]string, error) {
+	var complaints []string
+	files := map[string]int{} // besides tests, by folder
+	err := fs.WalkDir(repo, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() && skipped(entry.Name()) {
+		if entry.IsDir() && ignored(name) {
 			return fs.SkipDir
 		}
-		if entry.IsDir() || !strings.HasSuffix(name, ".go") {
-			return nil
+		folder, base := path.Dir(name), path.Base(name)
+		held, listed := holds[folder]
+		switch {
+		case name == "." || strings.HasPrefix(base, "."):
+		case listed && !slices.Contains(held, base):
+			complaints = append(complaints, fmt.Sprintf("%s is not among what design.md has in %s", name, folder))
+		case entry.IsDir() && slices.Contains(vagueFolders, base):
+			complaints = append(complaints, fmt.Sprintf("the name of folder %s does not say what is in it", name))
+		case !entry.IsDir() && !strings.HasSuffix(name, "_test.go"):
+			files[folder]++
 		}
-		text, err := fs.ReadFile(repo, name)
-		if err != nil {
-			return err
-		}
-		src, err := parse(name, string(text))
-		sources = append(sources, src)
-		return err
+		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
+	for folder, count := range files {
+		if count > mostFiles && !slices.Contains(crowded, folder) {
+			complaints = append(complaints, fmt.Sprintf("%s has %d files besides tests, want at most %d", folder, count, mostFiles))
+		}
 	}
-	return sources
+	for _, folder := range crowded {
+		if files[folder] <= mostFiles {
+			complaints = append(complaints, fmt.Sprintf("crowded has %s, which is not", folder))
+		}
+	}
+	slices.Sort(complaints)
+	return complaints, err
 }
 
-// report fails the test with each finding on a line of its own.
-func report(t *testing.T, findings []string) {
-	t.Helper()
-	for _, finding := range findings {
-		t.Error(finding)
+func TestTreeCheckSeesWhatHasNoPlace(t *testing.T) {
+	repo := fstest.MapFS{
+		".ci/pkg/run": {}, "go.mod": {}, "zone/policy/a.go": {}, "zone/testdata/util/a": {},
+		"examples/README.md": {}, "examples/scheduler/main.go": {},
+		"Makefile": {}, "cmd/main.go": {}, "pkg/a.go": {}, "zone/internal/a.go": {}, "zone/common.go": {},
+		"examples/helpers/a.go": {}, "examples/e2e/util/a.go": {},
+	}
+	for i := range mostFiles {
+		for _, folder := range []string{"taints", "daemon", "eviction"} {
+			repo[fmt.Sprintf("%s/%c.go", folder, 'a'+i)] = &fstest.MapFile{}
+			repo[fmt.Sprintf("%s/%c_test.go", folder, 'a'+i)] = &fstest.MapFile{}
+		}
+	}
+	repo["daemon/manifest.yaml"], repo["eviction/zz.go"] = &fstest.MapFile{}, &fstest.MapFile{}
+	complaints, err := checkTree(repo, []string{"daemon", "taints"})
+	want := []string{
+		"Makefile is not", "cmd is not", "crowded has taints,", "eviction has 26 files", "examples/helpers is not",
+		"pkg is not", "the name of folder examples/e2e/util", "the name of folder zone/internal",
+	}
+	if err != nil || !slices.EqualFunc(complaints, want, strings.HasPrefix) {
+		t.Errorf("found %q, want %q; %v", complaints, want, err)
 	}
 }

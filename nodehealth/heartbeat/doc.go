@@ -38,17 +38,4 @@
 //     stays so until the next report.
 //   - Call Changed when a status changes or a gate opens.
 //   - Send the heartbeats of a node from one process only.
-//
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	sender  stepper
-//	act  schedule
-//	gates  task
-//	record  lease  retry
-//	node
-//	config
-//	status  clients  metrics
-//	errors
 package heartbeat

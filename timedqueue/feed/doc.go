@@ -63,11 +63,4 @@
 //
 // [Pulses] reports which informers have received something. A core that must
 // know how late a change may arrive is told so once a second.
-//
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	handler  pulse
-//	config  ownwrites
 package feed

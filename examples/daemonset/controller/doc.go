@@ -98,21 +98,4 @@
 //
 //	go -C examples test -run=- -bench=Takeover -benchtime=1x \
 //	  ./daemonset/controller
-//
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	controller
-//	finish
-//	claim  revise  pods  status
-//	observe
-//	made
-//	visit
-//	plan
-//	reducer
-//	task
-//	record  config
-//	event
-//	set  members
 package controller

@@ -40,19 +40,4 @@
 // The IPs of sandboxes are from one network, 10.0.0.0/8 unless another one is
 // set. Each is of one sandbox at a time. Two fakes of one cluster need networks
 // of their own.
-//
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	machine  restore  counts
-//	fake
-//	stopping  starting
-//	noticing
-//	images
-//	record
-//	script  runtime  stages  addresses
-//	totals  names
-//	plan  notice
-//	state
 package cri

@@ -26,14 +26,4 @@
 // Until [Edge.MarkSynced] the containers of each pod are restored from its
 // status. From then on a node that comes is a new machine: containers that the
 // statuses of its pods show are lost.
-//
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	perform
-//	handlers  beats
-//	edge
-//	crash  trim
-//	kept
 package edge

@@ -223,31 +223,4 @@
 //   - Certificates, the server of a kubelet, exec, attach, logs of containers,
 //     and forwarded ports.
 //   - Manifests from a URL, and a kubelet without an API server.
-//
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	fleet
-//	rounds
-//	configuring
-//	syncing  registration  counts  mirroring
-//	inheriting
-//	probing  volumes  calls
-//	telling
-//	schedule
-//	task  event
-//	nodestatus  checks
-//	worker  manifest
-//	publication  admit  relist  mirror  startup
-//	usage  outage  nodeconditions
-//	faults
-//	status  statuspatch  same  totals
-//	conditions  containerstatus
-//	plan  phase
-//	decide
-//	initializing
-//	actions
-//	order  grace  static
-//	reasons  backoff  probe  restart  sandbox  qos  identity  durations
 package kubelet

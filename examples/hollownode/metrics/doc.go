@@ -29,11 +29,4 @@
 //   - kubelet_pod_start_sli_duration_seconds, which needs the times of pulls
 //     and init containers of each pod. Nor is there that of pulls themselves.
 //   - What one kubelet says of itself: its node, its start, its version.
-//
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	metrics
-//	fleet
 package metrics

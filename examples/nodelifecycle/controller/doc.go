@@ -162,25 +162,4 @@
 //
 //	go -C examples test -run=- -bench=Whole -benchtime=1x \
 //	  ./nodelifecycle/controller
-//
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	controller  clock
-//	doubts
-//	finish
-//	observe
-//	confirm  declare
-//	suspects
-//	zones
-//	write  mark
-//	release
-//	taint  halt
-//	reducer
-//	tell
-//	action
-//	doubt  hold  node  pod
-//	silence  reads  pace
-//	config
 package controller

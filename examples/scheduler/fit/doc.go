@@ -9,12 +9,4 @@
 //
 // [Overhead] is what DaemonSets would take of a node that does not exist yet.
 // [NewNode] is the first of such nodes on which a pod would fit.
-//
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	newnode
-//	pod
-//	amounts  scope
 package fit

@@ -98,21 +98,4 @@
 //     else. There each such event wakes it, and so do five minutes.
 //   - What a binding whose answer was lost has done is read. There the pod is
 //     retried, and its room is free meanwhile.
-//
-// # Layers
-//
-// A file uses only declarations of its own line and of the lines below.
-//
-//	new
-//	turn
-//	observe
-//	wake
-//	decide
-//	preempt
-//	avoid
-//	scheduler
-//	task
-//	node
-//	records
-//	config
 package scheduling
