@@ -16,11 +16,8 @@ import (
 // help writes what the program does, or what the command does that was given.
 func (s *settings) help(out io.Writer, flags *pflag.FlagSet) {
 	text := generalHelp
-	switch {
-	case s.blast:
+	if s.blast {
 		text = blastHelp
-	case s.scales:
-		text = scaleHelp
 	}
 	text(out)
 	fmt.Fprint(out, "\nFlags:\n", flags.FlagUsages(), exitHelp)
@@ -51,16 +48,6 @@ cluster.json is what this prints:
 `)
 }
 
-func scaleHelp(out io.Writer) {
-	fmt.Fprint(out, `outage scale measures what a run costs. It plays the loss of one of three zones and
-its return, for clusters of doubling size, and prints the time and the memory of each.
-
-  outage scale                                   12,500 to 100,000 nodes, some minutes
-  outage scale --least 1000 --nodes 8000         smaller clusters
-  outage scale --node-eviction-rate 100          all lost nodes tainted, their pods evicted
-`)
-}
-
 func generalHelp(out io.Writer) {
 	fmt.Fprint(out, `outage plays an outage of a cluster in virtual time and reports what the node
 lifecycle controller does: what it declares dead, taints, evicts and spares, how
@@ -88,9 +75,9 @@ outage/cluster/clusterrole.yaml, or from cluster.json, which this prints:
   outage blast mine.yaml --set action=evict     the same of a scenario; its script is left out
   outage blast --help                           the flags of blast
 
-What a run costs, measured for clusters of 12,500 to 100,000 nodes; see scale --help:
+What a run costs, measured for clusters of 12,500 to 100,000 nodes:
 
-  outage scale
+  go -C examples test ./outage/simulation -run XXX -bench Scale -benchtime 1x
 
 Scenarios that ship, in outage/scenarios:
 `)

@@ -13,7 +13,7 @@ import (
 )
 
 // commands are the first arguments that are no scenario.
-var commands = []string{blastCommand, scaleCommand}
+var commands = []string{blastCommand}
 
 // likeness is how much alike two names must be for one to be meant by the
 // other: of five letters two may be wrong.

@@ -11,7 +11,6 @@
 //	go -C examples run ./outage outage/scenarios/rack-loss.yaml \
 //	  --set unhealthy-zone-threshold=0.3 --check
 //	go -C examples run ./outage blast --from cluster.json
-//	go -C examples run ./outage scale
 //
 // It answers what a flag would do before a cluster has to find out. An hour of
 // a cluster of a few hundred nodes takes a second or two, and is the same each
@@ -33,9 +32,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-
-	"github.com/kubelife/lifecycle/examples/outage/heap"
-	"github.com/kubelife/lifecycle/examples/outage/scale"
 )
 
 // Exit codes.
@@ -52,16 +48,7 @@ func (e usageError) Unwrap() error { return e.error }
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
-	end := func() {}
-	switch {
-	case len(os.Args) < 2: // plays nothing
-	case os.Args[1] == scaleCommand:
-		heap.ForScale()
-	default:
-		end = heap.ForScenario()
-	}
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	end()
 	stop()
 	os.Exit(code)
 }
@@ -81,9 +68,6 @@ type settings struct {
 	source   source
 	save     string
 	blast    bool
-	// scale says which sizes to play; scales, that it is asked for.
-	scale  scale.Config
-	scales bool
 	// longest is how long a loss of blast is played, and workers how many are at a
 	// time.
 	longest time.Duration
@@ -117,18 +101,14 @@ func run(ctx context.Context, args []string, in io.Reader, out, diagnostics io.W
 
 func parse(args []string, diagnostics io.Writer) (*settings, error) {
 	s := &settings{judge: check}
-	if len(args) > 0 && (args[0] == blastCommand || args[0] == scaleCommand) {
-		s.blast, s.scales, args = args[0] == blastCommand, args[0] == scaleCommand, args[1:]
+	if len(args) > 0 && args[0] == blastCommand {
+		s.blast, args = true, args[1:]
 	}
 	flags := pflag.NewFlagSet("outage", pflag.ContinueOnError)
 	flags.SetOutput(diagnostics)
 	flags.SortFlags = false
 	var compare string
-	if s.scales {
-		s.addScaleFlags(flags)
-	} else {
-		s.addFlags(flags, &compare)
-	}
+	s.addFlags(flags, &compare)
 	flags.Usage = func() { s.help(diagnostics, flags) }
 	if err := flags.Parse(args); err != nil {
 		return nil, withHint(err, flags, args)
@@ -140,11 +120,8 @@ func parse(args []string, diagnostics io.Writer) (*settings, error) {
 	if flags.Changed("compare") {
 		s.compare = strings.Split(compare, ",")
 	}
-	switch {
-	case s.blast:
+	if s.blast {
 		return s, s.checkBlast(flags)
-	case s.scales:
-		return s, s.checkScale(flags)
 	}
 	return s, s.checkPlay(flags, diagnostics)
 }

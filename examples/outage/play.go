@@ -31,11 +31,8 @@ var (
 
 // perform does what the command line asks for.
 func (s *settings) perform(ctx context.Context, in io.Reader, out, diagnostics io.Writer) error {
-	switch {
-	case s.list:
+	if s.list {
 		return listScenarios(out)
-	case s.scales:
-		return s.performScale(ctx, out, diagnostics)
 	}
 	given, err := s.load(ctx, in, diagnostics)
 	if err != nil {

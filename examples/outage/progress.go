@@ -70,15 +70,10 @@ func (p *progress) at(now time.Time, done time.Duration) {
 // runs says at a time on the wall how many runs are over. The share counts what
 // others of them have done.
 func (p *progress) runs(now time.Time, of blast.Progress) {
-	p.share(now, fmt.Sprintf("%d of %d runs", of.Done, of.Of), of.Share)
-}
-
-// share says what is done at a time on the wall, and which share of all is.
-func (p *progress) share(now time.Time, text string, done float64) {
 	if p.started.IsZero() {
 		p.started = now
 	}
-	p.show(now, text+p.left(now, done), done)
+	p.show(now, fmt.Sprintf("%d of %d runs", of.Done, of.Of)+p.left(now, of.Share), of.Share)
 }
 
 // listed says at a time on the wall how many objects of a kind have come, and

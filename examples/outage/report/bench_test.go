@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/outage/heap"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
@@ -40,7 +39,6 @@ func large() *scenario.Scenario {
 // What a recorder costs of a large run: 15 % at most is the aim. Compare the
 // two.
 func BenchmarkHourOf5000Nodes(b *testing.B) {
-	defer heap.ForScenario()()
 	run := func(watch func(*simulation.Simulation)) func(*testing.B) {
 		return func(b *testing.B) {
 			for b.Loop() {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/outage/heap"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
@@ -37,10 +36,8 @@ func large() *scenario.Scenario {
 }
 
 // An hour of 5,000 nodes with 150,000 pods, in which a rack and a zone fail.
-// The aim is less than 5 s a run on two cores. Garbage waits as it does in the
-// program.
+// The aim is less than 5 s a run on two cores.
 func BenchmarkHourOf5000Nodes(b *testing.B) {
-	defer heap.ForScenario()()
 	for b.Loop() {
 		s, err := New(large())
 		require.NoError(b, err)
