@@ -2,182 +2,14 @@ package eviction
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
-
-// DeleterConfig configures a [Deleter].
-type DeleterConfig struct {
-	// Pods returns the pod client of a namespace. Required.
-	Pods func(namespace string) PodClient
-	// Confirm, unless nil, makes Deleter read the pod and its node from the API
-	// server and decide again, just before it acts. That costs two calls per
-	// pod and covers the delay of the caches. For example, a taint that was
-	// removed before the pod was bound does not evict the pod.
-	Confirm NodeClient
-	// MostRequests is how many calls Deleter makes for one task at most, for a
-	// caller that has a budget of requests. A task that needs more fails and is
-	// retried after a second at most. Without Confirm it needs 3. With Confirm it
-	// needs 5, and 2 more for each time that the pod changes between the read and
-	// the delete. Zero means 3, and 25 with Confirm.
-	MostRequests int
-}
-
-// Validate joins everything that is wrong with the config.
-func (c DeleterConfig) Validate() error {
-	var problems []error
-	if c.Pods == nil {
-		problems = append(problems,
-			fmt.Errorf("%w: DeleterConfig.Pods is nil, want a pod client", ErrInvalidConfig))
-	}
-	return errors.Join(append(problems,
-		validateRequests("DeleterConfig", c.MostRequests, c.fewestRequests()))...)
-}
-
-// fewestRequests is what a task needs: patch, delete, and a read of the pod if
-// the answer to one of them is ambiguous.
-func (c DeleterConfig) fewestRequests() int { return 3 + confirmRequests(c.Confirm) }
-
-// confirmRequests is how many calls a confirmation costs.
-func confirmRequests(with NodeClient) int {
-	if with == nil {
-		return 0
-	}
-	return 2
-}
-
-func validateRequests(config string, most, fewest int) error {
-	if most == 0 || most >= fewest {
-		return nil
-	}
-	return fmt.Errorf("%w: %s.MostRequests is %d, want zero or at least %d", ErrInvalidConfig, config,
-		most, fewest)
-}
-
-// rereads returns how often an attempt may read a pod again that has changed
-// since it was read. Each costs a read and another try.
-func rereads(most, fewest int) int {
-	if most == 0 {
-		return defaultRereads
-	}
-	return (most - fewest) / 2
-}
-
-// A Deleter evicts pods by deleting them, as kube-controller-manager does. It
-// first sets the condition DisruptionTarget, so that the pod's owner can tell
-// the eviction from a failure. Then it deletes the pod. Both calls carry the
-// UID, so that a pod that was recreated under its name is not touched. After a
-// confirmation the delete also carries the resourceVersion; if the pod has
-// changed, it is read and decided again. Deleter ignores PodDisruptionBudgets;
-// see [Evictor].
-//
-// Clearing the condition costs a read and a patch. The patch carries the
-// resourceVersion, because another client may have set the condition meanwhile.
-//
-// It is safe for concurrent use.
-type Deleter struct {
-	config DeleterConfig
-}
-
-// NewDeleter returns a Deleter.
-func NewDeleter(config DeleterConfig) (*Deleter, error) {
-	if err := config.Validate(); err != nil {
-		return nil, err
-	}
-	return &Deleter{config}, nil
-}
-
-// Act does the task, at the time Task.StartedAt.
-func (d *Deleter) Act(ctx context.Context, task Task) Result {
-	pods := d.config.Pods(task.Pod.Namespace)
-	r := newRun(pods, d.config.Confirm, task,
-		rereads(d.config.MostRequests, d.config.fewestRequests()))
-	if task.ClearCondition {
-		return r.do(ctx, r.check, r.clearCondition)
-	}
-	return r.do(ctx, r.check, r.confirm, r.setCondition, r.remove(
-		func(ctx context.Context, preconditions *metav1.Preconditions) error {
-			err := pods.Delete(ctx, task.Pod.Name, metav1.DeleteOptions{Preconditions: preconditions})
-			return wrap(err, "delete pod %s", task.Pod)
-		}))
-}
-
-// EvictorConfig configures an [Evictor].
-type EvictorConfig struct {
-	// Pods returns the pod client of a namespace. Required.
-	Pods func(namespace string) EvictionClient
-	// Confirm is the same as in [DeleterConfig].
-	Confirm NodeClient
-	// MostRequests is the same as in [DeleterConfig]. Without Confirm a task needs
-	// 3 calls, and with Confirm 4. Zero means 3, and 24 with Confirm.
-	MostRequests int
-}
-
-// Validate joins everything that is wrong with the config.
-func (c EvictorConfig) Validate() error {
-	var problems []error
-	if c.Pods == nil {
-		problems = append(problems,
-			fmt.Errorf("%w: EvictorConfig.Pods is nil, want a pod client", ErrInvalidConfig))
-	}
-	return errors.Join(append(problems,
-		validateRequests("EvictorConfig", c.MostRequests, c.fewestRequests()))...)
-}
-
-// fewestRequests is what a task needs. To clear a condition it reads, patches,
-// and reads again if the answer is ambiguous. To evict it makes one call less,
-// and those of the confirmation.
-func (c EvictorConfig) fewestRequests() int { return max(3, 2+confirmRequests(c.Confirm)) }
-
-// An Evictor evicts pods through the Eviction API, which respects
-// PodDisruptionBudgets. It makes one call per pod, because the API server sets
-// the condition DisruptionTarget itself. The call carries the UID and, after a
-// confirmation, the resourceVersion.
-//
-// An eviction that a budget refuses is [OutcomeBlocked] for as long as the
-// budget refuses. The pods of a dead node count as disrupted until they are
-// gone, so a budget can keep them there for ever; [EvictThenDelete] ends that.
-//
-// client-go waits inside a call that a budget refuses, unless the client uses
-// the transport of [WithoutRetryAfter].
-//
-// It is safe for concurrent use.
-type Evictor struct {
-	config EvictorConfig
-}
-
-// NewEvictor returns an Evictor.
-func NewEvictor(config EvictorConfig) (*Evictor, error) {
-	if err := config.Validate(); err != nil {
-		return nil, err
-	}
-	return &Evictor{config}, nil
-}
-
-// Act does the task, at the time Task.StartedAt.
-func (e *Evictor) Act(ctx context.Context, task Task) Result {
-	pods := e.config.Pods(task.Pod.Namespace)
-	r := newRun(pods, e.config.Confirm, task,
-		rereads(e.config.MostRequests, e.config.fewestRequests()))
-	if task.ClearCondition {
-		return r.do(ctx, r.check, r.clearCondition)
-	}
-	return r.do(ctx, r.check, r.confirm, r.remove(
-		func(ctx context.Context, preconditions *metav1.Preconditions) error {
-			err := pods.EvictV1(ctx, &policyv1.Eviction{
-				ObjectMeta:    metav1.ObjectMeta{Namespace: task.Pod.Namespace, Name: task.Pod.Name},
-				DeleteOptions: &metav1.DeleteOptions{Preconditions: preconditions},
-			})
-			return wrap(err, "evict pod %s", task.Pod)
-		}))
-}
 
 // run is one attempt. Its steps are below in the order in which they are done.
 type run struct {
@@ -441,4 +273,29 @@ func wrap(err error, format string, args ...any) error {
 		return nil
 	}
 	return fmt.Errorf(format+": %w", append(args, err)...)
+}
+
+// confirmRequests is how many calls a confirmation costs.
+func confirmRequests(with NodeClient) int {
+	if with == nil {
+		return 0
+	}
+	return 2
+}
+
+func validateRequests(config string, most, fewest int) error {
+	if most == 0 || most >= fewest {
+		return nil
+	}
+	return fmt.Errorf("%w: %s.MostRequests is %d, want zero or at least %d", ErrInvalidConfig, config,
+		most, fewest)
+}
+
+// rereads returns how often an attempt may read a pod again that has changed
+// since it was read. Each costs a read and another try.
+func rereads(most, fewest int) int {
+	if most == 0 {
+		return defaultRereads
+	}
+	return (most - fewest) / 2
 }

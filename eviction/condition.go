@@ -1,9 +1,12 @@
 package eviction
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const (
@@ -77,3 +80,119 @@ func (o own) condition(pod *corev1.Pod) *corev1.PodCondition {
 // HasDisruptionTarget reports whether the pod has a true condition
 // DisruptionTarget with one of the reasons of DefaultCondition.
 func HasDisruptionTarget(pod *corev1.Pod) bool { return defaultOwn().condition(pod) != nil }
+
+// DefaultCondition says what kube-controller-manager v1.37.1 says, and appends
+// the taint. For evictions that the caller asked for it has words of its own.
+func DefaultCondition(task Task) Condition {
+	switch d := task.Decision; {
+	case d.Reason == ReasonNodeEvicted && d.Request == StatusReasonNodeLost:
+		return Condition{
+			Reason:       ConditionReasonNode,
+			Message:      fmt.Sprintf("All pods are evicted from node %s, which is not ready.", task.Node),
+			StatusReason: StatusReasonNodeLost,
+			StatusMessage: fmt.Sprintf("Node %s which was running pod %s is unresponsive",
+				task.Node, task.Pod.Name),
+		}
+	case d.Reason == ReasonNodeEvicted:
+		return Condition{
+			Reason:  ConditionReasonRequest,
+			Message: fmt.Sprintf("All pods are evicted from node %s%s.", task.Node, because(d.Request)),
+		}
+	case d.Reason == ReasonRequested:
+		return Condition{
+			Reason:  ConditionReasonRequest,
+			Message: fmt.Sprintf("Evicted from node %s%s.", task.Node, because(d.Request)),
+		}
+	}
+	return Condition{
+		Reason:  ConditionReasonTaint,
+		Message: "Taint manager: deleting due to NoExecute taint " + task.Decision.Taint.ToString(),
+	}
+}
+
+// because returns how a message goes on with the caller's words, if it has any.
+func because(request string) string {
+	if request == "" {
+		return ""
+	}
+	return ": " + request
+}
+
+// setConditionPatch returns the strategic merge patch, for the status
+// subresource, that says that the pod is about to be evicted. With the UID in
+// it the API server refuses it for another pod.
+func setConditionPatch(task Task) ([]byte, error) {
+	says := task.rules.describe(task)
+	for _, reason := range says.reasons() {
+		if !task.rules.own.has(reason) {
+			return nil, fmt.Errorf("%w: Describe returns the reason %q for pod %s, want one of Own, %q",
+				ErrInvalidConfig, reason, task.Pod, task.rules.own.reasons)
+		}
+	}
+	if says.Type == "" {
+		says.Type = corev1.DisruptionTarget
+	}
+	status := make(map[string]any)
+	if says.StatusReason != "" {
+		status["reason"], status["message"] = says.StatusReason, says.StatusMessage
+	}
+	return statusPatch(task, corev1.PodCondition{
+		Type:               says.Type,
+		Status:             corev1.ConditionTrue,
+		Reason:             says.Reason,
+		Message:            says.Message,
+		ObservedGeneration: task.Generation,
+		LastTransitionTime: metav1.NewTime(task.StartedAt),
+	}, status, nil)
+}
+
+// clearConditionPatch returns the patch that reverts setConditionPatch, for the
+// state of the pod that was read.
+func clearConditionPatch(task Task, live *corev1.Pod, set *corev1.PodCondition) ([]byte, error) {
+	status := make(map[string]any)
+	if task.rules.own.has(live.Status.Reason) {
+		status["reason"], status["message"] = nil, nil
+	}
+	return statusPatch(task, corev1.PodCondition{
+		Type:               set.Type,
+		Status:             corev1.ConditionFalse,
+		Reason:             ConditionReasonCanceled,
+		Message:            "The eviction of the pod is canceled.",
+		ObservedGeneration: live.Generation,
+		LastTransitionTime: metav1.NewTime(task.StartedAt),
+	}, status, &live.ResourceVersion)
+}
+
+// statusPatch returns a patch that is guarded by the pod's UID and, unless
+// version is nil, by its resourceVersion.
+func statusPatch(
+	task Task, condition corev1.PodCondition, status map[string]any, version *string,
+) ([]byte, error) {
+	status["conditions"] = []map[string]any{asMap(condition)}
+	guard := map[string]any{"uid": task.Pod.UID}
+	if version != nil {
+		guard["resourceVersion"] = *version
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": guard, "status": status})
+	if err != nil {
+		return nil, fmt.Errorf("encode condition patch of pod %s: %w", task.Pod, err)
+	}
+	return patch, nil
+}
+
+// asMap omits the fields that this condition does not set. The typed struct
+// would encode them as null and so remove what other clients have written
+// there.
+func asMap(c corev1.PodCondition) map[string]any {
+	fields := map[string]any{
+		"type":               c.Type,
+		"status":             c.Status,
+		"reason":             c.Reason,
+		"message":            c.Message,
+		"lastTransitionTime": c.LastTransitionTime,
+	}
+	if c.ObservedGeneration != 0 {
+		fields["observedGeneration"] = c.ObservedGeneration
+	}
+	return fields
+}

@@ -1,0 +1,97 @@
+package eviction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A PodClient is the pod client of one namespace that [Deleter] calls. The
+// typed client of client-go, clientset.CoreV1().Pods(namespace), implements it.
+type PodClient interface {
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (*corev1.Pod, error)
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte,
+		opts metav1.PatchOptions, subresources ...string) (*corev1.Pod, error)
+	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
+}
+
+// A NodeClient is the node client that [Deleter] and [Evictor] call to confirm
+// an eviction.
+type NodeClient interface {
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (*corev1.Node, error)
+}
+
+// DeleterConfig configures a [Deleter].
+type DeleterConfig struct {
+	// Pods returns the pod client of a namespace. Required.
+	Pods func(namespace string) PodClient
+	// Confirm, unless nil, makes Deleter read the pod and its node from the API
+	// server and decide again, just before it acts. That costs two calls per
+	// pod and covers the delay of the caches. For example, a taint that was
+	// removed before the pod was bound does not evict the pod.
+	Confirm NodeClient
+	// MostRequests is how many calls Deleter makes for one task at most, for a
+	// caller that has a budget of requests. A task that needs more fails and is
+	// retried after a second at most. Without Confirm it needs 3. With Confirm it
+	// needs 5, and 2 more for each time that the pod changes between the read and
+	// the delete. Zero means 3, and 25 with Confirm.
+	MostRequests int
+}
+
+// Validate joins everything that is wrong with the config.
+func (c DeleterConfig) Validate() error {
+	var problems []error
+	if c.Pods == nil {
+		problems = append(problems,
+			fmt.Errorf("%w: DeleterConfig.Pods is nil, want a pod client", ErrInvalidConfig))
+	}
+	return errors.Join(append(problems,
+		validateRequests("DeleterConfig", c.MostRequests, c.fewestRequests()))...)
+}
+
+// fewestRequests is what a task needs: patch, delete, and a read of the pod if
+// the answer to one of them is ambiguous.
+func (c DeleterConfig) fewestRequests() int { return 3 + confirmRequests(c.Confirm) }
+
+// A Deleter evicts pods by deleting them, as kube-controller-manager does. It
+// first sets the condition DisruptionTarget, so that the pod's owner can tell
+// the eviction from a failure. Then it deletes the pod. Both calls carry the
+// UID, so that a pod that was recreated under its name is not touched. After a
+// confirmation the delete also carries the resourceVersion; if the pod has
+// changed, it is read and decided again. Deleter ignores PodDisruptionBudgets;
+// see [Evictor].
+//
+// Clearing the condition costs a read and a patch. The patch carries the
+// resourceVersion, because another client may have set the condition meanwhile.
+//
+// It is safe for concurrent use.
+type Deleter struct {
+	config DeleterConfig
+}
+
+// NewDeleter returns a Deleter.
+func NewDeleter(config DeleterConfig) (*Deleter, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Deleter{config}, nil
+}
+
+// Act does the task, at the time Task.StartedAt.
+func (d *Deleter) Act(ctx context.Context, task Task) Result {
+	pods := d.config.Pods(task.Pod.Namespace)
+	r := newRun(pods, d.config.Confirm, task,
+		rereads(d.config.MostRequests, d.config.fewestRequests()))
+	if task.ClearCondition {
+		return r.do(ctx, r.check, r.clearCondition)
+	}
+	return r.do(ctx, r.check, r.confirm, r.setCondition, r.remove(
+		func(ctx context.Context, preconditions *metav1.Preconditions) error {
+			err := pods.Delete(ctx, task.Pod.Name, metav1.DeleteOptions{Preconditions: preconditions})
+			return wrap(err, "delete pod %s", task.Pod)
+		}))
+}
