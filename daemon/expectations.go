@@ -5,6 +5,26 @@ import (
 	"time"
 )
 
+// expectations are our writes that the watch has not shown. A watch delivers
+// our own writes late and occasionally drops an event. Until a write is shown,
+// the answer of the API server counts. After the timeout the pod is read.
+//
+// kube-controller-manager counts the expectations of a set, and stops the set
+// for five minutes when one is lost. Here a lost event delays only its own
+// node.
+type expectations struct {
+	timeout time.Duration
+	created int         // pods in podCreated, or with that as their former phase
+	writes  []write     // in their order; some may be shown already
+	unclear []*podState // to be read at once; some may be resolved
+}
+
+// write is when we wrote something of a pod.
+type write struct {
+	pod *podState
+	at  time.Time
+}
+
 // expect waits for a write to be shown. Mostly it is the latest one.
 func (e *expectations) expect(s *podState, at time.Time) {
 	s.written = at

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -8,6 +9,37 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
+
+// Nodes holds the nodes of a cluster for any number of planners, so that each
+// node is stored once and observed once. [Config] names it. The zero value is a
+// store without nodes. It must not be copied.
+//
+// A planner keeps a record only of a node that should have its pod or still has
+// one. A change of a node costs those planners one evaluation. The others
+// evaluate only the placement, and only if the labels or taints have changed.
+//
+// Nodes is not safe for concurrent use. It and all its planners belong under
+// one lock: that of one [timedqueue.Dispatcher], whose core composes the
+// planners, for example with [timedqueue.RoundRobin].
+type Nodes struct {
+	byName   map[string]*storedNode
+	all      []*storedNode
+	planners []*Planner
+	changed  []*Planner // that Changed returns
+	leaving  []*Planner // those that were closed and have records left
+	joined   int        // how many planners have joined
+
+	slab []storedNode  // memory for nodes that come
+	free []*storedNode // that of nodes that are gone
+}
+
+// storedNode is a node and the records that planners keep of it.
+type storedNode struct {
+	object *corev1.Node
+	index  int           // in Nodes.all
+	states []*nodeState  // in the order of their planners' ids
+	one    [1]*nodeState // memory for states; most stores have one planner
+}
 
 // Grow makes room for so many more nodes. It saves time if their number is
 // known.
@@ -160,4 +192,21 @@ func placedAlike(a, b *corev1.Node) bool {
 		slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, func(a, b corev1.Taint) bool {
 			return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect
 		})
+}
+
+// stateOf returns the record that a planner keeps of a node, or nil.
+func (n *storedNode) stateOf(p *Planner) *nodeState {
+	if len(n.states) == 1 && n.states[0].planner == p { // as with one planner
+		return n.states[0]
+	}
+	if at, found := n.search(p); found {
+		return n.states[at]
+	}
+	return nil
+}
+
+func (n *storedNode) search(p *Planner) (int, bool) {
+	return slices.BinarySearchFunc(n.states, p.id, func(n *nodeState, id int) int {
+		return cmp.Compare(n.planner.id, id)
+	})
 }

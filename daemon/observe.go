@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // observeNode records a node that is new, or whose placement may have changed.
@@ -109,4 +110,55 @@ func (p *Planner) advance(now time.Time) {
 		p.now = now
 	}
 	p.tombstones.expire(p.now)
+}
+
+// tombstones are pods that are gone. Observations of them may still arrive,
+// from a watch that is behind or as a late answer to a creation. A UID never
+// comes back, so those are old.
+type tombstones struct {
+	how   map[types.UID]departure
+	queue []tombstone // the oldest first
+}
+
+// departure is how it is known that a pod is gone.
+type departure int8
+
+const (
+	// departureForgotten: ForgetPod was called. The pod may be observed again, for
+	// example when it was released and is adopted.
+	departureForgotten departure = 1 + iota
+	// departureAnswered: the API server has no pod with the UID.
+	departureAnswered
+)
+
+type tombstone struct {
+	uid types.UID
+	at  time.Time
+}
+
+// longestDelay is how old an observation can be. The API server keeps five
+// minutes of changes, and stops a watch that is further behind.
+const longestDelay = 5 * time.Minute
+
+func (t *tombstones) add(uid types.UID, how departure, now time.Time) {
+	if uid == "" {
+		return
+	}
+	if t.how == nil {
+		t.how = make(map[types.UID]departure)
+	}
+	if known := t.how[uid]; known != 0 {
+		t.how[uid] = max(known, how)
+		return // it is in the queue
+	}
+	t.how[uid] = how
+	t.queue = append(t.queue, tombstone{uid, now})
+}
+
+// expire drops the pods of which no more observations can arrive.
+func (t *tombstones) expire(now time.Time) {
+	for len(t.queue) > 0 && now.Sub(t.queue[0].at) > longestDelay {
+		delete(t.how, t.queue[0].uid)
+		t.queue = t.queue[1:]
+	}
 }

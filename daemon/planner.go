@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/taints"
@@ -151,132 +152,142 @@ type Planner struct {
 	creations, deletions, reads calls
 }
 
-// nodeState is a planner's record of a node that should have a pod, or has
-// pods, a creation or failures. The node may be gone.
-type nodeState struct {
-	name    string
-	planner *Planner
-	stored  *storedNode // nil: the node is gone
-	machine types.UID   // of the node, or of the last one with the name
-	pods    *podState   // the first one for this node
+// departed is the index of a planner that was closed.
+const departed = -1
 
-	attempt int              // part of the name of the next pod
-	unclear *unclearCreation // nil unless it is inDoubt
-	refused failures         // creations
-	failed  failures         // pods that had failed and were deleted
+func (p *Planner) closed() bool { return p.index == departed }
 
-	situation situation
-	order     order
-	slots     [numberOfQueues]int32 // where it is in the queues; zero: not in it
-	index     int32                 // in Planner.states; dropped: it left them
-	revision  int32                 // Planner.revision that its failures are of
-	ranking   int32                 // Planner.ranking that its slots are of
-	epoch     int32                 // calls.epoch of the creation, or its read, under way
+// NewPlanner returns a planner that knows no pods yet, and of nodes those of
+// Config.Nodes. Now must not be the zero time.
+func NewPlanner(config Config, now time.Time) (*Planner, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	if config.Burst == 0 {
+		config.Burst = defaultBurst
+	}
+	if config.ExpectationTimeout == 0 {
+		config.ExpectationTimeout = defaultExpectationTimeout
+	}
+	if config.Nodes == nil {
+		config.Nodes = new(Nodes)
+	}
+	timers, err := newTimers(now)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
+	p := &Planner{
+		config: config,
+		now:    now,
+		store:  config.Nodes,
+		gone:   make(map[string]*nodeState),
+		timers: timers,
+		unseen: expectations{timeout: config.ExpectationTimeout},
 
-	creation creationPhase
-	decision placed
-	stale    bool // it is in Planner.stale
-	// taken says that the rollout has deleted its available pod and it has had no
-	// other one since.
-	taken bool
+		creations: calls{burst: config.Burst, window: 1, epoch: 1},
+		deletions: calls{burst: config.Burst, window: config.Burst, epoch: 1},
+		reads:     calls{burst: config.Burst, window: config.Burst, epoch: 1},
+	}
+	p.rank()
+	p.use(config.Spec)
+	p.store.join(p)
+	p.scan.nodes = p.store.Len()
+	return p, nil
 }
 
-// podState is a planner's record of a pod.
-type podState struct {
-	pod  *corev1.Pod
-	node *nodeState // nil: nothing says for which node it is
-	next *podState  // of the same node
+// Close removes the planner from its store of nodes, which other planners may
+// use. The planner must not be used afterwards. The memory of the first
+// thousand records is free at once. That of the others is when nodes have
+// changed, a hundred with each change.
+func (p *Planner) Close() { p.store.leave(p) }
 
-	leave   StepReason // why it is to be deleted; empty: it stays
-	refused failures   // deletions
-	written time.Time  // of the latest write that the watch must show
-	epoch   int32      // calls.epoch of its deletion
-
-	phase podPhase
-	// former is the phase that it returns to when its deletion was not done. It is
-	// phase itself unless a deletion is under way.
-	former podPhase
-	// reading is the phase in which the refresh that is under way began; podGone:
-	// none is.
-	reading podPhase
-	// answered says that the object comes from an answer of the API server. Older
-	// versions from the watch are then ignored.
-	answered bool
-	// counted says that the pod has terminated and its replacement is counted with
-	// that of another pod of the node. It is deleted without a further wait.
-	counted bool
-}
-
-// Nodes holds the nodes of a cluster for any number of planners, so that each
-// node is stored once and observed once. [Config] names it. The zero value is a
-// store without nodes. It must not be copied.
+// SetSpec changes what is wanted. All nodes are evaluated again, in the turns
+// of [Planner.Start], and what has failed with another revision no longer
+// counts. The same spec again changes nothing and costs a comparison.
 //
-// A planner keeps a record only of a node that should have its pod or still has
-// one. A change of a node costs those planners one evaluation. The others
-// evaluate only the placement, and only if the labels or taints have changed.
+// The error is that of [Spec.Validate]. The planner then keeps the former spec,
+// but hands out only refreshes until a valid spec is set. Pods of an unwanted
+// revision would be replaced again. An invalid rollout is no error here. It
+// stops, and the pods are managed. [Planner.Problems] returns both.
 //
-// Nodes is not safe for concurrent use. It and all its planners belong under
-// one lock: that of one [timedqueue.Dispatcher], whose core composes the
-// planners, for example with [timedqueue.RoundRobin].
-type Nodes struct {
-	byName   map[string]*storedNode
-	all      []*storedNode
-	planners []*Planner
-	changed  []*Planner // that Changed returns
-	leaving  []*Planner // those that were closed and have records left
-	joined   int        // how many planners have joined
-
-	slab []storedNode  // memory for nodes that come
-	free []*storedNode // that of nodes that are gone
+// A longer MinReady can make many pods unavailable at once. If the revision
+// changes with it, they are replaced at once, unless the rollout is Strict, as
+// in kube-controller-manager.
+func (p *Planner) SetSpec(now time.Time, spec Spec) error {
+	p.advance(now)
+	if equality.Semantic.DeepEqual(p.spec, &spec) {
+		p.refusal = nil
+		return nil // each write of a set's status causes an event of the set
+	}
+	if p.refusal = spec.Validate(); p.refusal != nil {
+		return p.refusal
+	}
+	if spec.Revision != p.spec.Revision {
+		p.creations.reset()
+		p.revision++
+	}
+	p.use(spec)
+	p.scan = scan{states: len(p.states), nodes: p.store.Len()}
+	return nil
 }
 
-// storedNode is a node and the records that planners keep of it.
-type storedNode struct {
-	object *corev1.Node
-	index  int           // in Nodes.all
-	states []*nodeState  // in the order of their planners' ids
-	one    [1]*nodeState // memory for states; most stores have one planner
+func (p *Planner) use(spec Spec) {
+	p.spec = &spec
+	p.invalid = spec.rolloutProblems() != nil
+	p.surges = !p.invalid && spec.Rollout.surges()
+	p.placement = Compile(spec.Template, p.config.Matcher)
+	p.limits = limits{}
 }
 
-// nodeHeap is a heap of nodes that record their own index, so that any of them
-// can leave it in O(log n). Call set after each change of what before compares:
-// only one node may be out of place at a time.
-type nodeHeap struct {
-	nodes  []*nodeState
-	before func(a, b *nodeState) bool
-	slot   func(*nodeState) *int32 // the index, from one on; zero: it is not in it
+// SetLess changes the order of nodes, Config.Less. All nodes are evaluated
+// again, in the turns of [Planner.Start]. Attempts and back-offs stay.
+func (p *Planner) SetLess(now time.Time, less func(a, b *corev1.Node) bool) {
+	p.advance(now)
+	p.config.Less = less
+	p.ranking++ // so that positions in the former queues no longer count
+	p.rank()
+	p.scan.states = len(p.states)
 }
 
-// expectations are our writes that the watch has not shown. A watch delivers
-// our own writes late and occasionally drops an event. Until a write is shown,
-// the answer of the API server counts. After the timeout the pod is read.
-//
-// kube-controller-manager counts the expectations of a set, and stops the set
-// for five minutes when one is lost. Here a lost event delays only its own
-// node.
-type expectations struct {
-	timeout time.Duration
-	created int         // pods in podCreated, or with that as their former phase
-	writes  []write     // in their order; some may be shown already
-	unclear []*podState // to be read at once; some may be resolved
+// rank begins with empty queues.
+func (p *Planner) rank() {
+	for i := range p.queues {
+		p.queues[i] = newQueue(queueName(i), p.config.Less)
+	}
 }
 
-// write is when we wrote something of a pod.
-type write struct {
-	pod *podState
-	at  time.Time
+// SetEligible changes which nodes a rollout may update, Config.Eligible. All
+// nodes are evaluated again, in the turns of [Planner.Start]. Attempts and
+// back-offs stay.
+func (p *Planner) SetEligible(now time.Time, eligible func(node *corev1.Node) bool) {
+	p.advance(now)
+	p.config.Eligible = eligible
+	p.scan.states = len(p.states)
 }
 
-// scan is the rest of an evaluation of all nodes. Both lists are visited from
-// their ends: a removal moves the last element, which has been visited then. A
-// node that is added meanwhile is evaluated on its own.
-type scan struct {
-	states int // of Planner.states, from the first one on
-	nodes  int // of Nodes.all, from the first one on
+// Problems returns why the latest spec was refused, and the [Spec.Problems] of
+// the spec in use. It returns nil if there are none.
+func (p *Planner) Problems() error { return errors.Join(p.refusal, p.spec.Problems()) }
+
+// ObserveNode records a node as it is now, in the store and so for all planners
+// of it. It keeps the pointer; the node must not be changed afterwards.
+func (p *Planner) ObserveNode(now time.Time, node *corev1.Node) { p.store.Observe(now, node) }
+
+// ForgetNode records that a node is gone, for all planners of the store.
+func (p *Planner) ForgetNode(now time.Time, name string) { p.store.Forget(now, name) }
+
+// Halt holds all deletions until Resume, whatever they are for. With it an
+// operator stops a controller at once, without ending it. Creations go on, and
+// so do reads. A rollout goes on as far as it deletes nothing. A task that is
+// under way is not recalled. Halt costs O(1). A second Halt changes nothing.
+func (p *Planner) Halt(now time.Time) {
+	p.advance(now)
+	p.halted = true
 }
 
-// fifo is nodes in the order in which they came.
-type fifo struct {
-	nodes []*nodeState
-	first int
+// Resume ends what Halt began. What was held is handed out as if it had become
+// due now: no back-off has begun meanwhile.
+func (p *Planner) Resume(now time.Time) {
+	p.advance(now)
+	p.halted = false
 }

@@ -14,6 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/daemon/ownership"
+	"github.com/kubelife/lifecycle/daemon/revision"
+)
+
+// The labels of a pod that name the template that it is made from.
+const (
+	revisionLabel   = revision.HashLabel
+	generationLabel = "pod-template-generation"
 )
 
 // NewPod returns the pod of a creation: what the template says, for one node,

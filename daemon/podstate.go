@@ -7,6 +7,32 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
+// podState is a planner's record of a pod.
+type podState struct {
+	pod  *corev1.Pod
+	node *nodeState // nil: nothing says for which node it is
+	next *podState  // of the same node
+
+	leave   StepReason // why it is to be deleted; empty: it stays
+	refused failures   // deletions
+	written time.Time  // of the latest write that the watch must show
+	epoch   int32      // calls.epoch of its deletion
+
+	phase podPhase
+	// former is the phase that it returns to when its deletion was not done. It is
+	// phase itself unless a deletion is under way.
+	former podPhase
+	// reading is the phase in which the refresh that is under way began; podGone:
+	// none is.
+	reading podPhase
+	// answered says that the object comes from an answer of the API server. Older
+	// versions from the watch are then ignored.
+	answered bool
+	// counted says that the pod has terminated and its replacement is counted with
+	// that of another pod of the node. It is deleted without a further wait.
+	counted bool
+}
+
 // enter changes the phase of a pod and the phase that it returns to, and
 // updates the counts. No other function does. The two are the same unless phase
 // is a deletion.
@@ -151,3 +177,51 @@ func olderVersion(pod, other *corev1.Pod) bool {
 	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, other.ResourceVersion)
 	return err == nil && order < 0
 }
+
+// podPhase is the life of a pod's record:
+//
+//	gone ──shown by the watch──► observed
+//	gone ──answer to our creation──► created ──read──► read
+//	                                 created, read ──shown──► observed
+//
+//	observed, created, read ──task handed out──► deleting
+//	deleting ──refused, or shown being deleted──► the former phase
+//	deleting ──agreed──► accepted
+//	deleting ──no answer──► unclear ──read, and stays──► inFlight
+//
+//	accepted, unclear, inFlight ──being deleted──► the former phase
+//	accepted, inFlight ──read, and stays──► the former phase
+//
+// A pod whose deletion is under way may be shown or read meanwhile. Then the
+// former phase becomes observed or read. Each phase ends in gone.
+type podPhase uint8
+
+const (
+	// podGone: there is no such record.
+	podGone podPhase = iota
+	// podObserved: the watch has shown it.
+	podObserved
+	// podCreated: we created it, and neither watch nor a read has shown it. It
+	// counts against the burst of creations.
+	podCreated
+	// podRead: we created and read it, and the watch has not shown it.
+	podRead
+	// podDeleting: its deletion is handed out.
+	podDeleting
+	// podDeletionAccepted: the API server has agreed, and nothing was shown yet.
+	podDeletionAccepted
+	// podDeletionUnclear: the answer was lost. The pod is read at once.
+	podDeletionUnclear
+	// podDeletionInFlight: it was read since and is not being deleted. The call
+	// may still arrive, so it is read once more.
+	podDeletionInFlight
+)
+
+func (p podPhase) String() string {
+	return [...]string{
+		"gone", "observed", "created", "read", "deleting", "accepted", "unclear", "inFlight",
+	}[p]
+}
+
+// isDeletion reports whether a deletion of ours is not resolved yet.
+func (p podPhase) isDeletion() bool { return p >= podDeleting }

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/kubelife/lifecycle/daemon/ownership"
+	"github.com/kubelife/lifecycle/daemon/revision"
 	"github.com/kubelife/lifecycle/taints"
 )
 
@@ -238,11 +240,23 @@ func hostPortOf(spec *corev1.PodSpec, container *corev1.Container) error {
 	return nil
 }
 
-// limits caches the limits of the rollout for a number of desired nodes,
-// because to parse percentages costs more than a decision.
-type limits struct {
-	known bool
-	nodes int
-	of    Limits
-	err   error
+// OwnerOf returns a DaemonSet as the owner of its pods and revisions. It copies
+// pointers only.
+func OwnerOf(set *appsv1.DaemonSet) ownership.Owner {
+	return ownership.Owner{
+		Object:   set,
+		Kind:     appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
+		Selector: set.Spec.Selector,
+	}
+}
+
+// SourceOf returns what the revisions of a DaemonSet are made from. It copies
+// pointers only.
+func SourceOf(set *appsv1.DaemonSet) revision.Source {
+	return revision.Source{
+		Owner:      OwnerOf(set),
+		Template:   &set.Spec.Template,
+		Collisions: set.Status.CollisionCount,
+		Limit:      set.Spec.RevisionHistoryLimit,
+	}
 }

@@ -1,20 +1,45 @@
 package daemon
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
+
+// nodeState is a planner's record of a node that should have a pod, or has
+// pods, a creation or failures. The node may be gone.
+type nodeState struct {
+	name    string
+	planner *Planner
+	stored  *storedNode // nil: the node is gone
+	machine types.UID   // of the node, or of the last one with the name
+	pods    *podState   // the first one for this node
+
+	attempt int              // part of the name of the next pod
+	unclear *unclearCreation // nil unless it is inDoubt
+	refused failures         // creations
+	failed  failures         // pods that had failed and were deleted
+
+	situation situation
+	order     order
+	slots     [numberOfQueues]int32 // where it is in the queues; zero: not in it
+	index     int32                 // in Planner.states; dropped: it left them
+	revision  int32                 // Planner.revision that its failures are of
+	ranking   int32                 // Planner.ranking that its slots are of
+	epoch     int32                 // calls.epoch of the creation, or its read, under way
+
+	creation creationPhase
+	decision placed
+	stale    bool // it is in Planner.stale
+	// taken says that the rollout has deleted its available pod and it has had no
+	// other one since.
+	taken bool
+}
 
 // dropped is the index of a record that may still be in Planner.stale.
 const dropped = -1
-
-// departed is the index of a planner that was closed.
-const departed = -1
-
-func (p *Planner) closed() bool { return p.index == departed }
 
 func (n *nodeState) object() *corev1.Node {
 	if n.stored == nil {
@@ -217,34 +242,51 @@ func (p *Planner) state(name string) *nodeState {
 	return n
 }
 
-// stateOf returns the record that a planner keeps of a node, or nil.
-func (n *storedNode) stateOf(p *Planner) *nodeState {
-	if len(n.states) == 1 && n.states[0].planner == p { // as with one planner
-		return n.states[0]
-	}
-	if at, found := n.search(p); found {
-		return n.states[at]
-	}
-	return nil
+// placed is the part of a [Decision] that a record keeps.
+type placed struct{ shouldRun, shouldContinue bool }
+
+// creationPhase is the life of the creations for a node:
+//
+//	idle ──handed out──► underWay ──answered──► idle
+//	                     underWay ──no answer─► unclear
+//	unclear ──the same one handed out──► retried
+//	                             retried ──answered late──► idle
+//	                             retried ──otherwise──────► unclear
+//	unclear ──read handed out──► reading ──there, or not──► idle
+//	                             reading ──no answer──────► unclear
+//	unclear, not retried ──shown──► idle
+//
+// An answer to a retry is late if it comes when the creation may be read. Until
+// then the first call may still arrive, after the pod of the retry has gone.
+//
+// Only idle permits a creation under another name. The pod of the unclear one
+// may still appear, and two pods of the set would run on the node.
+type creationPhase uint8
+
+const (
+	creationIdle creationPhase = iota
+	// creationUnderWay: a task is handed out.
+	creationUnderWay
+	// creationUnclear: an answer was lost, and the pod may exist or appear. The
+	// next creation of its revision has the same name.
+	creationUnclear
+	// creationRetried: a task is handed out, and an earlier one is unclear.
+	creationRetried
+	// creationReading: the pod of the unclear creation is being read. Only the
+	// result ends this phase, so that two reads never overlap.
+	creationReading
+)
+
+func (c creationPhase) String() string {
+	return [...]string{"idle", "underWay", "unclear", "retried", "reading"}[c]
 }
 
-func (n *storedNode) search(p *Planner) (int, bool) {
-	return slices.BinarySearchFunc(n.states, p.id, func(n *nodeState, id int) int {
-		return cmp.Compare(n.planner.id, id)
-	})
-}
+// unclearCreation is a creation whose answer was lost.
+type unclearCreation struct {
+	Creation
 
-func (f *fifo) push(n *nodeState) { f.nodes = append(f.nodes, n) }
-
-// markStale has a node evaluated before the next decision. Many changes of one
-// node make one evaluation.
-func (p *Planner) markStale(n *nodeState) {
-	if !n.stale {
-		n.stale = true
-		p.stale.push(n)
-	}
-	if !p.reported {
-		p.reported = true
-		p.store.changed = append(p.store.changed, p)
-	}
+	// readFrom is when the call has arrived, or never will, so that a read says
+	// whether there is a pod.
+	readFrom time.Time
+	retried  bool // more than one call for it may arrive
 }
