@@ -2,7 +2,12 @@ package kubelet
 
 import (
 	"maps"
+	"slices"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
 
 // Counts are how many nodes and pods a fleet has, and what has happened since
@@ -159,4 +164,151 @@ func (f *Fleet) measure(now time.Time, r *podRecord) {
 		r.startup = startupCounted
 		f.totals.totalStarts.observe(now.Sub(r.pod.CreationTimestamp.Time))
 	}
+}
+
+// Termination is a way in which a container has ended.
+type Termination struct {
+	Type cri.ContainerType
+	// Code and Reason are those that the status of its pod shows.
+	Code   int32
+	Reason string
+}
+
+// BySource are pods by where they come from.
+type BySource struct{ API, Static int }
+
+// of returns the number to which a pod adds.
+func (s *BySource) of(pod *corev1.Pod) *int {
+	if isStatic(pod) {
+		return &s.Static
+	}
+	return &s.API
+}
+
+// totals are numbers that only grow, since the fleet was made.
+type totals struct {
+	terminated map[Termination]int // nil before the first
+	restarted  BySource
+	orphaned   int
+	// sandboxErrors are sandboxes that could not be created.
+	sandboxErrors int
+
+	starts, totalStarts, writes Durations
+}
+
+func newTotals() totals {
+	return totals{starts: newStartDurations(), totalStarts: newStartDurations(), writes: newWriteDurations()}
+}
+
+// countEnds counts the containers that a status shows as ended, and the one
+// before it did not.
+func (t *totals) countEnds(before, status *corev1.PodStatus) {
+	t.countEndsOf(cri.ContainerTypeInit, before.InitContainerStatuses, status.InitContainerStatuses)
+	t.countEndsOf(cri.ContainerTypeMain, before.ContainerStatuses, status.ContainerStatuses)
+}
+
+func (t *totals) countEndsOf(kind cri.ContainerType, before, statuses []corev1.ContainerStatus) {
+	for i := range statuses {
+		ended := statuses[i].State.Terminated
+		if ended == nil {
+			continue
+		}
+		if was := containerStatus(before, statuses[i].Name); was != nil && was.State.Terminated != nil {
+			continue
+		}
+		if t.terminated == nil {
+			t.terminated = map[Termination]int{}
+		}
+		t.terminated[Termination{kind, ended.ExitCode, ended.Reason}]++
+	}
+}
+
+// Durations counts durations by the bucket that they are in.
+type Durations struct {
+	// Bounds are the upper bounds of the buckets, in seconds. They are only read.
+	Bounds []float64
+	// Buckets are how many are within each bound and not within the one before.
+	// Those that are longer than all bounds are in none.
+	Buckets []uint64
+	// Count is how many there are, and Sum is that of their seconds.
+	Count uint64
+	Sum   float64
+}
+
+// observe adds a duration.
+func (d *Durations) observe(took time.Duration) {
+	seconds := took.Seconds()
+	if i, _ := slices.BinarySearch(d.Bounds, seconds); i < len(d.Bounds) {
+		d.Buckets[i]++
+	}
+	d.Count++
+	d.Sum += seconds
+}
+
+// clone returns what is counted now.
+func (d *Durations) clone() Durations {
+	return Durations{Bounds: d.Bounds, Buckets: slices.Clone(d.Buckets), Count: d.Count, Sum: d.Sum}
+}
+
+func newDurations(bounds ...float64) Durations {
+	return Durations{Bounds: bounds, Buckets: make([]uint64, len(bounds))}
+}
+
+// newStartDurations returns those of starts of pods. Source of the bounds:
+// pkg/kubelet/metrics, v1.37.1.
+func newStartDurations() Durations {
+	return newDurations(0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600,
+		900, 1200, 1800, 2700, 3600)
+}
+
+// newWriteDurations returns those of writes of statuses. The source is the
+// same.
+func newWriteDurations() Durations {
+	return newDurations(0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60)
+}
+
+// startup is how far a pod is in its first start, of which the time since its
+// creation is counted:
+//
+//	         written, with          the API
+//	measured ── all running ──► written ── shows it ──► counted
+//	   └──────── its phase is final, or it is unschedulable ──▲
+//
+// A pod that had begun before its kubelet did is not measured. Source:
+// pod_startup_latency_tracker.go, v1.37.1. If the watch of a kubelet is faster
+// than the answer to its write, it counts with the next change, maybe never.
+type startup uint8
+
+const (
+	startupCounted startup = iota
+	startupMeasured
+	startupWritten
+)
+
+// String returns the name of the state.
+func (s startup) String() string { return [...]string{"counted", "measured", "written"}[s] }
+
+// newStartup returns the state of a pod that its kubelet sees for the first
+// time.
+func newStartup(pod *corev1.Pod) startup {
+	if isStatic(pod) || pod.Status.StartTime != nil || hasNoStart(pod) {
+		return startupCounted
+	}
+	return startupMeasured
+}
+
+// hasNoStart reports whether the start of a pod is not measured.
+func hasNoStart(pod *corev1.Pod) bool {
+	scheduled := findCondition(&pod.Status, corev1.PodScheduled)
+	return isTerminal(pod.Status.Phase) || scheduled != nil && scheduled.Status == corev1.ConditionFalse
+}
+
+// allRun reports whether a status shows all main containers running.
+func allRun(status *corev1.PodStatus) bool {
+	for i := range status.ContainerStatuses {
+		if status.ContainerStatuses[i].State.Running == nil {
+			return false
+		}
+	}
+	return true
 }

@@ -1,6 +1,8 @@
 package kubelet
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
@@ -116,4 +118,242 @@ func (v *View) reset(a *Actions) {
 		}
 	}
 	a.Removes = append(a.Removes, causes...)
+}
+
+// initialize adds what init containers need, and reports whether the others may
+// run. It reads them from the last to the first. A later one that exists proves
+// that the earlier ones have succeeded, even if their runs are gone.
+func (v *View) initialize(a *Actions) (initialized bool) {
+	specs := v.Pod.Spec.InitContainers
+	if len(specs) == 0 {
+		return true
+	}
+	initialized = hasStarted(v.Pod, v.Observed)
+	passed := initialized // a later one exists
+	for i := len(specs) - 1; i >= 0; i-- {
+		spec := &specs[i]
+		if passed && !isSidecar(spec) {
+			continue
+		}
+		latest, found := v.Observed.LatestActive(spec.Name)
+		if !found {
+			if passed {
+				a.start(spec, true, nil)
+			}
+			continue
+		}
+		state := v.initState(a, spec, latest)
+		switch {
+		case state == initDoomed:
+			a.KillPod, a.Starts = true, nil
+			return false
+		case state == initDone && i == len(specs)-1:
+			initialized = true
+		case state == initDone && !passed:
+			a.start(&specs[i+1], true, v.active(specs[i+1].Name))
+		}
+		passed = true
+		if state == initDone && latest.State == cri.StateRunning {
+			v.restartSidecar(a, spec, latest)
+		}
+	}
+	if !passed {
+		a.start(&specs[0], true, nil)
+	}
+	slices.Reverse(a.Starts)
+	return initialized
+}
+
+// initState is how far an init container is.
+type initState uint8
+
+const (
+	// initPending: it runs, or is started.
+	initPending initState = iota
+	// initDone: it has succeeded or, as a sidecar, has started. The next may run.
+	initDone
+	// initDoomed: it has failed and is not restarted. The pod has failed.
+	initDoomed
+)
+
+// String returns the name of the state.
+func (s initState) String() string { return [...]string{"pending", "done", "doomed"}[s] }
+
+// initState returns how far an init container is, and adds what it needs.
+func (v *View) initState(a *Actions, spec *corev1.Container, latest *cri.Container) initState {
+	switch latest.State {
+	case cri.StateCreated:
+		a.start(spec, true, latest)
+		return initPending
+	case cri.StateRunning:
+		if !isSidecar(spec) {
+			return initPending
+		}
+		return v.sidecarState(a, spec, latest)
+	case cri.StateExited:
+		if !isSidecar(spec) {
+			if latest.ExitCode == 0 && latest.Reason != oomKilled {
+				return initDone
+			}
+			if v.Pod.DeletionTimestamp != nil || !restartsAfter(&v.Pod.Spec, spec, latest.ExitCode) {
+				return initDoomed
+			}
+		}
+		a.start(spec, true, latest)
+		return initPending
+	default:
+		if !isSidecar(spec) && !restartsRunning(&v.Pod.Spec, spec) {
+			return initDoomed
+		}
+		a.kill(latest, KillUnknown)
+		a.start(spec, true, latest)
+		return initPending
+	}
+}
+
+// oomKilled is the reason of a container that ran out of memory. Its exit code
+// need not tell.
+const oomKilled = "OOMKilled"
+
+// sidecarState returns whether a running sidecar lets the next container start:
+// when its startup probe has succeeded.
+func (v *View) sidecarState(a *Actions, spec *corev1.Container, latest *cri.Container) initState {
+	if spec.StartupProbe == nil {
+		return initDone
+	}
+	switch v.probe(latest, cri.ProbeStartup) {
+	case ProbeSuccess:
+		return initDone
+	case ProbeFailure:
+		a.kill(latest, KillStartup)
+		a.start(spec, true, latest)
+	}
+	return initPending
+}
+
+// restartSidecar restarts a sidecar that runs and should not. It has let the
+// next container start before.
+func (v *View) restartSidecar(a *Actions, spec *corev1.Container, latest *cri.Container) {
+	var reason KillReason
+	switch {
+	case latest.Image != spec.Image:
+		reason = KillChanged
+	case spec.LivenessProbe != nil && v.probe(latest, cri.ProbeLiveness) == ProbeFailure:
+		reason = KillLiveness
+	default:
+		return
+	}
+	a.kill(latest, reason)
+	a.start(spec, true, latest)
+}
+
+// active returns the newest container of a name in the present sandbox, or nil.
+func (v *View) active(name string) *cri.Container {
+	c, _ := v.Observed.LatestActive(name)
+	return c
+}
+
+// isSidecar reports whether an init container runs as long as the pod.
+func isSidecar(c *corev1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+}
+
+// restartsAfter reports whether a container is restarted after an exit. Its own
+// rules come first, then its own policy, then the pod's.
+func restartsAfter(spec *corev1.PodSpec, c *corev1.Container, code int32) bool {
+	if c.RestartPolicy != nil {
+		switch action, _ := matchingRule(c, code); action {
+		case corev1.ContainerRestartRuleActionRestart, corev1.ContainerRestartRuleActionRestartAllContainers:
+			return true
+		}
+		switch *c.RestartPolicy {
+		case corev1.ContainerRestartPolicyAlways:
+			return true
+		case corev1.ContainerRestartPolicyOnFailure:
+			return code != 0
+		case corev1.ContainerRestartPolicyNever:
+			return false
+		}
+	}
+	switch spec.RestartPolicy {
+	case corev1.RestartPolicyNever:
+		return false
+	case corev1.RestartPolicyOnFailure:
+		return code != 0
+	default:
+		return true
+	}
+}
+
+// matchingRule returns the action of the first restart rule for an exit code.
+func matchingRule(c *corev1.Container, code int32) (corev1.ContainerRestartRuleAction, bool) {
+	for i := range c.RestartPolicyRules {
+		rule := &c.RestartPolicyRules[i]
+		if rule.ExitCodes == nil {
+			continue
+		}
+		in := slices.Contains(rule.ExitCodes.Values, code)
+		if in && rule.ExitCodes.Operator == corev1.ContainerRestartRuleOnExitCodesOpIn ||
+			!in && rule.ExitCodes.Operator == corev1.ContainerRestartRuleOnExitCodesOpNotIn {
+			return rule.Action, true
+		}
+	}
+	return "", false
+}
+
+// restartsRunning reports whether a container that is stopped while it runs is
+// started again. There is no exit code yet, so rules do not count.
+func restartsRunning(spec *corev1.PodSpec, c *corev1.Container) bool {
+	if c.RestartPolicy != nil {
+		return *c.RestartPolicy != corev1.ContainerRestartPolicyNever
+	}
+	return spec.RestartPolicy != corev1.RestartPolicyNever
+}
+
+// mayStart reports whether a container that does not run is to be started.
+func mayStart(pod *corev1.Pod, c *corev1.Container, observed *cri.Pod) bool {
+	if pod.DeletionTimestamp != nil {
+		return false
+	}
+	latest, found := observed.Latest(c.Name)
+	if !found {
+		return true
+	}
+	switch latest.State {
+	case cri.StateRunning:
+		return false
+	case cri.StateExited:
+		return restartsAfter(&pod.Spec, c, latest.ExitCode)
+	default:
+		return true
+	}
+}
+
+// hasCreated reports whether any container of the pod's main list was created,
+// in any sandbox.
+func hasCreated(pod *corev1.Pod, observed *cri.Pod) bool {
+	for i := range pod.Spec.Containers {
+		c, found := observed.Latest(pod.Spec.Containers[i].Name)
+		if found && (c.State == cri.StateCreated || c.State == cri.StateRunning || c.State == cri.StateExited) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasStarted reports whether any container of the pod's main list is in the
+// present sandbox. Then its init containers have all succeeded.
+func hasStarted(pod *corev1.Pod, observed *cri.Pod) bool {
+	for i := range pod.Spec.Containers {
+		if _, found := observed.LatestActive(pod.Spec.Containers[i].Name); found {
+			return true
+		}
+	}
+	return false
+}
+
+// restartsAllAfter reports whether an exit of a container restarts all.
+func restartsAllAfter(c *corev1.Container, code int32) bool {
+	action, _ := matchingRule(c, code)
+	return action == corev1.ContainerRestartRuleActionRestartAllContainers
 }

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,8 +10,82 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
+
+// FleetConfig says how the nodes of a fleet run.
+type FleetConfig struct {
+	// Runtime runs the containers of all nodes. Required. The fleet alone uses it.
+	Runtime cri.Runtime
+	// Rand returns numbers in [0, 1). It spreads the syncs of pods. Nil means that
+	// they are not spread.
+	Rand func() float64
+	// Backoff is the wait after a call of the API server that failed. Statuses and
+	// deletions of pods wait for 10 s at the most.
+	Backoff timedqueue.Backoff
+	// Capacity is what nodes have of each resource of which their objects say
+	// nothing. Unless it says otherwise, that is 32 CPUs, 256 GiB of memory, 1 TiB
+	// of storage and 110 pods.
+	Capacity corev1.ResourceList
+	// ListPods makes each start of a kubelet list its pods.
+	ListPods bool
+	// StaticPods are the pods that each node runs by itself; see
+	// [ValidateStaticPods]. The name of the node is added to theirs. They are only
+	// read.
+	StaticPods []*corev1.Pod
+	// Record takes each event when it happens. It must not wait and must not call
+	// the fleet. Nil means that there are none, which costs nothing.
+	Record func(Event)
+}
+
+// ErrInvalidConfig is wrapped by the errors of [NewFleet].
+var ErrInvalidConfig = errors.New("invalid fleet config")
+
+// Validate joins all that is wrong with the config.
+func (c FleetConfig) Validate() error {
+	var problems []error
+	if c.Runtime == nil {
+		problems = append(problems, errors.New("config field Runtime is nil, want a runtime"))
+	}
+	if err := c.Backoff.Validate(); err != nil {
+		problems = append(problems, fmt.Errorf("config field Backoff: %w", err))
+	}
+	if err := ValidateStaticPods(c.StaticPods); err != nil {
+		problems = append(problems, fmt.Errorf("config field StaticPods: %w", err))
+	}
+	return errors.Join(problems...)
+}
+
+// Fleet is the kubelets of any number of nodes. It has no clock and starts
+// nothing. It is not safe for concurrent use.
+//
+// Observe nodes and pods, and perform the tasks that Start hands out. The tasks
+// are the calls of the API server. All else happens inside, at the latest in
+// the call of Start at the time that Next tells.
+type Fleet struct {
+	config FleetConfig
+	queue  *timedqueue.Queue[dueKey, *podRecord]
+	nodes  map[string]*nodeRecord
+	pods   map[types.UID]*podRecord
+	// manifests are the static pods of each node. The version counts changes.
+	manifests       []manifest
+	manifestVersion uint64
+	// mirrors are the mirror pods in the API.
+	mirrors map[types.UID]*corev1.Pod
+	// removals are pods whose removal waits until all pods are known.
+	removals []types.UID
+	// unlisted are nodes whose orphans end when all pods are known.
+	unlisted []*nodeRecord
+	synced   bool
+	// unregistered counts the nodes that are to create their objects.
+	unregistered int
+	// halted holds all final deletions.
+	halted bool
+	// made is when the fleet was made.
+	made   time.Time
+	totals totals
+}
 
 // NewFleet returns a fleet without nodes.
 func NewFleet(config FleetConfig, now time.Time) (*Fleet, error) {
@@ -31,6 +106,20 @@ func NewFleet(config FleetConfig, now time.Time) (*Fleet, error) {
 		manifests: manifests, manifestVersion: 1, mirrors: map[types.UID]*corev1.Pod{},
 		made: now, totals: newTotals(),
 	}, nil
+}
+
+// age is how old the fleet is. A pod has such times in place of a time.Time,
+// which has three words. Durations are exact although the wall clock steps.
+func (f *Fleet) age(now time.Time) time.Duration { return now.Sub(f.made) }
+
+// node returns the record of a node, and makes it if there is none.
+func (f *Fleet) node(now time.Time, name string) *nodeRecord {
+	n, known := f.nodes[name]
+	if !known {
+		n = &nodeRecord{name: name, started: now, visited: noRound}
+		f.nodes[name] = n
+	}
+	return n
 }
 
 // SetStaticPods replaces the static pods of all nodes. Those that are no longer
@@ -87,36 +176,6 @@ func (f *Fleet) ForgetNode(now time.Time, name string) {
 			}
 		}
 		f.beginLife(now, n)
-	}
-}
-
-// RestartNode restarts the kubelet of a node. Containers go on. What the
-// kubelet knows is rebuilt from them and from the statuses of the pods.
-func (f *Fleet) RestartNode(now time.Time, name string) {
-	now = f.queue.Advance(now)
-	if n, known := f.nodes[name]; known && n.node != nil {
-		f.beginLife(now, n)
-	}
-}
-
-// RebootNode reboots the machine of a node, which ends all its containers, and
-// restarts its kubelet.
-func (f *Fleet) RebootNode(now time.Time, name string) {
-	now = f.queue.Advance(now)
-	if n, known := f.nodes[name]; known && n.node != nil {
-		f.reboot(now, n, identity("boot", name, now.String()))
-	}
-}
-
-// SetFaults makes the faults of a node hold from now on. Those of an unknown
-// node are ignored. A machine that has reported another boot reboots.
-func (f *Fleet) SetFaults(now time.Time, name string, faults Faults) {
-	now = f.queue.Advance(now)
-	if n, known := f.nodes[name]; known && n.node != nil {
-		if n.faults.APILatency != faults.APILatency {
-			f.queue.Reschedule(dueKey{node: name, kind: dueList}, now.Add(faults.APILatency))
-		}
-		f.setFaults(now, n, faults)
 	}
 }
 
@@ -196,225 +255,110 @@ func (f *Fleet) Resume(now time.Time) {
 	}
 }
 
-// stepsATurn bounds what one call of Start does.
-const stepsATurn = 1000
+// dueKind says what of a pod is due.
+type dueKind uint8
 
-// Start lets happen what is due, and hands out the next call of the API server.
-// When there is too much for one call, Next returns now.
-func (f *Fleet) Start(now time.Time) (Task, bool) {
-	now = f.queue.Advance(now)
-	for range stepsATurn {
-		if f.resume(now) {
-			continue
-		}
-		if event, ok := f.config.Runtime.Poll(now); ok {
-			f.runtimeEvent(now, event)
-			continue
-		}
-		item, ok := f.queue.Start(now)
-		if !ok {
-			return Task{}, false
-		}
-		if task, isTask := f.taskOf(now, item); isTask {
-			if task.Kind != "" {
-				return task, true
-			}
-			continue
-		}
-		f.queue.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
-		f.perform(now, item.Value, item.Key)
-	}
-	return Task{}, false
+const (
+	dueSync dueKind = iota
+	// dueWrite is a call of the API server.
+	dueWrite
+	// dueReconcile restores a status that another client has overwritten.
+	dueReconcile
+	// dueVolumes ends a wait for volumes.
+	dueVolumes
+	// dueDeadline ends a pod that has been active for too long.
+	dueDeadline
+	// duePurge forgets a pod.
+	duePurge
+	// dueProbe runs a probe.
+	dueProbe
+	// dueRound visits a pod of a node.
+	dueRound
+	// dueCheck checks the runtime of a node.
+	dueCheck
+	// dueRelist compares all pods of a node with what its runtime has.
+	dueRelist
+	// dueRegister creates the object of a node, dueReport reports its status and
+	// dueList lists its pods. They are calls of the API server.
+	dueRegister
+	dueReport
+	dueList
+	// dueMirror creates or deletes a mirror pod. It is a call of the API server.
+	dueMirror
+)
+
+// String returns the name of the kind.
+func (k dueKind) String() string {
+	return [...]string{"sync", "write", "reconcile", "volumes", "deadline", "purge", "probe", "round", "check",
+		"relist", "register", "report", "list", "mirror"}[k]
 }
 
-// Finish takes the result of a task.
-func (f *Fleet) Finish(now time.Time, task Task, result Result) {
-	now = f.queue.Advance(now)
-	r := task.item.Value
-	switch {
-	case task.item.Key.kind == dueMirror:
-		f.finishMirror(now, task, result)
-		return
-	case r == nil:
-		f.finishNode(now, task, result)
-		return
-	}
-	outcome := f.retry(now, r.node, task.item)
-	switch result {
-	case ResultGone:
-		r.publication.end(task.version, task.since, true)
-		f.queue.Finish(now, task.item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
-		f.lose(now, r, task.Pod)
-		return
-	case ResultDone:
-		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeDone}
-	}
-	if task.Kind == TaskPatchStatus {
-		shown := r.shown()
-		ok := result == ResultDone && shown != nil && shown.UID == task.Pod.UID
-		r.publication.end(task.version, task.since, ok)
-		if ok {
-			f.written(now, r, &task)
-		}
-	} else if result == ResultDone {
-		r.leave(apiDeleted)
-	}
-	if result == ResultDone && f.mayWrite(r) {
-		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: now.Add(r.node.faults.APILatency)}
-	}
-	f.queue.Finish(now, task.item, outcome)
+// dueKey identifies what waits for a time. The probe is that of dueProbe. The
+// node is that of dueRound and of all kinds after it, which are of no record of
+// a pod.
+type dueKey struct {
+	pod   types.UID
+	node  string
+	kind  dueKind
+	probe ProbeKey
 }
 
-// written counts a status that the API server has taken.
-func (f *Fleet) written(now time.Time, r *podRecord, task *Task) {
-	f.totals.writes.observe((f.age(now) - task.since).Truncate(time.Millisecond))
-	if r.startup == startupMeasured && allRun(&task.Status) {
-		r.startup = startupWritten
-		f.measure(now, r) // the watch may have been faster than this answer
+type dueItem = timedqueue.Item[dueKey, *podRecord]
+
+func (f *Fleet) requestSync(now time.Time, r *podRecord) {
+	if r.state != workerFinished {
+		f.schedule(r, dueSync, now)
 	}
 }
 
-// lose takes that the API server no longer has the object of a pod. Of a static
-// pod that is its mirror, which comes again.
-func (f *Fleet) lose(now time.Time, r *podRecord, pod *corev1.Pod) {
-	if isStatic(r.pod) {
-		f.loseMirror(pod)
-		f.requestMirror(now, r.node, nameOf(pod))
-	} else if f.pods[pod.UID] == r {
-		f.remove(now, r)
+func (f *Fleet) requestWrite(now time.Time, r *podRecord) {
+	if f.mayWrite(r) {
+		f.queue.Add(dueKey{pod: r.pod.UID, kind: dueWrite}, r, now.Add(r.node.faults.APILatency))
 	}
 }
 
-// Next returns when Start can next do something.
-func (f *Fleet) Next(now time.Time) (time.Time, bool) {
-	if f.synced && len(f.removals)+len(f.unlisted) > 0 {
-		return now, true
-	}
-	next, found := f.queue.Next(now)
-	if at, ok := f.config.Runtime.Next(now); ok && (!found || at.Before(next)) {
-		next, found = at, true
-	}
-	return next, found
+// mayWrite reports whether a call about a pod is needed and may be sent.
+func (f *Fleet) mayWrite(r *podRecord) bool {
+	return r.mustWrite() && r.node.hears() && (r.publication.pending() || !f.halted)
 }
 
-// perform does what is due of a pod or a node.
-func (f *Fleet) perform(now time.Time, r *podRecord, key dueKey) {
-	switch {
-	case r == nil:
-		f.performNode(now, key)
-		return
-	case r.former():
-		return
-	case r.node.loop == loopStopped && (key.kind == dueSync || key.kind == dueDeadline || key.kind == dueVolumes):
-		r.again = true
-		if key.kind == dueVolumes {
-			r.doing = activityIdle
-		}
-		return
-	}
-	switch key.kind {
-	case dueSync, dueDeadline:
-		f.sync(now, r)
-	case dueVolumes:
-		if f.endWait(now, r) {
-			f.sync(now, r)
-		} else {
-			f.endSync(now, r, f.after(now, errorPeriod))
-		}
-	case dueReconcile:
-		if isOverwritten(r) {
-			r.publication.overwritten(f.age(now))
-			f.requestWrite(now, r)
-		}
-	case dueProbe:
-		f.runProbe(now, r, key.probe)
-	case duePurge:
-		f.forget(now, r)
+// mustWrite reports whether the API server lacks something of a pod that it
+// shows.
+func (r *podRecord) mustWrite() bool {
+	return r.api != apiGone && (r.publication.pending() || r.deletable()) && r.shown() != nil
+}
+
+// deletable reports whether the API server can delete a pod for good. It is to
+// be deleted, its containers have ended, and its last status is written.
+func (r *podRecord) deletable() bool {
+	return r.state == workerFinished && r.pod.DeletionTimestamp != nil && r.api == apiPresent &&
+		r.publication.version == r.publication.written
+}
+
+// schedule makes something of a pod due.
+func (f *Fleet) schedule(r *podRecord, kind dueKind, due time.Time) {
+	f.scheduleKey(r, dueKey{pod: r.pod.UID, kind: kind}, due)
+}
+
+func (f *Fleet) scheduleKey(r *podRecord, key dueKey, due time.Time) {
+	if !f.queue.Add(key, r, due) {
+		f.queue.Reschedule(key, due)
 	}
 }
 
-// performNode does what is due of a node.
-func (f *Fleet) performNode(now time.Time, key dueKey) {
-	n, known := f.nodes[key.node]
-	switch {
-	case !known:
-	case key.kind == dueRound:
-		f.proceedRound(now, n)
-	case key.kind == dueCheck:
-		f.check(now, n)
-	case key.kind == dueRelist:
-		f.relistAll(now, n)
+func (f *Fleet) scheduleNode(n *nodeRecord, kind dueKind, due time.Time) {
+	key := dueKey{node: n.name, kind: kind}
+	if !f.queue.Add(key, nil, due) {
+		f.queue.Reschedule(key, due)
 	}
 }
 
-// taskOf returns the task of an item, and reports whether it is one of a call.
-// A call that is not needed any more, or that a fault makes fail, is none.
-func (f *Fleet) taskOf(now time.Time, item dueItem) (task Task, isTask bool) {
-	refusal := timedqueue.Result{Outcome: timedqueue.OutcomeSkipped}
-	var needed bool
-	switch item.Key.kind {
-	case dueWrite:
-		if f.syncsFirst(item) {
-			f.queue.Finish(now, item, refusal)
-			f.queue.Add(item.Key, item.Value, item.Due) // behind the sync
-			return Task{}, true
-		}
-		if task, needed = f.write(item); needed && f.fails(item.Value.node) {
-			task.item.Value.publication.end(task.version, task.since, false)
-			needed, refusal = false, f.retry(now, item.Value.node, item)
-		}
-	case dueMirror:
-		if task, needed = f.mirrorTask(item); needed && f.fails(f.nodes[task.Node]) {
-			needed, refusal = false, f.retry(now, f.nodes[task.Node], item)
-		}
-	case dueRegister, dueList:
-		if task, needed = f.nodeTask(now, item); needed && f.fails(f.nodes[task.Node]) {
-			needed, refusal = false, f.retry(now, f.nodes[task.Node], item)
-		}
-	case dueReport:
-		task, needed = f.nodeTask(now, item) // its call is that of a heartbeat
-	default:
-		return Task{}, false
+// dropWork makes nothing of a pod due any more.
+func (f *Fleet) dropWork(r *podRecord) {
+	for kind := range dueProbe {
+		f.queue.Remove(dueKey{pod: r.pod.UID, kind: kind})
 	}
-	if needed {
-		return task, true
+	for key := range r.probes {
+		f.queue.Remove(dueKey{pod: r.pod.UID, kind: dueProbe, probe: key})
 	}
-	f.queue.Finish(now, item, refusal)
-	return Task{}, true
-}
-
-// syncsFirst reports whether a sync of the same moment comes before a write. So
-// what happens at one moment is one write: a pod whose containers take no time
-// to start is written as running. A later sync delays no write.
-func (f *Fleet) syncsFirst(item dueItem) bool {
-	sync, found := f.queue.Get(dueKey{pod: item.Key.pod, kind: dueSync})
-	return found && !sync.Due.IsZero() && !sync.Due.After(item.Due)
-}
-
-// isOverwritten reports whether the API shows another status of a pod than it
-// is to have.
-func isOverwritten(r *podRecord) bool {
-	pod := r.shown()
-	if pod == nil {
-		return false
-	}
-	wanted := r.publication.shown(pod, r.mayRun())
-	return !sameStatus(&pod.Status, &wanted)
-}
-
-// write returns the call that a pod needs, if it needs one.
-func (f *Fleet) write(item dueItem) (Task, bool) {
-	r := item.Value
-	task := Task{Node: r.node.name, Pod: r.shown(), item: item}
-	switch {
-	case r.former() || !f.mayWrite(r):
-		return Task{}, false
-	case r.publication.pending():
-		task.Kind = TaskPatchStatus
-		task.since = r.publication.since
-		task.Status, task.version = r.publication.begin(task.Pod, r.mayRun())
-	default:
-		task.Kind = TaskDeletePod
-	}
-	return task, true
 }

@@ -8,6 +8,121 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// View is what a sync sees of a pod. It is only read.
+type View struct {
+	Pod      *corev1.Pod
+	Observed *cri.Pod
+	Probes   Probes
+	// RestartAll tells that an exit makes all containers restart.
+	RestartAll bool
+	// last is the last status, which the API may not show yet. Runs are counted
+	// on from it. Nil is that of the pod.
+	last *corev1.PodStatus
+}
+
+// Actions is what a sync does to a pod.
+type Actions struct {
+	// KillPod stops all containers and the sandbox. Without CreateSandbox the pod
+	// is done.
+	KillPod bool
+	// CreateSandbox creates a sandbox, because of SandboxReason.
+	CreateSandbox bool
+	SandboxReason string
+	// Attempt is how many sandboxes there were before the one created or kept.
+	Attempt uint32
+	// Starts are the containers to start, init containers first.
+	Starts []Start
+	// Kills are the containers to stop before.
+	Kills []Kill
+	// Removes are the IDs of containers to remove before, in this order.
+	Removes []string
+}
+
+// Start is a container to start.
+type Start struct {
+	Container string
+	Reason    StartReason
+	// Init tells that it is an init container, Sidecar that it runs on.
+	Init, Sidecar bool
+}
+
+// Kill is a container to stop.
+type Kill struct {
+	Container, ID string
+	Reason        KillReason
+}
+
+// kill adds a container to stop.
+func (a *Actions) kill(c *cri.Container, reason KillReason) {
+	a.Kills = append(a.Kills, Kill{Container: c.Name, ID: c.ID, Reason: reason})
+}
+
+// start adds a container to start. The latest run is nil if there is none.
+func (a *Actions) start(c *corev1.Container, init bool, latest *cri.Container) {
+	reason := StartAfterKill
+	switch {
+	case latest == nil:
+		reason = StartNew
+	case latest.State == cri.StateExited:
+		reason = StartExited
+	case latest.State == cri.StateCreated:
+		reason = StartFailed
+	}
+	a.Starts = append(a.Starts, Start{
+		Container: c.Name, Reason: reason, Init: init, Sidecar: init && isSidecar(c),
+	})
+}
+
+// unwanted returns why a running container must be stopped, or "".
+func (v *View) unwanted(spec *corev1.Container, c *cri.Container) KillReason {
+	switch {
+	case c.Image != spec.Image:
+		return KillChanged
+	case v.probe(c, cri.ProbeLiveness) == ProbeFailure:
+		return KillLiveness
+	case v.probe(c, cri.ProbeStartup) == ProbeFailure:
+		return KillStartup
+	default:
+		return ""
+	}
+}
+
+// probe returns the result of a container's probe, or "" if it has not run.
+func (v *View) probe(c *cri.Container, kind cri.ProbeKind) ProbeResult {
+	return v.Probes[ProbeKey{c.ID, kind}]
+}
+
+// StartReason says why a container is started.
+type StartReason string
+
+const (
+	// StartNew: it has no run in this sandbox.
+	StartNew StartReason = "New"
+	// StartExited: it has exited and its policy restarts it.
+	StartExited StartReason = "Exited"
+	// StartFailed: it was created and could not be started.
+	StartFailed StartReason = "Failed"
+	// StartAfterKill: it is stopped first; see [Kill].
+	StartAfterKill StartReason = "AfterKill"
+)
+
+// KillReason says why a container is stopped.
+type KillReason string
+
+const (
+	// KillChanged: the definition of the container has changed.
+	KillChanged KillReason = "Changed"
+	// KillLiveness: its liveness probe has failed.
+	KillLiveness KillReason = "LivenessProbe"
+	// KillStartup: its startup probe has failed.
+	KillStartup KillReason = "StartupProbe"
+	// KillUnknown: nothing is known of it, and it may run.
+	KillUnknown KillReason = "Unknown"
+	// KillReset: all containers of the pod restart.
+	KillReset KillReason = "RestartAllContainers"
 )
 
 // reasonCrashLoop is why a container waits for its back-off.
@@ -173,4 +288,94 @@ func containerSpec(pod *corev1.Pod, name string) *corev1.Container {
 		}
 	}
 	return &corev1.Container{Name: name}
+}
+
+const (
+	// firstBackOff and longestBackOff bound the waits between crashes and between
+	// pulls. Source: pkg/kubelet, MaxCrashLoopBackOff and
+	// imageBackOffPeriod, v1.37.1.
+	firstBackOff   = 10 * time.Second
+	longestBackOff = 300 * time.Second
+	// backOffReset is how long after a failure the next one counts as the first.
+	backOffReset = 2 * longestBackOff
+)
+
+// backOffs are the waits of one pod, by what failed. The zero value is empty.
+type backOffs map[backOffKey]backOff
+
+// backOffKey identifies what failed: a container with its definition, or an
+// image if the container is empty.
+type backOffKey struct{ container, image string }
+
+// backOff is a wait that doubles.
+type backOff struct {
+	before  int // failures before the last
+	updated time.Time
+}
+
+// wait returns how long after a failure at this time the next attempt waits.
+func (b backOffs) wait(key backOffKey, failed time.Time) time.Duration {
+	entry, found := b[key]
+	if !found || failed.Sub(entry.updated) > backOffReset {
+		return 0
+	}
+	return entry.delay()
+}
+
+func (b backOff) delay() time.Duration {
+	return timedqueue.Backoff{Initial: firstBackOff, Max: longestBackOff}.Delay(b.before)
+}
+
+// count counts a failure. For a container it is counted when the restart is
+// allowed, so that the first restart does not wait.
+func (b *backOffs) count(now time.Time, key backOffKey, failed time.Time) {
+	if *b == nil {
+		*b = backOffs{}
+	}
+	entry, found := (*b)[key]
+	if found && failed.Sub(entry.updated) <= backOffReset {
+		entry.before++
+	} else {
+		entry.before = 0
+	}
+	entry.updated = now
+	(*b)[key] = entry
+}
+
+// Messages of the condition PodReadyToStartContainers. Source:
+// pkg/kubelet/types, v1.37.1.
+const (
+	sandboxMissing  = "no pod sandbox exists"
+	sandboxNotReady = "pod sandbox is not ready"
+	sandboxTwice    = "multiple pod sandboxes are ready and need to be reconciled"
+	sandboxNetwork  = "network namespace mode changed and sandbox needs to be recreated"
+	sandboxNoIP     = "pod sandbox has no IP address"
+)
+
+// sandboxChange returns why a pod needs a new sandbox, or "" if it needs none.
+// Attempt is how many there were before the one that it needs or has.
+func sandboxChange(pod *corev1.Pod, observed *cri.Pod) (reason string, attempt uint32) {
+	if len(observed.Sandboxes) == 0 {
+		return sandboxMissing, 0
+	}
+	ready := 0
+	for i := range observed.Sandboxes {
+		if observed.Sandboxes[i].Ready {
+			ready++
+		}
+	}
+	newest := &observed.Sandboxes[0]
+	switch {
+	case ready > 1:
+		reason = sandboxTwice
+	case !newest.Ready:
+		reason = sandboxNotReady
+	case newest.HostNetwork != pod.Spec.HostNetwork:
+		reason = sandboxNetwork
+	case !newest.HostNetwork && newest.IP == "":
+		reason = sandboxNoIP
+	default:
+		return "", newest.Attempt
+	}
+	return reason, newest.Attempt + 1
 }

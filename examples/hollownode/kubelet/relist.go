@@ -83,3 +83,106 @@ func relisted(pod *cri.Pod) iter.Seq2[string, cri.State] {
 		}
 	}
 }
+
+// observe relists a pod, and returns what has happened to its containers. It is
+// nothing while the runtime does not answer.
+func (f *Fleet) observe(now time.Time, r *podRecord) []lifecycleEvent {
+	if r.node.loop != loopRunning {
+		return nil
+	}
+	observed, _ := f.config.Runtime.Pod(now, r.pod.UID)
+	events := compare(&r.observed, &observed)
+	r.observed = observed
+	return events
+}
+
+// runtimeEvent takes an event of the runtime. A change makes a relist of the
+// pod.
+func (f *Fleet) runtimeEvent(now time.Time, event cri.Event) {
+	r, known := f.pods[event.Pod]
+	switch {
+	case !known || r.former():
+		return
+	case r.node.loop != loopRunning:
+		if event.Ended != nil {
+			r.report = event.Ended
+		}
+		return
+	case event.Notice != nil:
+		f.tellNotice(r, event.Notice)
+		return
+	}
+	if event.Ended != nil && r.doing.plans() && !f.busy(now, r) {
+		f.endPlan(now, r, event.Ended)
+		return
+	}
+	events := f.observe(now, r)
+	if r.state == workerSyncing {
+		f.watchProbes(now, r)
+	}
+	for _, e := range events {
+		if e.syncs() {
+			f.requestSync(now, r)
+			return
+		}
+	}
+}
+
+// relistAll finds what the runtime of a node should have told and did not. That
+// is the end of a plan, a change of a container, or a pod. Nothing that it has
+// told waits to be taken now.
+func (f *Fleet) relistAll(now time.Time, n *nodeRecord) {
+	if n.node == nil {
+		return // the next one of its name is relisted from its start on
+	}
+	f.scheduleNode(n, dueRelist, f.after(now, fullRelistPeriod))
+	if n.loop != loopRunning || !f.synced {
+		return // the round that comes then relists
+	}
+	for _, r := range n.pods {
+		if r.doing.plans() && !r.former() && r.report == nil && !f.busy(now, r) {
+			f.endPlan(now, r, &cri.Report{Node: n.name, Pod: r.pod.UID, Canceled: true})
+		}
+	}
+	f.beginRound(now, n)
+}
+
+// adoptOrphans ends the pods of a node that only its runtime has.
+func (f *Fleet) adoptOrphans(now time.Time, n *nodeRecord) {
+	for _, uid := range f.config.Runtime.Pods(now, n.name) {
+		if _, known := f.pods[uid]; known {
+			continue
+		}
+		state, _ := f.config.Runtime.Pod(now, uid)
+		r := &podRecord{node: n, pod: orphan(n, uid), api: apiGone, life: n.life, observed: state}
+		if state.Busy {
+			r.doing = activityRunning
+		}
+		f.pods[uid] = r
+		n.insert(r)
+		f.adoptRunning(r)
+		f.move(now, r, workerTerminating)
+	}
+}
+
+// inherit takes over what a former process has left of a new pod.
+func (f *Fleet) inherit(now time.Time, r *podRecord) {
+	f.observe(now, r)
+	if r.observed.SandboxReady() {
+		// A former process has mounted its volumes.
+		r.volumes = volumesMounted
+	}
+	if r.observed.Busy {
+		// A former process began a plan. Its end comes as an event.
+		r.doing = activityRunning
+		f.config.Runtime.Cancel(now, r.pod.UID)
+	}
+}
+
+// adoptRunning makes the runtime the basis of a pod, and counts one that runs.
+func (f *Fleet) adoptRunning(r *podRecord) {
+	r.basis = basisRuntime
+	if r.observed.Running() || r.observed.SandboxReady() {
+		f.totals.orphaned++
+	}
+}

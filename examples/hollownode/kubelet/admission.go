@@ -12,6 +12,50 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
+// admit decides whether a node takes a new pod.
+func (f *Fleet) admit(now time.Time, r *podRecord) {
+	r.startup = newStartup(r.pod)
+	if !isStatic(r.pod) {
+		r.seen = f.age(now) // a static pod was seen when it was configured
+	}
+	f.inherit(now, r)
+	if isTerminal(r.pod.Status.Phase) && len(r.observed.Containers) == 0 && !r.observed.Busy {
+		// It ended before a restart of this process. If another client has made its
+		// phase final, the ends of its containers may never have been written.
+		r.publication.adopt(r.pod)
+		if showsRunning(&r.pod.Status) {
+			status := r.status(now, true)
+			f.publish(now, r, finalStatus(now, r.pod, &status))
+		}
+		f.move(now, r, workerFinished)
+		return
+	}
+	if r.pod.DeletionTimestamp != nil || isTerminal(r.pod.Status.Phase) {
+		f.move(now, r, workerTerminating)
+		return
+	}
+	rejection := admitUnderPressure(r.node.faults, r.pod)
+	if rejection.Reason == "" {
+		rejection = admit(r.node.node, r.pod, &r.node.used)
+	}
+	if rejection.Reason != "" {
+		f.tellRejection(r, rejection)
+		status := rejected(now, r.pod, rejection)
+		if len(r.observed.Containers) > 0 || r.observed.Busy {
+			// It was taken before a restart of this process.
+			f.adoptRunning(r)
+			f.publish(now, r, status)
+			f.move(now, r, workerTerminating)
+			return
+		}
+		r.basis = basisNone
+		f.publish(now, r, finalStatus(now, r.pod, &status))
+		f.move(now, r, workerFinished)
+		return
+	}
+	f.move(now, r, workerSyncing)
+}
+
 // Rejection is why a node does not take a pod. The zero value is none.
 type Rejection struct {
 	Reason, Message string
@@ -173,4 +217,132 @@ func rejected(now time.Time, pod *corev1.Pod, r Rejection) corev1.PodStatus {
 	}
 	finishStatus(now, &pod.Status, &s)
 	return s
+}
+
+// qosClass returns the quality of service class of a pod. The API server has
+// set that of a pod which it knows.
+func qosClass(pod *corev1.Pod) corev1.PodQOSClass {
+	if pod.Status.QOSClass != "" {
+		return pod.Status.QOSClass
+	}
+	var demands []corev1.ResourceRequirements
+	if pod.Spec.Resources != nil {
+		demands = []corev1.ResourceRequirements{*pod.Spec.Resources}
+	} else {
+		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+			demands = append(demands, c.Resources)
+		}
+	}
+	guaranteed, asked := true, false
+	for i := range demands {
+		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			request, set := demands[i].Requests[name]
+			limit := demands[i].Limits[name]
+			asked = asked || !request.IsZero() || !limit.IsZero()
+			// The API server gives a container without a request that of its limit.
+			same := request.Cmp(limit) == 0 || !set
+			guaranteed = guaranteed && !limit.IsZero() && same
+		}
+	}
+	switch {
+	case !asked:
+		return corev1.PodQOSBestEffort
+	case guaranteed:
+		return corev1.PodQOSGuaranteed
+	default:
+		return corev1.PodQOSBurstable
+	}
+}
+
+// usage is what the pods of a node take of it. The zero value is nothing.
+type usage struct {
+	pods     int64
+	requests corev1.ResourceList
+	ports    map[hostPort]int
+}
+
+// add adds what a pod takes.
+func (u *usage) add(pod *corev1.Pod) {
+	if u.requests == nil {
+		u.requests, u.ports = corev1.ResourceList{}, map[hostPort]int{}
+	}
+	u.pods++
+	for name, quantity := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
+		sum := u.requests[name]
+		sum.Add(quantity)
+		u.requests[name] = sum
+	}
+	for _, port := range hostPorts(pod) {
+		u.ports[port]++
+	}
+}
+
+// remove takes back what add has added for the same object.
+func (u *usage) remove(pod *corev1.Pod) {
+	u.pods--
+	for name, quantity := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
+		sum := u.requests[name]
+		sum.Sub(quantity)
+		if u.requests[name] = sum; sum.IsZero() {
+			delete(u.requests, name)
+		}
+	}
+	for _, port := range hostPorts(pod) {
+		if u.ports[port]--; u.ports[port] == 0 {
+			delete(u.ports, port)
+		}
+	}
+}
+
+// portTaken reports whether any of a pod's host ports is in use.
+func (u *usage) portTaken(pod *corev1.Pod) bool {
+	for _, port := range hostPorts(pod) {
+		for taken := range u.ports {
+			if port.number == taken.number && port.protocol == taken.protocol &&
+				(port.ip == taken.ip || port.ip == anyIP || taken.ip == anyIP) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+const anyIP = "0.0.0.0"
+
+type hostPort struct {
+	number   int32
+	protocol corev1.Protocol
+	ip       string
+}
+
+// hostPorts returns the ports of the node that a pod takes for as long as it
+// runs. Those of init containers count if they are sidecars.
+func hostPorts(pod *corev1.Pod) []hostPort {
+	var ports []hostPort
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; isSidecar(c) {
+			ports = appendHostPorts(ports, c)
+		}
+	}
+	for i := range pod.Spec.Containers {
+		ports = appendHostPorts(ports, &pod.Spec.Containers[i])
+	}
+	return ports
+}
+
+func appendHostPorts(ports []hostPort, c *corev1.Container) []hostPort {
+	for _, p := range c.Ports {
+		if p.HostPort <= 0 {
+			continue
+		}
+		port := hostPort{p.HostPort, p.Protocol, p.HostIP}
+		if port.protocol == "" {
+			port.protocol = corev1.ProtocolTCP
+		}
+		if port.ip == "" {
+			port.ip = anyIP
+		}
+		ports = append(ports, port)
+	}
+	return ports
 }

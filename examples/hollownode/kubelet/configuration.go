@@ -7,8 +7,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // orphanGrace is the seconds in which a pod ends that only the runtime has.
@@ -99,3 +101,84 @@ func (f *Fleet) staticPods(n *nodeRecord) map[types.NamespacedName]*corev1.Pod {
 }
 
 func compareNames(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }
+
+// add adds a pod of the API.
+func (f *Fleet) add(now time.Time, pod *corev1.Pod) {
+	n := f.node(now, pod.Spec.NodeName)
+	r := &podRecord{node: n, pod: pod, life: n.life}
+	f.pods[pod.UID] = r
+	f.insert(now, r)
+}
+
+// insert adds a pod to those of its node. It is visited now unless the node's
+// round comes to it.
+func (f *Fleet) insert(now time.Time, r *podRecord) {
+	n := r.node
+	i := n.insert(r)
+	switch {
+	case n.visited == noRound:
+		f.visit(now, r)
+	case i < n.visited:
+		n.visited++
+		f.visit(now, r)
+	}
+}
+
+// update takes a change of a pod. Its own status, which comes back, is no
+// reason to sync it.
+func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
+	f.measure(now, r)
+	same := sameSpec(old, r.pod)
+	if same && r.counted == old {
+		r.counted = r.pod // takes the same room, and the former one can go
+	}
+	switch r.state {
+	case workerNew:
+		return
+	case workerSyncing:
+		if r.pod.DeletionTimestamp != nil || isTerminal(r.pod.Status.Phase) {
+			f.move(now, r, workerTerminating)
+			return
+		}
+	case workerTerminating:
+		if grace := effectiveGrace(r.grace, r.pod, nil); grace < r.grace {
+			r.grace = grace
+			if r.doing == activityStopping {
+				f.config.Runtime.Cancel(now, r.pod.UID)
+			}
+		}
+	}
+	if !same || needsSync(old, r.pod) {
+		f.requestSync(now, r)
+	}
+	f.requestWrite(now, r)
+	if !r.publication.arrived(r.pod, r.mayRun()) {
+		f.schedule(r, dueReconcile, r.node.nextCompare(now))
+		return
+	}
+	f.clean(now, r)
+}
+
+// sameSpec reports whether two objects of a pod have the same spec. Each change
+// of a spec changes the generation, so most need no comparison.
+func sameSpec(a, b *corev1.Pod) bool {
+	return a.Generation > 0 && a.Generation == b.Generation || equality.Semantic.DeepEqual(&a.Spec, &b.Spec)
+}
+
+// needsSync reports whether a pod has changed in what a sync reads besides its
+// spec. Conditions matter to readiness gates.
+func needsSync(old, pod *corev1.Pod) bool {
+	return !maps.Equal(old.Labels, pod.Labels) || !maps.Equal(old.Annotations, pod.Annotations) ||
+		!old.DeletionTimestamp.Equal(pod.DeletionTimestamp) ||
+		!ptr.Equal(old.DeletionGracePeriodSeconds, pod.DeletionGracePeriodSeconds) ||
+		len(pod.Spec.ReadinessGates) > 0 &&
+			!equality.Semantic.DeepEqual(old.Status.Conditions, pod.Status.Conditions)
+}
+
+// reconfigure has a node configured again after the end of a static pod. Then
+// its mirror goes, or one of its name or UID starts.
+func (f *Fleet) reconfigure(now time.Time, r *podRecord) {
+	if isStatic(r.pod) {
+		f.beginRound(now, r.node)
+	}
+}
