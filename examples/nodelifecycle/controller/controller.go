@@ -1,13 +1,89 @@
 package controller
 
 import (
-	"iter"
+	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
 )
+
+// A Controller is the reducer that the package comment describes. It is not
+// safe for concurrent use; it is a timedqueue.Core, and a timedqueue.Dispatcher
+// is its lock.
+type Controller struct {
+	config  Config
+	nodes   map[string]*node
+	ordered []*node // all nodes, to visit them in the same order each time
+	pods    map[types.UID]*pod
+	podsOn  map[string][]*pod // by node name, also of nodes that are not known
+	// episodes counts the times that the readiness of some node has changed.
+	episodes int
+
+	health    *nodehealth.NodeMonitor
+	zones     *zone.Tracker[*node]
+	evictions *eviction.Tracker
+
+	// releases holds the nodes that wait for a NoExecute taint, or to be emptied,
+	// under the budget of their zones.
+	releases *timedqueue.Queue[string, *node]
+	members  map[string]int // nodes by zone
+	queued   map[string]int // nodes in releases, by zone
+	// writes holds the nodes that need a write, by name: two nodes of one name,
+	// one after the other, are never written to at once.
+	writes *timedqueue.Queue[string, *node]
+	// marks holds the pods that are to be marked not ready.
+	marks *timedqueue.Queue[types.UID, *pod]
+
+	// suspects are the silent nodes that wait for a live read, and declarations
+	// those whose silence was confirmed.
+	suspects     []*node
+	reads        reads
+	declarations *timedqueue.Queue[string, *node]
+
+	// recoveries and otherWrites are the two kinds of writes. In each those of
+	// damped nodes come last.
+	recoveries, otherWrites writes
+	// damped counts the writes that had to wait for the pace of their nodes.
+	damped int
+
+	watch    watch
+	requests *timedqueue.Throttle[Action]
+	sources  timedqueue.Source[Task]
+	events   []*Record // to be handed out; pointers, because there may be 100,000
+	synced   bool
+	// fixedGrace: no heartbeat makes a grace period end earlier.
+	fixedGrace bool
+
+	// changedAt is when a zone changed that was not evaluated since; zero if none.
+	changedAt time.Time
+	// ready is how many nodes that count in their zones are ready, in all zones.
+	ready int
+	hold  hold
+	// sighting is one more than how often heartbeats could be heard again after a
+	// blindness, the last time at regainedAt.
+	sighting   uint32
+	regainedAt time.Time
+	// resumedAt is when the hold of an outage of all zones ended.
+	resumedAt time.Time
+	// generation counts the changes of hold that change which taints are wanted.
+	generation int
+	// phaseAt is when the phase of the zones changed last.
+	phaseAt time.Time
+	// doubts are those that were noted, and doubtsNow those that were found last.
+	doubts    doubtLog
+	doubtsNow []Doubt
+	// doubtBase are the facts that never change.
+	doubtBase doubtFacts
+	// unswept is how many nodes, the first ones in ordered, have yet to be planned
+	// again.
+	unswept int
+}
 
 var _ timedqueue.Core[Task, Result] = (*Controller)(nil)
 
@@ -37,6 +113,71 @@ func New(config Config, now time.Time) (*Controller, error) {
 	)
 	return c, nil
 }
+
+// newReducer returns a controller without sources.
+func newReducer(config Config, now time.Time) (*Controller, error) {
+	c := &Controller{
+		config: config,
+		nodes:  make(map[string]*node),
+		pods:   make(map[types.UID]*pod),
+		podsOn: make(map[string][]*pod),
+		queued: make(map[string]int),
+
+		members: make(map[string]int),
+		phaseAt: now,
+
+		sighting: 1,
+
+		fixedGrace: config.Health.Detector == nil && config.Health.Combine == nil,
+	}
+	var err error
+	if c.health, err = nodehealth.NewNodeMonitor(config.Health, now); err != nil {
+		return nil, err
+	}
+	if c.zones, err = zone.NewTracker[*node](config.Zone, now); err != nil {
+		return nil, err
+	}
+	if c.evictions, err = eviction.NewTracker(config.Eviction, now); err != nil {
+		return nil, err
+	}
+	if c.releases, err = timedqueue.NewQueue(timedqueue.QueueConfig[string, *node]{
+		Backoff: config.Backoff,
+		Budgets: []timedqueue.Budget[string, *node]{{
+			Name:    zoneBudget,
+			ShareOf: func(_ string, n *node) string { return n.zone },
+			// Zero: a zone holds its nodes until it was evaluated.
+		}},
+	}, now); err != nil {
+		return nil, err
+	}
+	due := timedqueue.QueueConfig[string, *node]{
+		Backoff: config.Backoff, KindOf: kindOfWrite, Kinds: []string{recovery, dampedRecovery, dampedWrite},
+	}
+	if c.writes, err = timedqueue.NewQueue(due, now); err != nil {
+		return nil, err
+	}
+	declarations := timedqueue.QueueConfig[string, *node]{Backoff: config.Backoff}
+	if c.declarations, err = timedqueue.NewQueue(declarations, now); err != nil {
+		return nil, err
+	}
+	c.recoveries = timedqueue.InOrder(c.writes.OfKind(recovery), c.writes.OfKind(dampedRecovery))
+	c.otherWrites = timedqueue.InOrder(c.writes.OfKind(otherWrite), c.writes.OfKind(dampedWrite))
+	marks := timedqueue.QueueConfig[types.UID, *pod]{Backoff: config.Backoff}
+	if c.marks, err = timedqueue.NewQueue(marks, now); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// writes are the writes of one kind.
+type writes = timedqueue.Source[timedqueue.Item[string, *node]]
+
+// zoneBudget is the name of the budget of releases.
+const zoneBudget = "zone"
+
+// mostVisited bounds the nodes that one Start visits for one purpose, so that
+// no Start takes long.
+const mostVisited = 1000
 
 // kinds are the kinds of work that divide the budget of requests. What says
 // that a node is not ready comes before what follows from it.
@@ -86,9 +227,6 @@ func (c *Controller) Sighted(now time.Time) {
 		c.regainSight(now)
 	}
 }
-
-// Blind returns how much time was blind; see nodehealth.Monitor.
-func (c *Controller) Blind(now time.Time) (time.Duration, bool) { return c.health.Blind(now) }
 
 // Start hands out one action to perform now.
 func (c *Controller) Start(now time.Time) (Task, bool) {
@@ -216,55 +354,41 @@ func (c *Controller) Idle(now time.Time) (more bool) {
 	return more
 }
 
-// Zones returns the zones as they were last evaluated, by name. While the
-// cluster is held none has a rate.
-func (c *Controller) Zones() []zone.Status {
-	all := c.zones.Zones()
-	if c.Phase() == zone.PhaseHolding {
-		for i := range all {
-			all[i].Rate = 0
-		}
+// announce records an Event to be handed out.
+func (c *Controller) announce(
+	object corev1.ObjectReference, kind, reason, format string, args ...any,
+) {
+	c.events = append(c.events, &Record{object, kind, reason, fmt.Sprintf(format, args...)})
+}
+
+func nodeReference(object *corev1.Node) corev1.ObjectReference {
+	return corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: object.Name, UID: object.UID}
+}
+
+func podReference(namespace, name string, uid types.UID) corev1.ObjectReference {
+	return corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: uid,
 	}
-	return all
 }
 
-// Phase returns what the cluster as a whole allows. It is Holding also while
-// heartbeats cannot be heard, and until silence counts again.
-func (c *Controller) Phase() zone.Phase {
-	if phase := c.zones.Phase(); phase != zone.PhaseActive || c.hold == holdNone {
-		return phase
+// recovering reports whether a node that was silent is ready again, but not yet
+// for the recovery period. Meanwhile it keeps its taints not-ready and
+// unreachable, and gets none. Its zone counts what it reports.
+func (c *Controller) recovering(n *node) bool {
+	return c.config.Health.RecoveryPeriod > 0 && n.ready == corev1.ConditionTrue &&
+		c.health.Silent(n.object.Name)
+}
+
+// enter puts a node into a state. It is the only function that does.
+func (c *Controller) enter(n *node, next writeState) {
+	if c.watch.entered != nil {
+		c.watch.entered(n.state, next)
 	}
-	return zone.PhaseHolding
+	n.state = next
 }
 
-// Queued returns how many nodes of a zone wait for their NoExecute taint.
-func (c *Controller) Queued(zone string) int { return c.queued[zone] }
-
-// Damped returns how many writes to nodes and pods had to wait because their
-// node had changed often shortly before. Those that a later change made
-// needless are counted, too.
-func (c *Controller) Damped() int { return c.damped }
-
-// Waiting returns how many pods wait to be evicted, now or later.
-func (c *Controller) Waiting() int { return c.evictions.Waiting() }
-
-// Acting returns how many of them are being evicted; see eviction.Tracker.
-func (c *Controller) Acting() int { return c.evictions.Acting() }
-
-// Overdue returns how many pods should have left; see eviction.Tracker.
-func (c *Controller) Overdue(now time.Time) (pods int, oldest time.Time) {
-	return c.evictions.Overdue(now)
+// watch is what tests want to know of a controller.
+type watch struct {
+	entered  func(from, to writeState) // nil for none
+	computed int                       // how often wanted taints were computed
 }
-
-// Delayed returns how many pods wait for a budget; see eviction.Tracker.
-func (c *Controller) Delayed(now time.Time, budget string) int {
-	return c.evictions.Delayed(now, budget)
-}
-
-// PendingFrom goes through a part of those that wait; see eviction.Tracker.
-func (c *Controller) PendingFrom(cursor *eviction.Cursor, most int) iter.Seq[eviction.Pending] {
-	return c.evictions.PendingFrom(cursor, most)
-}
-
-// Len returns how many nodes and pods the controller knows.
-func (c *Controller) Len() (nodes, pods int) { return len(c.nodes), len(c.pods) }

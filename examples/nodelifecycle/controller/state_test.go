@@ -224,5 +224,5 @@ func TestC6OneFunctionWritesEachState(t *testing.T) {
 			found = append(found, file+write)
 		}
 	}
-	require.Equal(t, []string{"reducer.go.state = ", "suspects.go.state = ", "zones.go.hold = "}, found)
+	require.Equal(t, []string{"controller.go.state = ", "suspects.go.state = ", "zones.go.hold = "}, found)
 }

@@ -2,11 +2,71 @@ package controller
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/zone"
 )
+
+// Blind returns how much time was blind; see nodehealth.Monitor.
+func (c *Controller) Blind(now time.Time) (time.Duration, bool) { return c.health.Blind(now) }
+
+// Zones returns the zones as they were last evaluated, by name. While the
+// cluster is held none has a rate.
+func (c *Controller) Zones() []zone.Status {
+	all := c.zones.Zones()
+	if c.Phase() == zone.PhaseHolding {
+		for i := range all {
+			all[i].Rate = 0
+		}
+	}
+	return all
+}
+
+// Phase returns what the cluster as a whole allows. It is Holding also while
+// heartbeats cannot be heard, and until silence counts again.
+func (c *Controller) Phase() zone.Phase {
+	if phase := c.zones.Phase(); phase != zone.PhaseActive || c.hold == holdNone {
+		return phase
+	}
+	return zone.PhaseHolding
+}
+
+// Queued returns how many nodes of a zone wait for their NoExecute taint.
+func (c *Controller) Queued(zone string) int { return c.queued[zone] }
+
+// Damped returns how many writes to nodes and pods had to wait because their
+// node had changed often shortly before. Those that a later change made
+// needless are counted, too.
+func (c *Controller) Damped() int { return c.damped }
+
+// Waiting returns how many pods wait to be evicted, now or later.
+func (c *Controller) Waiting() int { return c.evictions.Waiting() }
+
+// Acting returns how many of them are being evicted; see eviction.Tracker.
+func (c *Controller) Acting() int { return c.evictions.Acting() }
+
+// Overdue returns how many pods should have left; see eviction.Tracker.
+func (c *Controller) Overdue(now time.Time) (pods int, oldest time.Time) {
+	return c.evictions.Overdue(now)
+}
+
+// Delayed returns how many pods wait for a budget; see eviction.Tracker.
+func (c *Controller) Delayed(now time.Time, budget string) int {
+	return c.evictions.Delayed(now, budget)
+}
+
+// PendingFrom goes through a part of those that wait; see eviction.Tracker.
+func (c *Controller) PendingFrom(cursor *eviction.Cursor, most int) iter.Seq[eviction.Pending] {
+	return c.evictions.PendingFrom(cursor, most)
+}
+
+// Len returns how many nodes and pods the controller knows.
+func (c *Controller) Len() (nodes, pods int) { return len(c.nodes), len(c.pods) }
 
 // Doubts returns what delays declarations and NoExecute taints now, and how
 // long at most, in the order of DoubtKinds.
