@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/zone"
 )
 
 // A write that fails costs its token. So an API server that comes back is not
@@ -222,4 +224,78 @@ func TestTokenIsNotUsedForANodeWhoseFormerSelfIsBeingWritten(t *testing.T) {
 	names, at := w.releases(known)
 	require.Equal(t, []string{"a-001", "a-002", "a-000"}, names)
 	require.Equal(t, []time.Duration{0, 10 * time.Second, 20 * time.Second}, at)
+}
+
+func TestNodeMovesZoneWhileItWaits(t *testing.T) {
+	w := active(t, "a", "b")
+	w.silent["a-000"] = true
+	w.advance(grace - interval/2)
+	node := w.nodes["a-000"].DeepCopy()
+	node.Labels[corev1.LabelTopologyZone] = "b"
+	w.setNode(node)
+	require.Equal(t, 1, w.c.Queued(w.c.nodes["a-000"].zone))
+	w.advance(2 * interval)
+	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
+}
+
+// The API accepts any text as the status of a condition. Such a node is not
+// ready, and there is no taint for it.
+func TestStatusThatNoTaintStandsForTakesNoToken(t *testing.T) {
+	w := active(t, "a", "b")
+	known := w.ill("a-000", "a-001")
+	w.report("a-000", "Confused")
+	w.advance(interval + 20*time.Second) // a-000 is not silent yet
+	names, at := w.releases(known)
+	require.Equal(t, []string{"a-001"}, names)
+	require.Equal(t, []time.Duration{0}, at)
+}
+
+// A recreated node has its turn when the write of its former self is over. It
+// has it even if it needs no other write than that of its turn.
+func TestTokenIsNotTakenDuringAWriteOfTheFormerNode(t *testing.T) {
+	w := active(t, "a", "b")
+	finish := w.write("a-000")
+	w.deleteNode("a-000")
+	tainted := w.addNode("a-000", "a").DeepCopy()
+	tainted.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
+	w.setNode(tainted)
+	known := w.ill("a-000", "a-001", "a-002")
+	w.advance(interval + 15*time.Second)
+	finish()
+	w.advance(time.Minute)
+	names, at := w.releases(known)
+	require.Equal(t, []string{"a-001", "a-002", "a-000"}, names)
+	require.Equal(t, []time.Duration{0, 10 * time.Second, 20 * time.Second}, at)
+}
+
+// A node recovers and falls again while its taint is being written, which then
+// fails. That is a new disruption, whose extent has to be known first.
+func TestReleaseThatFailedDoesNotOutliveAnotherFall(t *testing.T) {
+	w := newWorld(t, Config{Zone: zone.Config{Rate: func(zone.State, zone.Counts) float64 { return 10 }}})
+	w.addNodes(10, "a")
+	w.addNodes(10, "b")
+	w.start()
+	w.advance(grace + interval)
+	w.done = nil
+	w.now = w.ill("a-000")
+	var fell time.Time
+	w.fail = func(action Action) error {
+		if patch, is := action.(PatchTaints); !is || !patch.Released {
+			return nil
+		}
+		w.fail = nil
+		w.report("a-000", corev1.ConditionTrue)
+		w.report("a-000", corev1.ConditionFalse)
+		fell = w.now
+		return errServer
+	}
+	w.advance(time.Minute)
+	require.False(t, fell.IsZero())
+	var written []time.Duration
+	for _, d := range w.done {
+		if patch, is := d.action.(PatchTaints); is && patch.Released && d.err == nil {
+			written = append(written, d.at.Sub(fell))
+		}
+	}
+	require.Equal(t, []time.Duration{interval}, written)
 }

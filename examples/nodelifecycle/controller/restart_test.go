@@ -1,15 +1,11 @@
 package controller
 
 import (
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kubelife/lifecycle/eviction"
 )
 
 // H1, kubernetes #108268: a restart untaints no node and moves no deadline.
@@ -110,161 +106,6 @@ func TestStartStabilizesBeforeNewTaints(t *testing.T) {
 	require.GreaterOrEqual(t, released[0], grace)
 }
 
-// H6, kubernetes #48681, #135205: pods are marked after a crash, after a
-// failure, and when they come later.
-func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
-	t.Run("after a crash", func(t *testing.T) {
-		w := active(t, "a", "b")
-		w.silent["a-000"] = true
-		w.fail = func(a Action) error {
-			if _, ok := a.(MarkPodNotReady); ok {
-				return errServer
-			}
-			return nil
-		}
-		w.advance(grace + time.Second)
-		w.fail = nil
-		w.start()
-		w.advance(time.Second)
-		require.Len(t, deeds[MarkPodNotReady](w), 1)
-	})
-	t.Run("after a failure", func(t *testing.T) {
-		w := active(t, "a", "b")
-		w.silent["a-000"] = true
-		failures := 3
-		w.fail = func(a Action) error {
-			if _, ok := a.(MarkPodNotReady); ok && failures > 0 {
-				failures--
-				return errServer
-			}
-			return nil
-		}
-		w.advance(grace + 20*time.Second)
-		require.Zero(t, failures)
-		require.Len(t, deeds[MarkPodNotReady](w), 1)
-	})
-	t.Run("bound later", func(t *testing.T) {
-		w := active(t, "a", "b")
-		w.silent["a-000"] = true
-		w.advance(grace + time.Second)
-		w.addPod("late", "a-000", tolerate(600))
-		w.advance(time.Second)
-		marked := deeds[MarkPodNotReady](w)
-		require.Len(t, marked, 2)
-		require.Equal(t, "late", marked[1].Pod.Name)
-	})
-	// A terminating pod that is ready is a serving endpoint.
-	t.Run("terminating", func(t *testing.T) {
-		w := active(t, "a", "b")
-		w.silent["a-000"] = true
-		leaving := w.addPod("leaving", "a-000", tolerate(600)).DeepCopy()
-		leaving.DeletionTimestamp = &metav1.Time{Time: w.now}
-		w.setPod(leaving)
-		w.advance(grace + time.Second)
-		var names []string
-		for _, mark := range deeds[MarkPodNotReady](w) {
-			names = append(names, mark.Pod.Name)
-		}
-		require.Contains(t, names, "leaving")
-		require.Len(t, names, 2)
-	})
-	t.Run("once in an episode", func(t *testing.T) {
-		w := active(t, "a", "b")
-		w.silent["a-000"] = true
-		w.advance(grace + time.Second)
-		pod := deeds[MarkPodNotReady](w)[0].Pod.DeepCopy() // says that it is ready
-		w.setPod(pod)
-		w.c.Reevaluate()
-		w.advance(time.Second)
-		require.Len(t, deeds[MarkPodNotReady](w), 1, "a client that disagrees is not fought")
-	})
-}
-
-// A cache that is behind must not make us undo what we have just written.
-func TestOwnWriteCountsMoreThanAnOlderCache(t *testing.T) {
-	w := active(t, "a", "b")
-	w.silent["a-000"] = true
-	old := w.nodes["a-000"]
-	w.advance(grace + time.Second)
-	patches := len(deeds[PatchTaints](w))
-	require.Positive(t, patches)
-	w.c.ObserveNode(w.now, old)
-	w.advance(time.Second)
-	require.Len(t, deeds[PatchTaints](w), patches, "nothing is computed from the old version")
-	require.Len(t, deeds[DeclareUnknown](w), 1)
-
-	w.c.ObserveNode(w.now.Add(2*ownWriteCounts), old)
-	require.Equal(t, old, w.c.nodes["a-000"].object, "but not for ever: the store may have been set back")
-}
-
-// A node that was deleted and recreated during a write is another one.
-func TestRecreatedNodeDuringAWrite(t *testing.T) {
-	w := active(t, "a", "b")
-	w.silent["a-000"] = true
-	var recreated bool
-	w.fail = func(a Action) error {
-		patch, ok := a.(PatchTaints)
-		if !ok || !patch.Released || recreated {
-			return nil
-		}
-		recreated = true
-		w.deleteNode("a-000")
-		w.silent["a-000"] = false
-		w.addNode("a-000", "a")
-		return nil
-	}
-	w.advance(grace + 3*interval)
-	require.True(t, recreated)
-	require.Empty(t, w.taintsOf("a-000"), "the patch was for the old one")
-	w.silent["a-000"] = true
-	w.advance(grace + 3*interval)
-	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute, "and the new one is watched like any other")
-}
-
-func TestNodeMovesZoneWhileItWaits(t *testing.T) {
-	w := active(t, "a", "b")
-	w.silent["a-000"] = true
-	w.advance(grace - interval/2)
-	node := w.nodes["a-000"].DeepCopy()
-	node.Labels[corev1.LabelTopologyZone] = "b"
-	w.setNode(node)
-	require.Equal(t, 1, w.c.Queued(w.c.nodes["a-000"].zone))
-	w.advance(2 * interval)
-	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
-}
-
-// Found by the simulation (seed 35): what an eviction has written to a pod
-// counts more than what a cache shows that is behind.
-func TestMarkOfAFailedEvictionIsRememberedUntilTheCacheShowsIt(t *testing.T) {
-	w := active(t, "a", "b")
-	pod := w.addPod("p", "a-000")
-	node := w.nodes["a-000"].DeepCopy()
-	node.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
-	w.setNode(node)
-	evict := func() (Task, eviction.Task) {
-		task, ok := w.c.Start(w.now)
-		require.True(t, ok)
-		evict, ok := task.Action.(Evict)
-		require.True(t, ok)
-		return task, evict.Task
-	}
-	first, attempt := evict()
-	require.False(t, attempt.HasDisruptionTarget)
-	marked := pod.DeepCopy()
-	marked.ResourceVersion = strconv.Itoa(w.version + 10)
-	marked.Status.Conditions = append(marked.Status.Conditions, corev1.PodCondition{
-		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: eviction.ConditionReasonTaint,
-	})
-	w.c.Finish(w.now, first,
-		Result{Eviction: eviction.Result{Outcome: eviction.OutcomeFailed, Err: errServer, Pod: marked}})
-	touched := pod.DeepCopy() // an older version that comes late
-	touched.ResourceVersion = strconv.Itoa(w.version + 5)
-	w.c.ObservePod(w.now, touched)
-	w.now = w.now.Add(time.Second)
-	_, again := evict()
-	require.True(t, again.HasDisruptionTarget)
-}
-
 // A live read that finds a heartbeat vouches for the node's conditions like the
 // heartbeat itself. The taint of a node that is ready goes without a sweep over
 // all nodes.
@@ -294,56 +135,4 @@ func TestNodeFoundAliveLosesItsTaint(t *testing.T) {
 	w.act()
 	require.Empty(t, deeds[DeclareUnknown](w))
 	require.Empty(t, w.taintsOf("a-000"))
-}
-
-// A mark for an eviction that became moot is taken back with the Event of
-// kube-controller-manager, as the program tainteviction does.
-func TestAMarkIsTakenBackWithAnEvent(t *testing.T) {
-	w := active(t, "a", "b")
-	pod := w.addPod("marked", "a-000", tolerate(600)).DeepCopy()
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
-		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
-		Reason: eviction.ConditionReasonTaint,
-	})
-	w.setPod(pod)
-	w.advance(time.Second)
-	var said []string
-	for _, event := range deeds[Record](w) {
-		if event.Object.Name == "marked" {
-			said = append(said, event.Type+" "+event.Reason+" "+event.Message)
-		}
-	}
-	require.Equal(t, []string{
-		"Normal TaintManagerEviction Cancelling deletion of Pod default/marked",
-	}, said)
-}
-
-// H1: the API server taints each new node as not ready. The first report after
-// its creation is a heartbeat, so the taint goes at once. A node that is first
-// seen ready has to be heard.
-func TestH1TheTaintOfANewNodeGoesWithItsFirstReport(t *testing.T) {
-	for _, seenBare := range []bool{true, false} {
-		w := active(t, "a", "b")
-		node := w.nodes["a-000"].DeepCopy()
-		node.Name, node.UID = "new", "new"
-		node.Spec.Taints = []corev1.Taint{
-			{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
-		}
-		w.next["new"] = w.now.Add(interval)
-		if seenBare {
-			bare := node.DeepCopy()
-			bare.Status.Conditions = nil
-			w.setNode(bare)
-			w.advance(time.Second)
-			require.Equal(t, []string{notReadyNoSchedule}, w.taintsOf("new"))
-			node.Spec.Taints = bare.Spec.Taints
-		}
-		w.setNode(node)
-		w.advance(time.Second)
-		if !seenBare {
-			require.Equal(t, []string{notReadyNoSchedule}, w.taintsOf("new"), "not heard yet")
-			w.advance(interval)
-		}
-		require.Empty(t, w.taintsOf("new"))
-	}
 }

@@ -1,0 +1,171 @@
+package controller
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/eviction"
+)
+
+// H6, kubernetes #48681, #135205: pods are marked after a crash, after a
+// failure, and when they come later.
+func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
+	t.Run("after a crash", func(t *testing.T) {
+		w := active(t, "a", "b")
+		w.silent["a-000"] = true
+		w.fail = func(a Action) error {
+			if _, ok := a.(MarkPodNotReady); ok {
+				return errServer
+			}
+			return nil
+		}
+		w.advance(grace + time.Second)
+		w.fail = nil
+		w.start()
+		w.advance(time.Second)
+		require.Len(t, deeds[MarkPodNotReady](w), 1)
+	})
+	t.Run("after a failure", func(t *testing.T) {
+		w := active(t, "a", "b")
+		w.silent["a-000"] = true
+		failures := 3
+		w.fail = func(a Action) error {
+			if _, ok := a.(MarkPodNotReady); ok && failures > 0 {
+				failures--
+				return errServer
+			}
+			return nil
+		}
+		w.advance(grace + 20*time.Second)
+		require.Zero(t, failures)
+		require.Len(t, deeds[MarkPodNotReady](w), 1)
+	})
+	t.Run("bound later", func(t *testing.T) {
+		w := active(t, "a", "b")
+		w.silent["a-000"] = true
+		w.advance(grace + time.Second)
+		w.addPod("late", "a-000", tolerate(600))
+		w.advance(time.Second)
+		marked := deeds[MarkPodNotReady](w)
+		require.Len(t, marked, 2)
+		require.Equal(t, "late", marked[1].Pod.Name)
+	})
+	// A terminating pod that is ready is a serving endpoint.
+	t.Run("terminating", func(t *testing.T) {
+		w := active(t, "a", "b")
+		w.silent["a-000"] = true
+		leaving := w.addPod("leaving", "a-000", tolerate(600)).DeepCopy()
+		leaving.DeletionTimestamp = &metav1.Time{Time: w.now}
+		w.setPod(leaving)
+		w.advance(grace + time.Second)
+		var names []string
+		for _, mark := range deeds[MarkPodNotReady](w) {
+			names = append(names, mark.Pod.Name)
+		}
+		require.Contains(t, names, "leaving")
+		require.Len(t, names, 2)
+	})
+	t.Run("once in an episode", func(t *testing.T) {
+		w := active(t, "a", "b")
+		w.silent["a-000"] = true
+		w.advance(grace + time.Second)
+		pod := deeds[MarkPodNotReady](w)[0].Pod.DeepCopy() // says that it is ready
+		w.setPod(pod)
+		w.c.Reevaluate()
+		w.advance(time.Second)
+		require.Len(t, deeds[MarkPodNotReady](w), 1, "a client that disagrees is not fought")
+	})
+}
+
+// A mark that is written in one episode does not count in the next one, in
+// which the kubelet may have written the opposite.
+func TestH6MarkOfAnEarlierEpisodeDoesNotCount(t *testing.T) {
+	w := active(t, "a", "b")
+	w.silent["a-003"] = true
+	falls := func() {
+		node := w.nodes["a-003"].DeepCopy()
+		node.Status.Conditions[0].Status = corev1.ConditionUnknown
+		w.setNode(node)
+	}
+	falls()
+	var mark Task
+	for {
+		task, ok := w.c.Start(w.now)
+		require.True(t, ok)
+		if _, is := task.Action.(MarkPodNotReady); is {
+			mark = task
+			break
+		}
+		w.c.Finish(w.now, task, w.perform(task.Action))
+	}
+	result := w.perform(mark.Action) // whose answer takes a while
+	w.report("a-003", corev1.ConditionTrue)
+	ready := result.Pod.DeepCopy()
+	for i := range ready.Status.Conditions {
+		ready.Status.Conditions[i].Status = corev1.ConditionTrue
+	}
+	w.setPod(ready)
+	falls()
+	w.c.Finish(w.now, mark, result)
+	w.advance(time.Second)
+	require.Len(t, deeds[MarkPodNotReady](w), 1, "the pod is marked again")
+}
+
+// Found by the simulation (seed 35): what an eviction has written to a pod
+// counts more than what a cache shows that is behind.
+func TestMarkOfAFailedEvictionIsRememberedUntilTheCacheShowsIt(t *testing.T) {
+	w := active(t, "a", "b")
+	pod := w.addPod("p", "a-000")
+	node := w.nodes["a-000"].DeepCopy()
+	node.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
+	w.setNode(node)
+	evict := func() (Task, eviction.Task) {
+		task, ok := w.c.Start(w.now)
+		require.True(t, ok)
+		evict, ok := task.Action.(Evict)
+		require.True(t, ok)
+		return task, evict.Task
+	}
+	first, attempt := evict()
+	require.False(t, attempt.HasDisruptionTarget)
+	marked := pod.DeepCopy()
+	marked.ResourceVersion = strconv.Itoa(w.version + 10)
+	marked.Status.Conditions = append(marked.Status.Conditions, corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: eviction.ConditionReasonTaint,
+	})
+	w.c.Finish(w.now, first,
+		Result{Eviction: eviction.Result{Outcome: eviction.OutcomeFailed, Err: errServer, Pod: marked}})
+	touched := pod.DeepCopy() // an older version that comes late
+	touched.ResourceVersion = strconv.Itoa(w.version + 5)
+	w.c.ObservePod(w.now, touched)
+	w.now = w.now.Add(time.Second)
+	_, again := evict()
+	require.True(t, again.HasDisruptionTarget)
+}
+
+// A mark for an eviction that became moot is taken back with the Event of
+// kube-controller-manager, as the program tainteviction does.
+func TestAMarkIsTakenBackWithAnEvent(t *testing.T) {
+	w := active(t, "a", "b")
+	pod := w.addPod("marked", "a-000", tolerate(600)).DeepCopy()
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+		Reason: eviction.ConditionReasonTaint,
+	})
+	w.setPod(pod)
+	w.advance(time.Second)
+	var said []string
+	for _, event := range deeds[Record](w) {
+		if event.Object.Name == "marked" {
+			said = append(said, event.Type+" "+event.Reason+" "+event.Message)
+		}
+	}
+	require.Equal(t, []string{
+		"Normal TaintManagerEviction Cancelling deletion of Pod default/marked",
+	}, said)
+}
