@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
@@ -141,86 +140,38 @@ func TestARunThatTheRuntimeForgotStillCounts(t *testing.T) {
 	assert.EqualValues(t, 0, steps[1].Attempt)
 }
 
-// The cases of Test_calculateEffectiveGracePeriod of v1.37.1, and the
-// shrinking.
-func TestAPodsGracePeriodOnlyShrinks(t *testing.T) {
-	for _, test := range []struct {
-		current                  int64
-		spec, deletion, override *int64
-		want                     int64
-	}{
-		{0, ptr.To[int64](30), nil, nil, 30},
-		{0, ptr.To[int64](30), ptr.To[int64](5), nil, 5},
-		{0, ptr.To[int64](30), ptr.To[int64](5), ptr.To[int64](2), 2},
-		{0, ptr.To[int64](30), ptr.To[int64](0), nil, 1},
-		{0, ptr.To[int64](30), ptr.To[int64](5), ptr.To[int64](0), 1},
-		{10, ptr.To[int64](30), ptr.To[int64](20), nil, 10},
-		{10, ptr.To[int64](30), nil, ptr.To[int64](3), 3},
-		{10, ptr.To[int64](30), nil, nil, 10},
-		{0, nil, nil, nil, 1},
+// TestDoBackOff of kuberuntime_manager_test.go, v1.37.1.
+func TestAContainerBacksOffAsForTheKubelet(t *testing.T) {
+	ended := exited("c1", 1)
+	ended.FinishedAt = start
+	type crashCase struct {
+		name      string
+		container cri.Container
+		crashed   bool // before
+		want      bool
+	}
+	for _, c := range []crashCase{
+		{"it runs", running("c1"), false, false},
+		{"its first crash", ended, false, false},
+		{"another crash", ended, true, true},
 	} {
-		pod := baseView().Pod
-		pod.Spec.TerminationGracePeriodSeconds, pod.DeletionGracePeriodSeconds = test.spec, test.deletion
-		assert.Equal(t, test.want, effectiveGrace(test.current, pod, test.override), "%+v", test)
+		v := baseView()
+		v.Observed.Containers = []cri.Container{c.container}
+		spec, waiting := &v.Pod.Spec.Containers[0], backOffs{}
+		if c.crashed {
+			waiting.count(start, crashKey(spec), start)
+		}
+		assert.Equal(t, c.want, v.crashed(start, spec, &waiting).After(start), c.name)
 	}
 }
 
-func TestAProbesGracePeriodComesFirst(t *testing.T) {
-	pod := baseView().Pod
-	c := &pod.Spec.Containers[0]
-	assert.Equal(t, 2*time.Second, containerGrace(pod, c, KillChanged))
-	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](30)
-	c.LivenessProbe = &corev1.Probe{TerminationGracePeriodSeconds: ptr.To[int64](7)}
-	assert.Equal(t, 7*time.Second, containerGrace(pod, c, KillLiveness))
-	assert.Equal(t, 30*time.Second, containerGrace(pod, c, KillStartup))
-	assert.Equal(t, time.Duration(0), containerGrace(pod, c, KillReset))
-	pod.DeletionGracePeriodSeconds = ptr.To[int64](3)
-	assert.Equal(t, 3*time.Second, containerGrace(pod, c, KillLiveness))
-}
-
-// The facts of kuberuntime_termination_order_test.go of v1.37.1.
-func TestSidecarsStopAfterTheMainContainersInReverse(t *testing.T) {
-	v := sidecarView()
-	v.Observed.Containers = append(v.Observed.Containers, running("c1"), exited("c2", 0), running("c3"))
-	second := running("unnamed")
-	second.ID = "second"
-	v.Observed.Containers = append(v.Observed.Containers, running("unnamed"), second)
-	after := map[string][]string{}
-	assert.Len(t, stopAll(v.Pod, v.Observed, 0), 7)
-	for _, s := range stopAll(v.Pod, v.Observed, time.Minute) {
-		assert.Equal(t, time.Minute, s.Grace)
-		after[s.ID] = s.After
-	}
-	assert.Equal(t, map[string][]string{
-		"c1-id": nil, "c3-id": nil, "unnamed-id": nil, "second": nil,
-		"i3-id": {"unnamed-id", "second", "c1-id", "c3-id"},
-		"i2-id": {"unnamed-id", "second", "c1-id", "c3-id", "i3-id"},
-		"i1-id": {"unnamed-id", "second", "c1-id", "c3-id", "i2-id"},
-	}, after)
-}
-
-func TestProbesDecideAtTheirThresholds(t *testing.T) {
-	spec := &corev1.Probe{FailureThreshold: 3, SuccessThreshold: 2}
-	p := newProbe(cri.ProbeReadiness)
-	assert.Equal(t, ProbeFailure, p.result)
-	var got []ProbeResult
-	for _, ok := range []bool{true, true, false, false, true, false, false, false} {
-		p.observe(cri.ProbeReadiness, spec, ok)
-		got = append(got, p.result)
-	}
-	const s, f = ProbeSuccess, ProbeFailure
-	assert.Equal(t, []ProbeResult{f, s, s, s, s, s, s, f}, got)
-	assert.False(t, p.held, "readiness goes on")
-
-	p = newProbe(cri.ProbeLiveness)
-	assert.Equal(t, ProbeSuccess, p.result)
-	assert.False(t, p.observe(cri.ProbeLiveness, spec, false))
-	assert.False(t, p.observe(cri.ProbeLiveness, spec, false))
-	assert.True(t, p.observe(cri.ProbeLiveness, spec, false))
-	assert.True(t, p.held, "it waits for the next run of the container")
-
-	p = newProbe(cri.ProbeStartup)
-	assert.Equal(t, ProbeUnknown, p.result)
-	assert.True(t, p.observe(cri.ProbeStartup, &corev1.Probe{}, true))
-	assert.True(t, p.held)
+// The API may not show it yet, and no run is given the ID of a former one.
+func TestARunThatOnlyTheLastStatusHasStillCounts(t *testing.T) {
+	v := baseView()
+	v.Observed.Containers = nil
+	assert.Zero(t, v.attempts("c1"))
+	v.last = &corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+		Name: "c1", ContainerID: "c1-2", RestartCount: 2,
+	}}}
+	assert.EqualValues(t, 3, v.attempts("c1"))
 }

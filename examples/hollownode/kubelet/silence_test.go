@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -164,63 +163,4 @@ func TestAWriteThatFailedIsNotTriedAgainInSilence(t *testing.T) {
 	w.fleet.SetFaults(w.now, "node", Faults{})
 	w.run(time.Second)
 	assert.Equal(t, "Running ready c:running", describeStatus(w.status("a")))
-}
-
-func TestAnotherBootRebootsOnce(t *testing.T) {
-	w := newWorld(t, "node")
-	w.pod("a", nil)
-	w.run(20 * time.Second)
-	w.fleet.SetFaults(w.now, "node", Faults{})
-	before, _ := w.fleet.NodeStatus(w.now, "node")
-	w.fleet.SetFaults(w.now, "node", Faults{Boot: "1"})
-	w.fleet.SetFaults(w.now, "node", Faults{Boot: "1"})
-	w.run(time.Minute)
-	after, _ := w.fleet.NodeStatus(w.now, "node")
-	assert.NotEqual(t, before.NodeInfo.BootID, after.NodeInfo.BootID)
-	assert.Equal(t, before.NodeInfo.MachineID, after.NodeInfo.MachineID)
-	assert.Equal(t, "Running ready c:running/1", describeStatus(w.status("a")))
-
-	// A process that starts again compares with the boot that was reported.
-	for boot, want := range map[string]string{"1": "c:running/1", "2": "c:running/2"} {
-		w.restart()
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Status: after}
-		w.fleet.ObserveNode(w.now, node)
-		w.fleet.SetFaults(w.now, "node", Faults{Boot: boot})
-		w.observe(w.pods["a"])
-		w.run(time.Minute)
-		assert.Equal(t, "Running ready "+want, describeStatus(w.status("a")), boot)
-		if boot == "2" {
-			break // the status of that boot was not reported
-		}
-	}
-}
-
-func TestAnotherStartRestartsNoContainer(t *testing.T) {
-	w := newWorld(t, "node")
-	w.pod("a", nil)
-	w.run(20 * time.Second)
-	w.fleet.SetFaults(w.now, "node", Faults{})
-	life := w.fleet.nodes["node"].life
-	w.fleet.SetFaults(w.now, "node", Faults{Start: "1"})
-	w.fleet.SetFaults(w.now, "node", Faults{Start: "1"})
-	w.run(time.Minute)
-	assert.Equal(t, life+1, w.fleet.nodes["node"].life)
-	assert.Equal(t, "Running ready c:running", describeStatus(w.status("a")))
-}
-
-func TestWritesOfANodeMayBeSlowOrFail(t *testing.T) {
-	w := newWorld(t, "node", "other")
-	w.fleet.SetFaults(w.now, "node", Faults{APILatency: 3 * time.Second})
-	w.pod("slow", nil)
-	w.pod("quick", func(p *corev1.Pod) { p.Spec.NodeName = "other" })
-	w.run(10 * time.Second)
-	assert.Contains(t, w.log, "0s PatchStatus quick Running ready c:running")
-	assert.Contains(t, w.log, "3s PatchStatus slow Running ready c:running", "%v", w.log)
-	w.fleet.SetFaults(w.now, "node", Faults{APIFailures: 1})
-	w.pod("fails", nil)
-	w.run(10 * time.Minute)
-	assert.Empty(t, w.statuses("fails"))
-	w.fleet.SetFaults(w.now, "node", Faults{})
-	w.run(10 * time.Minute)
-	assert.Contains(t, describeStatus(w.status("fails")), "Running ready")
 }

@@ -1,7 +1,6 @@
 package kubelet
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -32,75 +31,6 @@ func conditionsOf(s *corev1.PodStatus) map[corev1.PodConditionType]string {
 		}
 	}
 	return got
-}
-
-func TestConditionsFollowThePodThroughItsLife(t *testing.T) {
-	const (
-		sandboxed, initialized = corev1.PodReadyToStartContainers, corev1.PodInitialized
-		ready, containers      = corev1.PodReady, corev1.ContainersReady
-	)
-	v := initView()
-	v.Observed = &cri.Pod{}
-	s := statusOf(v, nil, start)
-	assert.Equal(t, corev1.PodPending, s.Phase)
-	assert.Equal(t, map[corev1.PodConditionType]string{
-		sandboxed: "False PodSandboxNotReady", initialized: "False ContainersNotInitialized",
-		ready: "False ContainersNotReady", containers: "False ContainersNotReady", corev1.PodScheduled: "True",
-	}, conditionsOf(&s))
-	assert.Equal(t, "containers with incomplete status: [i1 i2 i3]", findCondition(&s, initialized).Message)
-	assert.Equal(t, "containers with unready status: [c1 c2 c3]", findCondition(&s, ready).Message)
-	assert.Equal(t, "PodInitializing", s.ContainerStatuses[0].State.Waiting.Reason)
-	assert.Equal(t, start, s.StartTime.Time)
-
-	v.Observed = initView().Observed
-	s = statusOf(v, &s, start.Add(time.Second))
-	assert.Equal(t, "True", conditionsOf(&s)[sandboxed])
-	assert.Equal(t, "True", conditionsOf(&s)[initialized])
-	assert.Equal(t, start.Add(time.Second), findCondition(&s, initialized).LastTransitionTime.Time)
-	assert.Equal(t, "10.0.0.1", s.PodIP)
-
-	v.Observed.Containers = append(v.Observed.Containers, running("c1"), running("c2"), running("c3"))
-	s = statusOf(v, &s, start.Add(2*time.Second))
-	assert.Equal(t, corev1.PodRunning, s.Phase)
-	assert.Equal(t, "True", conditionsOf(&s)[ready])
-	assert.Equal(t, start.Add(time.Second), findCondition(&s, initialized).LastTransitionTime.Time, "it has not changed")
-	assert.Equal(t, start.Add(2*time.Second), findCondition(&s, ready).LastTransitionTime.Time)
-	assert.Equal(t, start, s.StartTime.Time)
-
-	policy(v, never)
-	for i := 3; i < 6; i++ {
-		state(v, i, cri.StateExited, 0)
-	}
-	s = statusOf(v, &s, start.Add(3*time.Second))
-	assert.Equal(t, corev1.PodSucceeded, s.Phase)
-	assert.Equal(t, "False PodCompleted", conditionsOf(&s)[ready])
-	assert.Equal(t, "True PodCompleted", conditionsOf(&s)[initialized])
-}
-
-func TestReadyWaitsForProbesAndGates(t *testing.T) {
-	v := baseView()
-	c := &v.Pod.Spec.Containers[0]
-	c.StartupProbe, c.ReadinessProbe = &corev1.Probe{}, &corev1.Probe{}
-	v.Pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "gate"}}
-	s := statusOf(v, nil, start)
-	assert.False(t, *s.ContainerStatuses[0].Started)
-	assert.False(t, s.ContainerStatuses[0].Ready)
-	assert.True(t, s.ContainerStatuses[1].Ready, "it has no probe")
-	set(v, 0, cri.ProbeReadiness, ProbeSuccess)
-	s = statusOf(v, nil, start)
-	assert.False(t, s.ContainerStatuses[0].Ready, "it has not started")
-	set(v, 0, cri.ProbeStartup, ProbeSuccess)
-	s = statusOf(v, nil, start)
-	assert.True(t, s.ContainerStatuses[0].Ready)
-	assert.Equal(t, "True", conditionsOf(&s)[corev1.ContainersReady])
-	assert.Equal(t, "False ReadinessGatesNotReady", conditionsOf(&s)[corev1.PodReady])
-	v.Pod.Status.Conditions = []corev1.PodCondition{{Type: "gate", Status: corev1.ConditionFalse}}
-	s = statusOf(v, nil, start)
-	assert.Equal(t, "False ReadinessGatesNotReady", conditionsOf(&s)[corev1.PodReady])
-	v.Pod.Status.Conditions[0].Status = corev1.ConditionTrue
-	s = statusOf(v, nil, start)
-	assert.Equal(t, "True", conditionsOf(&s)[corev1.PodReady])
-	assert.Equal(t, "True", conditionsOf(&s)["gate"], "conditions of other clients stay")
 }
 
 func TestAWaitingContainerShowsWhyAndHowItEnded(t *testing.T) {
@@ -211,151 +141,24 @@ func TestAPodThatHasEndedDuringItsInitContainersWasNotInitialized(t *testing.T) 
 	assert.Equal(t, corev1.PodFailed, final.Phase)
 }
 
-func TestAnOldStatusNeverOverwritesANewOne(t *testing.T) {
-	pod := baseView().Pod
-	var p publication
-	phaseOf := func(phase corev1.PodPhase) corev1.PodStatus { return corev1.PodStatus{Phase: phase} }
-	require.True(t, p.set(0, pod, phaseOf(corev1.PodPending)))
-	require.False(t, p.set(0, pod, phaseOf(corev1.PodPending)), "nothing has changed")
-	status, first := p.begin(pod, false)
-	assert.Equal(t, corev1.PodPending, status.Phase)
-	require.True(t, p.set(0, pod, phaseOf(corev1.PodRunning)))
-	assert.False(t, p.pending(), "one write at a time")
-	p.end(first, 0, true)
-	assert.True(t, p.pending(), "the second change was not in the first write")
-	status, second := p.begin(pod, false)
-	assert.Equal(t, corev1.PodRunning, status.Phase)
-	p.end(first, 0, true)
-	assert.False(t, p.pending(), "the second write is on its way")
-	p.end(second, 0, false)
-	assert.True(t, p.pending(), "it failed")
-	_, third := p.begin(pod, false)
-	p.end(third, 0, true)
-	assert.False(t, p.pending())
-	p.overwritten(0)
-	assert.True(t, p.pending())
-	_, fourth := p.begin(pod, false)
-	p.overwritten(0)
-	p.end(fourth, 0, true)
-	assert.True(t, p.pending(), "the write may have been before what has overwritten it")
-}
-
-// Another client has ended the pod. A write of ours from before arrives after
-// that and takes the phase back, and a watch shows it later still.
-func TestAFinalPhaseOfAnotherClientIsNotTakenBack(t *testing.T) {
-	for _, running := range []bool{false, true} {
-		pod := baseView().Pod.DeepCopy()
-		pod.Status.Phase = corev1.PodFailed
-		var p publication
-		require.True(t, p.set(0, pod, corev1.PodStatus{Phase: corev1.PodRunning}))
-		status, version := p.begin(pod, running)
-		assert.Equal(t, corev1.PodFailed, status.Phase)
-		p.end(version, 0, true)
-
-		pod.Status.Phase = corev1.PodRunning
-		p.overwritten(0)
-		status, _ = p.begin(pod, running)
-		assert.Equal(t, corev1.PodFailed, status.Phase, "containers may run: %v", running)
+// TestActiveDeadlineHandler of active_deadline_test.go, v1.37.1. Zero seconds
+// are no deadline.
+func TestAPodIsPastItsDeadlineAsForTheKubelet(t *testing.T) {
+	type deadlineCase struct {
+		started         bool // a minute ago
+		deadlineSeconds int64
+		want            bool
 	}
-}
-
-// A controller that replaces a pod as soon as it has failed would otherwise run
-// both. Source: mergePodStatus in pkg/kubelet/status, v1.37.1.
-func TestAFinalPhaseIsHeldBackUntilTheContainersHaveEnded(t *testing.T) {
-	pod := baseView().Pod
-	var p publication
-	require.True(t, p.set(0, pod, corev1.PodStatus{Phase: corev1.PodRunning}))
-	require.True(t, p.set(0, pod, corev1.PodStatus{Phase: corev1.PodFailed, Reason: "DeadlineExceeded"}))
-	status, version := p.begin(pod, true)
-	assert.Equal(t, corev1.PodStatus{Phase: corev1.PodRunning}, status)
-	p.end(version, 0, true)
-	shown := pod.DeepCopy()
-	shown.Status = status
-	assert.True(t, p.arrived(shown, true), "another client has not overwritten it")
-	assert.False(t, p.pending())
-	p.release(0)
-	assert.True(t, p.pending())
-	status, version = p.begin(shown, false)
-	assert.Equal(t, corev1.PodFailed, status.Phase)
-	assert.Equal(t, "DeadlineExceeded", status.Reason)
-	p.end(version, 0, true)
-	shown.Status = status
-	p.release(0)
-	assert.False(t, p.pending(), "the API server has it")
-}
-
-func TestAStatusDoesNotReviveAContainer(t *testing.T) {
-	v := baseView()
-	policy(v, never)
-	state(v, 0, cri.StateExited, 1)
-	var p publication
-	require.True(t, p.set(0, v.Pod, statusOf(v, nil, start)))
-	v.Observed.Containers[0] = running("c1")
-	assert.False(t, p.set(0, v.Pod, statusOf(v, p.status, start)))
-	policy(v, onFailure)
-	assert.True(t, p.set(0, v.Pod, statusOf(v, p.status, start)))
-}
-
-func TestConditionsOfOtherClientsAreNoChangeOfOurs(t *testing.T) {
-	a := corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: "other"}, {Type: corev1.PodReady}}}
-	b := corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady}}}
-	assert.True(t, sameStatus(&a, &b))
-	b.Conditions[0].LastTransitionTime = metav1.NewTime(start)
-	assert.False(t, sameStatus(&a, &b))
-}
-
-func TestStatusesDifferInWhatTheKubeletWrites(t *testing.T) {
-	one := func() *corev1.PodStatus {
-		return &corev1.PodStatus{
-			Phase: corev1.PodRunning, Reason: "r", PodIPs: []corev1.PodIP{{IP: "1.1.1.1"}},
-			ContainerStatuses: []corev1.ContainerStatus{{Name: "c"}},
-			Conditions: []corev1.PodCondition{
-				{Type: corev1.PodReady, Status: corev1.ConditionTrue, ObservedGeneration: 1},
-				{Type: corev1.ContainersReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(start)},
-			},
-		}
-	}
-	assert.True(t, sameStatus(one(), one()))
-	gated := one()
-	gate := corev1.PodCondition{Type: "example.com/gate", Status: corev1.ConditionTrue}
-	gated.Conditions = []corev1.PodCondition{gate, gated.Conditions[0], gate, gated.Conditions[1], gate}
-	assert.True(t, sameStatus(one(), gated))
-	assert.True(t, sameStatus(gated, one()))
-	for name, change := range map[string]func(s *corev1.PodStatus){
-		"phase":           func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed },
-		"reason":          func(s *corev1.PodStatus) { s.Reason = "" },
-		"IP":              func(s *corev1.PodStatus) { s.PodIPs[0].IP = "2.2.2.2" },
-		"restarts":        func(s *corev1.PodStatus) { s.ContainerStatuses[0].RestartCount++ },
-		"one less":        func(s *corev1.PodStatus) { s.Conditions = s.Conditions[:1] },
-		"other order":     func(s *corev1.PodStatus) { slices.Reverse(s.Conditions) },
-		"condition":       func(s *corev1.PodStatus) { s.Conditions[1].Status = corev1.ConditionFalse },
-		"its reason":      func(s *corev1.PodStatus) { s.Conditions[1].Reason = "r" },
-		"its message":     func(s *corev1.PodStatus) { s.Conditions[1].Message = "m" },
-		"its generation":  func(s *corev1.PodStatus) { s.Conditions[0].ObservedGeneration++ },
-		"its probe":       func(s *corev1.PodStatus) { s.Conditions[0].LastProbeTime = metav1.NewTime(start) },
-		"its transition":  func(s *corev1.PodStatus) { s.Conditions[0].LastTransitionTime = metav1.NewTime(start) },
-		"no transition":   func(s *corev1.PodStatus) { s.Conditions[1].LastTransitionTime = metav1.Time{} },
-		"its type":        func(s *corev1.PodStatus) { s.Conditions[0].Type = corev1.PodInitialized },
-		"only of another": func(s *corev1.PodStatus) { s.Conditions = []corev1.PodCondition{gate} },
+	for _, c := range []deadlineCase{
+		{true, 30, true}, {true, 120, false}, {true, 0, false}, {false, 120, false}, {false, 0, false},
 	} {
-		other := one()
-		change(other)
-		assert.False(t, sameStatus(one(), other), name)
-		assert.False(t, sameStatus(other, one()), name)
-	}
-}
-
-// A spec that changes has another generation. Without one it is compared.
-func TestSpecsOfOneGenerationAreTheSame(t *testing.T) {
-	pod := func(generation, deadline int64) *corev1.Pod {
-		return &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Generation: generation},
-			Spec:       corev1.PodSpec{ActiveDeadlineSeconds: &deadline},
+		pod, status := baseView().Pod, &corev1.PodStatus{}
+		if c.started {
+			status.StartTime = &metav1.Time{Time: start.Add(-time.Minute)}
 		}
+		if c.deadlineSeconds > 0 {
+			pod.Spec.ActiveDeadlineSeconds = &c.deadlineSeconds
+		}
+		assert.Equal(t, c.want, pastDeadline(start, pod, status), "%+v", c)
 	}
-	assert.True(t, sameSpec(pod(0, 1), pod(0, 1)))
-	assert.False(t, sameSpec(pod(0, 1), pod(0, 2)))
-	assert.True(t, sameSpec(pod(1, 1), pod(2, 1)), "a deletion changes the generation, too")
-	assert.False(t, sameSpec(pod(1, 1), pod(2, 2)))
-	assert.True(t, sameSpec(pod(1, 1), pod(1, 1)))
 }

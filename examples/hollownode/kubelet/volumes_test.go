@@ -80,3 +80,16 @@ func TestAnEndWaitsForTheVolumesToGo(t *testing.T) {
 		assert.Empty(t, w.pods, test.annotations)
 	}
 }
+
+// A wait for volumes is all that a deletion ends.
+func TestADeletionWaitsForNoVolumes(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil, "mount-time", "10m")
+	w.run(10 * time.Second)
+	w.delete("a", 30)
+	w.run(time.Second)
+	assert.Empty(t, w.pods)
+	w.run(time.Hour)
+	assert.Zero(t, w.runtime.Counts().Started)
+	assert.Empty(t, w.runtime.Pods(w.now, "node"))
+}

@@ -14,6 +14,44 @@ import (
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
 
+func TestFaultsAreReadFromAnnotations(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}}}
+	set := func(name, value string) { node.Annotations[cri.AnnotationDomain+"/"+name] = value }
+	faults, err := ParseFaults(node)
+	require.NoError(t, err)
+	assert.Equal(t, Faults{}, faults)
+	for _, name := range []string{AnnotationSilent, AnnotationRuntimeDown, AnnotationNetworkDown,
+		AnnotationMemoryPressure, AnnotationDiskPressure, AnnotationPIDPressure} {
+		set(name, "")
+	}
+	set(AnnotationPIDPressure, "false")
+	set(AnnotationBoot, "2")
+	set(AnnotationStart, "3")
+	set(AnnotationAPILatency, "2s")
+	set(AnnotationAPIFailures, "0.5")
+	set(AnnotationClockSkew, "-1m")
+	faults, err = ParseFaults(node)
+	require.NoError(t, err)
+	assert.Equal(t, Faults{
+		Silent: true, RuntimeDown: true, NetworkDown: true, MemoryPressure: true, DiskPressure: true,
+		Boot: "2", Start: "3", APILatency: 2 * time.Second, APIFailures: 0.5, ClockSkew: -time.Minute,
+	}, faults)
+	set(AnnotationSilent, "maybe")
+	set(AnnotationAPILatency, "-2s")
+	set(AnnotationAPIFailures, "NaN")
+	faults, err = ParseFaults(node)
+	for _, name := range []string{AnnotationSilent, AnnotationAPILatency, AnnotationAPIFailures} {
+		require.ErrorContains(t, err, cri.AnnotationDomain+"/"+name+"=")
+	}
+	assert.False(t, faults.Silent, "what is wrong is no fault")
+	node.Annotations = map[string]string{"example.com/slient": ""}
+	set("slient", "")
+	_, err = ParseFaults(node)
+	require.EqualError(t, err, `annotation hollownode.kubelife.dev/slient: there is no "slient", want one of `+
+		"api-failures, api-latency, boot, clock-skew, disk-pressure, kubelet-start, memory-pressure, network-down, "+
+		"pid-pressure, runtime-down, silent")
+}
+
 // faulty returns a node with one annotation of a fault.
 func faulty(name, fault, value string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
@@ -165,4 +203,69 @@ func TestANodeNamesItsFaultsInItsStatus(t *testing.T) {
 	assert.Equal(t, "hollownode with runtime-down,network-down,memory-pressure,disk-pressure,pid-pressure",
 		image(Faults{RuntimeDown: true, NetworkDown: true, MemoryPressure: true, DiskPressure: true, PIDPressure: true}))
 	assert.Equal(t, "silent", Faults{Silent: true}.String())
+}
+
+func TestFaultsOfAnUnknownNodeAreIgnored(t *testing.T) {
+	w := newWorld(t)
+	w.fleet.SetFaults(w.now, "node", Faults{RuntimeDown: true})
+	assert.Empty(t, w.fleet.nodes)
+}
+
+func TestAnotherBootRebootsOnce(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil)
+	w.run(20 * time.Second)
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	before, _ := w.fleet.NodeStatus(w.now, "node")
+	w.fleet.SetFaults(w.now, "node", Faults{Boot: "1"})
+	w.fleet.SetFaults(w.now, "node", Faults{Boot: "1"})
+	w.run(time.Minute)
+	after, _ := w.fleet.NodeStatus(w.now, "node")
+	assert.NotEqual(t, before.NodeInfo.BootID, after.NodeInfo.BootID)
+	assert.Equal(t, before.NodeInfo.MachineID, after.NodeInfo.MachineID)
+	assert.Equal(t, "Running ready c:running/1", describeStatus(w.status("a")))
+
+	// A process that starts again compares with the boot that was reported.
+	for boot, want := range map[string]string{"1": "c:running/1", "2": "c:running/2"} {
+		w.restart()
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Status: after}
+		w.fleet.ObserveNode(w.now, node)
+		w.fleet.SetFaults(w.now, "node", Faults{Boot: boot})
+		w.observe(w.pods["a"])
+		w.run(time.Minute)
+		assert.Equal(t, "Running ready "+want, describeStatus(w.status("a")), boot)
+		if boot == "2" {
+			break // the status of that boot was not reported
+		}
+	}
+}
+
+func TestAnotherStartRestartsNoContainer(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil)
+	w.run(20 * time.Second)
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	life := w.fleet.nodes["node"].life
+	w.fleet.SetFaults(w.now, "node", Faults{Start: "1"})
+	w.fleet.SetFaults(w.now, "node", Faults{Start: "1"})
+	w.run(time.Minute)
+	assert.Equal(t, life+1, w.fleet.nodes["node"].life)
+	assert.Equal(t, "Running ready c:running", describeStatus(w.status("a")))
+}
+
+func TestWritesOfANodeMayBeSlowOrFail(t *testing.T) {
+	w := newWorld(t, "node", "other")
+	w.fleet.SetFaults(w.now, "node", Faults{APILatency: 3 * time.Second})
+	w.pod("slow", nil)
+	w.pod("quick", func(p *corev1.Pod) { p.Spec.NodeName = "other" })
+	w.run(10 * time.Second)
+	assert.Contains(t, w.log, "0s PatchStatus quick Running ready c:running")
+	assert.Contains(t, w.log, "3s PatchStatus slow Running ready c:running", "%v", w.log)
+	w.fleet.SetFaults(w.now, "node", Faults{APIFailures: 1})
+	w.pod("fails", nil)
+	w.run(10 * time.Minute)
+	assert.Empty(t, w.statuses("fails"))
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	w.run(10 * time.Minute)
+	assert.Contains(t, describeStatus(w.status("fails")), "Running ready")
 }

@@ -12,6 +12,55 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+func TestStatusesDifferInWhatTheKubeletWrites(t *testing.T) {
+	one := func() *corev1.PodStatus {
+		return &corev1.PodStatus{
+			Phase: corev1.PodRunning, Reason: "r", PodIPs: []corev1.PodIP{{IP: "1.1.1.1"}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "c"}},
+			Conditions: []corev1.PodCondition{
+				{Type: corev1.PodReady, Status: corev1.ConditionTrue, ObservedGeneration: 1},
+				{Type: corev1.ContainersReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(start)},
+			},
+		}
+	}
+	assert.True(t, sameStatus(one(), one()))
+	gated := one()
+	gate := corev1.PodCondition{Type: "example.com/gate", Status: corev1.ConditionTrue}
+	gated.Conditions = []corev1.PodCondition{gate, gated.Conditions[0], gate, gated.Conditions[1], gate}
+	assert.True(t, sameStatus(one(), gated))
+	assert.True(t, sameStatus(gated, one()))
+	for name, change := range map[string]func(s *corev1.PodStatus){
+		"phase":           func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed },
+		"reason":          func(s *corev1.PodStatus) { s.Reason = "" },
+		"IP":              func(s *corev1.PodStatus) { s.PodIPs[0].IP = "2.2.2.2" },
+		"restarts":        func(s *corev1.PodStatus) { s.ContainerStatuses[0].RestartCount++ },
+		"one less":        func(s *corev1.PodStatus) { s.Conditions = s.Conditions[:1] },
+		"other order":     func(s *corev1.PodStatus) { slices.Reverse(s.Conditions) },
+		"condition":       func(s *corev1.PodStatus) { s.Conditions[1].Status = corev1.ConditionFalse },
+		"its reason":      func(s *corev1.PodStatus) { s.Conditions[1].Reason = "r" },
+		"its message":     func(s *corev1.PodStatus) { s.Conditions[1].Message = "m" },
+		"its generation":  func(s *corev1.PodStatus) { s.Conditions[0].ObservedGeneration++ },
+		"its probe":       func(s *corev1.PodStatus) { s.Conditions[0].LastProbeTime = metav1.NewTime(start) },
+		"its transition":  func(s *corev1.PodStatus) { s.Conditions[0].LastTransitionTime = metav1.NewTime(start) },
+		"no transition":   func(s *corev1.PodStatus) { s.Conditions[1].LastTransitionTime = metav1.Time{} },
+		"its type":        func(s *corev1.PodStatus) { s.Conditions[0].Type = corev1.PodInitialized },
+		"only of another": func(s *corev1.PodStatus) { s.Conditions = []corev1.PodCondition{gate} },
+	} {
+		other := one()
+		change(other)
+		assert.False(t, sameStatus(one(), other), name)
+		assert.False(t, sameStatus(other, one()), name)
+	}
+}
+
+func TestConditionsOfOtherClientsAreNoChangeOfOurs(t *testing.T) {
+	a := corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: "other"}, {Type: corev1.PodReady}}}
+	b := corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady}}}
+	assert.True(t, sameStatus(&a, &b))
+	b.Conditions[0].LastTransitionTime = metav1.NewTime(start)
+	assert.False(t, sameStatus(&a, &b))
+}
+
 // sameByReflection is what sameStatus promises.
 func sameByReflection(a, b *corev1.PodStatus) bool {
 	own := func(s *corev1.PodStatus) *corev1.PodStatus {

@@ -11,6 +11,34 @@ import (
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
 
+func TestARelistComparesContainers(t *testing.T) {
+	list := func(containers ...cri.Container) *cri.Pod { return &cri.Pod{Containers: containers} }
+	created := running("c")
+	created.State = cri.StateCreated
+	unknown := running("c")
+	unknown.State = cri.StateUnknown
+	for _, test := range []struct {
+		old, observed *cri.Pod
+		want          []lifecycleEvent
+	}{
+		{list(), list(), nil},
+		{list(), list(running("c")), []lifecycleEvent{eventStarted}},
+		{list(running("c")), list(running("c")), nil},
+		{list(running("c")), list(exited("c", 0)), []lifecycleEvent{eventDied}},
+		{list(), list(exited("c", 0)), []lifecycleEvent{eventDied}},
+		{list(running("c")), list(unknown), []lifecycleEvent{eventChanged}},
+		{list(created), list(unknown), nil},
+		{list(exited("c", 0)), list(), []lifecycleEvent{eventRemoved}},
+		{list(running("c")), list(), []lifecycleEvent{eventDied, eventRemoved}},
+		{list(unknown), list(), []lifecycleEvent{eventDied, eventRemoved}},
+	} {
+		assert.Equal(t, test.want, compare(test.old, test.observed), "%+v %+v", test.old, test.observed)
+	}
+	assert.False(t, eventRemoved.syncs())
+	assert.False(t, eventChanged.syncs(), "the kubelet does not send it")
+	assert.True(t, eventDied.syncs())
+}
+
 // longestRelist is the longest time between two full relists.
 const longestRelist = fullRelistPeriod * 3 / 2
 

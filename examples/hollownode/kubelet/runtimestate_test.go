@@ -190,12 +190,6 @@ func TestWithoutANetworkOnlyPodsOfTheNodesNetworkAreSynced(t *testing.T) {
 	assert.Equal(t, "Running ready c:running/1", describeStatus(w.status("a")))
 }
 
-func TestFaultsOfAnUnknownNodeAreIgnored(t *testing.T) {
-	w := newWorld(t)
-	w.fleet.SetFaults(w.now, "node", Faults{RuntimeDown: true})
-	assert.Empty(t, w.fleet.nodes)
-}
-
 // A kubelet starts some things once, when its runtime is first up. Of these the
 // visits of its pods are here, and the end of the search for the first Ready.
 func TestWhatDependsOnTheRuntimeStartsOnceWhenItIsFirstUp(t *testing.T) {

@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
@@ -61,16 +63,6 @@ func (w *world) containerOf(mirror *corev1.Pod) cri.Container {
 	require.True(w.t, found)
 	require.Len(w.t, state.Containers, 1)
 	return state.Containers[0]
-}
-
-// tail returns what was logged after a place, without times.
-func (w *world) tail(from int) []string {
-	var lines []string
-	for _, line := range w.log[from:] {
-		_, rest, _ := strings.Cut(line, " ")
-		lines = append(lines, rest)
-	}
-	return lines
 }
 
 func TestAStaticPodRunsAndItsMirrorShowsIt(t *testing.T) {
@@ -144,48 +136,6 @@ func TestTheSameStaticPodsAgainAreNoChange(t *testing.T) {
 	assert.Equal(t, before, w.due(), "no node has a round")
 }
 
-func TestTheMirrorGoesAfterTheContainersOfItsStaticPod(t *testing.T) {
-	w := newStaticWorld(t, staticPod("proxy", "stop-time", "7s"), staticPod("stays"))
-	gone, stays := w.mirror("proxy", "node"), w.containerOf(w.mirror("stays", "node"))
-	w.set(staticPod("stays"))
-	w.run(6 * time.Second)
-	assert.Contains(t, w.pods, gone.UID)
-	w.run(2 * time.Second)
-	assert.NotContains(t, w.pods, gone.UID)
-	assert.Equal(t, stays.ID, w.containerOf(w.mirror("stays", "node")).ID)
-	w.run(time.Minute)
-	assert.Len(t, w.fleet.pods, 1)
-	assert.Len(t, w.fleet.mirrors, 1)
-}
-
-func TestADeletedMirrorComesAgainAndNothingRestarts(t *testing.T) {
-	for name, end := range map[string]func(*world, types.UID){
-		"at once":       func(w *world, uid types.UID) { w.drop(uid) },
-		"with a period": func(w *world, uid types.UID) { w.delete(uid, 30) },
-		"and the first write finds out": func(w *world, uid types.UID) {
-			delete(w.pods, uid)
-			w.runtime.deaf = true // the pod gets not ready, which must be written
-			w.run(time.Minute)
-			w.runtime.deaf = false
-			w.run(time.Minute)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			pod := staticPod("proxy")
-			pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{}
-			w := newStaticWorld(t, pod)
-			before, container := w.mirror("proxy", "node"), w.containerOf(w.mirror("proxy", "node"))
-			end(w, before.UID)
-			w.run(time.Second)
-			after := w.mirror("proxy", "node")
-			assert.NotEqual(t, before.UID, after.UID)
-			assert.Nil(t, after.DeletionTimestamp)
-			assert.True(t, isReadyStatus(&after.Status), "its status is written at once")
-			assert.Equal(t, container, w.containerOf(after))
-		})
-	}
-}
-
 func TestARestartOfTheKubeletOrTheProcessChangesNoStaticPod(t *testing.T) {
 	for name, restart := range map[string]func(*world){
 		"kubelet": func(w *world) { w.fleet.RestartNode(w.now, "node") },
@@ -243,107 +193,6 @@ func TestNothingOfStaticPodsHappensBeforeAllPodsAreKnown(t *testing.T) {
 	assert.Equal(t, []string{"DeleteMirror goes-node"}, w.tail(log))
 	assert.Equal(t, []types.UID{RuntimeUID(kept)}, w.runtime.Pods(w.now, "node"))
 	assert.Equal(t, container, w.containerOf(kept))
-}
-
-func TestAMirrorWithoutAStaticPodIsDeleted(t *testing.T) {
-	w := newWorld(t, "node")
-	w.pod("forged", func(p *corev1.Pod) { p.Annotations[corev1.MirrorPodAnnotationKey] = "any" })
-	w.run(time.Second)
-	assert.Equal(t, []string{"DeleteMirror forged"}, w.tail(0))
-	assert.Empty(t, w.runtime.Pods(w.now, "node"))
-	assert.Empty(t, w.fleet.mirrors)
-}
-
-func TestAMirrorWaitsUntilItsNameIsFree(t *testing.T) {
-	w := newWorld(t)
-	w.pods["other"] = &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "proxy-node", UID: "other"},
-		Spec:       corev1.PodSpec{NodeName: "elsewhere"},
-	}
-	w.static = []*corev1.Pod{staticPod("proxy")}
-	w.restart("node")
-	w.run(time.Minute)
-	assert.Len(t, w.runtime.Pods(w.now, "node"), 1, "the pod runs without a mirror")
-	assert.Less(t, len(w.log), 20, "attempts back off")
-	delete(w.pods, "other")
-	w.run(10 * time.Minute)
-	assert.True(t, isReadyStatus(&w.mirror("proxy", "node").Status))
-}
-
-func TestAMirrorThatTheWatchDoesNotShowIsAskedForAgain(t *testing.T) {
-	w := newWorld(t)
-	w.static, w.blind = []*corev1.Pod{staticPod("proxy")}, true
-	w.restart("node")
-	w.run(9 * time.Second)
-	assert.Equal(t, []string{"CreateMirror proxy-node"}, w.tail(0))
-	delete(w.pods, "mirror-1") // between two lists of the watch
-	w.blind = false
-	w.run(2 * time.Second)
-	assert.True(t, isReadyStatus(&w.mirror("proxy", "node").Status))
-}
-
-func TestTheLateNewsOfADeletionCreatesNoSecondMirror(t *testing.T) {
-	w := newStaticWorld(t, staticPod("proxy"))
-	old := w.mirror("proxy", "node").UID
-	w.delete(old, 30)
-	remove, ok := w.fleet.Start(w.now)
-	require.True(t, ok && remove.Kind == TaskDeleteMirror)
-	delete(w.pods, old)
-	w.fleet.Finish(w.now, remove, ResultDone)
-	create, ok := w.fleet.Start(w.now)
-	require.True(t, ok && create.Kind == TaskCreateMirror)
-	w.fleet.ForgetPod(w.now, old)
-	w.blind = true
-	w.perform(create)
-	log := len(w.log)
-	w.run(time.Second)
-	assert.Empty(t, w.tail(log), "the watch has not shown it yet")
-	w.fleet.ObservePod(w.now, w.mirror("proxy", "node"))
-	w.run(time.Minute)
-	assert.True(t, isReadyStatus(&w.mirror("proxy", "node").Status))
-	assert.Equal(t, 2, w.created)
-}
-
-func TestAMirrorThatComesOutOtherwiseIsNotReplacedAtFullSpeed(t *testing.T) {
-	w := newWorld(t)
-	w.static = []*corev1.Pod{staticPod("proxy")}
-	w.strip = true
-	w.restart("node")
-	w.run(time.Minute)
-	assert.InDelta(t, 6, w.created, 1, "one in 10 s")
-	w.strip = false
-	w.run(20 * time.Second)
-	assert.True(t, isReadyStatus(&w.mirror("proxy", "node").Status))
-	assert.Len(t, w.pods, 1)
-}
-
-func TestWhatOthersWriteIntoAMirrorIsRestoredAndEndsNothing(t *testing.T) {
-	w := newStaticWorld(t, staticPod("proxy"))
-	mirror := w.mirror("proxy", "node")
-	container := w.containerOf(mirror)
-	failed := mirror.DeepCopy()
-	failed.Status.Phase, failed.Status.Reason = corev1.PodFailed, "Foreign"
-	w.pods[mirror.UID] = failed.DeepCopy()
-	w.pods[mirror.UID].Status.Phase = corev1.PodPending
-	w.observe(w.pods[mirror.UID])
-	w.run(reconcilePeriod)
-	assert.Equal(t, mirror.Status, w.pods[mirror.UID].Status)
-
-	for name, after := range map[string]func(){
-		"running": func() {}, "restarted": func() { w.fleet.RestartNode(w.now, "node") },
-	} {
-		w.pods[mirror.UID] = failed
-		w.fleet.ObservePod(w.now, failed)
-		after()
-		w.refuse = func(Task) bool { return true } // the world takes no status after a final one
-		w.run(time.Minute)
-		w.refuse = nil
-		w.pods[mirror.UID] = mirror
-		w.fleet.ObservePod(w.now, mirror)
-		w.run(time.Minute)
-		assert.Equal(t, container, w.containerOf(mirror), name)
-		assert.Equal(t, mirror.Status, w.mirror("proxy", "node").Status, name)
-	}
 }
 
 func TestAStaticPodThatHasSucceededRunsOnceOnItsMachine(t *testing.T) {
@@ -418,18 +267,6 @@ func TestASilentNodeRunsItsStaticPodsAndWritesNothing(t *testing.T) {
 	assert.Len(t, w.pods, 2)
 }
 
-func TestAHaltHoldsTheDeletionOfMirrors(t *testing.T) {
-	w := newStaticWorld(t, staticPod("proxy"))
-	w.fleet.Halt(w.now)
-	w.set()
-	w.run(time.Minute)
-	assert.Len(t, w.pods, 1)
-	assert.Empty(t, w.runtime.Pods(w.now, "node"), "the pod has ended")
-	w.fleet.Resume(w.now)
-	w.run(time.Second)
-	assert.Empty(t, w.pods)
-}
-
 func TestARejectedStaticPodIsAdmittedByTheNextKubelet(t *testing.T) {
 	w := newWorld(t)
 	pod := staticPod("proxy")
@@ -456,52 +293,90 @@ func TestARebootRestartsStaticPodsOnce(t *testing.T) {
 	assert.Equal(t, 1, w.created)
 }
 
-func TestAStatusThatReachesAFormerMirrorIsWrittenToTheNext(t *testing.T) {
-	pod := staticPod("proxy")
-	pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{}
-	w := newStaticWorld(t, pod)
-	old := w.mirror("proxy", "node")
-	require.True(t, isReadyStatus(&old.Status))
-	w.runtime.deaf = true
-	var task Task
-	for task.Kind != TaskPatchStatus { // that it is not ready
-		w.now, _ = w.fleet.Next(w.now)
-		task, _ = w.fleet.Start(w.now)
+func TestWrongManifestsAreRefused(t *testing.T) {
+	volume := func(source corev1.VolumeSource) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{{VolumeSource: source}} }
 	}
-	w.drop(old.UID)
-	create, ok := w.fleet.Start(w.now)
-	require.True(t, ok && create.Kind == TaskCreateMirror)
-	w.perform(create)
-	w.fleet.Finish(w.now, task, ResultDone)
-	w.run(time.Minute)
-	assert.Equal(t, "Running c:running", describeStatus(&w.mirror("proxy", "node").Status))
-}
-
-func TestAKubeletGoesOnFromTheStatusOfAMirror(t *testing.T) {
-	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
-	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
-	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}
-	for name, test := range map[string]struct {
-		phase  corev1.PodPhase
-		states []corev1.ContainerState
-		want   corev1.PodPhase
-	}{
-		"running":                 {corev1.PodRunning, []corev1.ContainerState{running}, corev1.PodRunning},
-		"has ended":               {corev1.PodFailed, []corev1.ContainerState{ended, waiting}, corev1.PodFailed},
-		"was rejected":            {corev1.PodFailed, nil, corev1.PodPending},
-		"one has ended, one runs": {corev1.PodFailed, []corev1.ContainerState{ended, running}, corev1.PodPending},
-		"has not begun":           {corev1.PodFailed, []corev1.ContainerState{waiting}, corev1.PodPending},
+	env := func(e corev1.EnvVarSource) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "E", ValueFrom: &e}} }
+	}
+	for says, change := range map[string]func(*corev1.Pod){
+		`metadata.name is "A", want the name of a pod`: func(p *corev1.Pod) { p.Name = "A" },
+		`metadata.namespace is "a.b", want`:            func(p *corev1.Pod) { p.Namespace = "a.b" },
+		`metadata.uid is "1", want none`:               func(p *corev1.Pod) { p.UID = "1" },
+		"want a static pod and not its mirror": func(p *corev1.Pod) {
+			p.Annotations[corev1.MirrorPodAnnotationKey] = ""
+		},
+		"spec.containers is empty":          func(p *corev1.Pod) { p.Spec.Containers = nil },
+		`the name of a container is ""`:     func(p *corev1.Pod) { p.Spec.Containers[0].Name = "" },
+		`container "c" has no image`:        func(p *corev1.Pod) { p.Spec.Containers[0].Image = "" },
+		`two containers have the name "c"`:  func(p *corev1.Pod) { p.Spec.InitContainers = p.Spec.Containers },
+		"a ServiceAccount, which no static": func(p *corev1.Pod) { p.Spec.ServiceAccountName = "default" },
+		"a ResourceClaim, which no static pod": func(p *corev1.Pod) {
+			p.Spec.ResourceClaims = make([]corev1.PodResourceClaim, 1)
+		},
+		"a Secret, which no static pod may": volume(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{}}),
+		"a ConfigMap, which no static pod":  env(corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{}}),
+		"a PersistentVolumeClaim, which no": volume(corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}),
+		"a CSIDriver, which no static pod": volume(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}}),
+		"Endpoints, which no static pod":   volume(corev1.VolumeSource{Glusterfs: &corev1.GlusterfsVolumeSource{}}),
+		"a ClusterTrustBundle, which no": volume(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			Sources: []corev1.VolumeProjection{
+				{DownwardAPI: &corev1.DownwardAPIProjection{}}, {ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{}},
+			}}}),
 	} {
-		t.Run(name, func(t *testing.T) {
-			mirror := &corev1.Pod{Status: corev1.PodStatus{Phase: test.phase, Reason: "Why"}}
-			for _, state := range test.states {
-				mirror.Status.ContainerStatuses = append(mirror.Status.ContainerStatuses, corev1.ContainerStatus{State: state})
-			}
-			got := seeded(&corev1.Pod{}, mirror).Status
-			assert.Equal(t, test.want, got.Phase)
-			assert.Equal(t, test.want != test.phase, got.Reason == "", "another phase has another reason")
-			assert.Len(t, got.ContainerStatuses, len(test.states))
-			assert.Equal(t, "Why", mirror.Status.Reason, "the mirror is only read")
+		t.Run(says, func(t *testing.T) {
+			pod := staticPod("proxy")
+			require.NoError(t, ValidateStaticPod(pod))
+			change(pod)
+			require.ErrorContains(t, ValidateStaticPod(pod), says)
+			_, err := NewFleet(FleetConfig{Runtime: &cri.Fake{}, StaticPods: []*corev1.Pod{pod}}, start)
+			require.ErrorIs(t, err, ErrInvalidConfig)
+			require.ErrorContains(t, err, "config field StaticPods: static pod 0: ")
 		})
 	}
+	require.ErrorContains(t, ValidateStaticPod(nil), "nil")
+	w := newStaticWorld(t, staticPod("proxy"))
+	err := w.fleet.SetStaticPods(w.now, []*corev1.Pod{staticPod("other"), staticPod("other")})
+	require.ErrorContains(t, err, "static pod 1: default/other is there twice")
+	assert.Equal(t, "proxy", w.fleet.manifests[0].pod.Name, "nothing has changed")
+}
+
+func TestStaticPodsGetTheDefaultsOfTheAPI(t *testing.T) {
+	pod := staticPod("proxy")
+	pod.Spec.HostNetwork = true
+	pod.Spec.Tolerations = []corev1.Toleration{
+		{Key: "k", Operator: corev1.TolerationOpExists},
+		{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](5)},
+	}
+	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 81, HostPort: 82}}
+	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{
+		"cpu": resource.MustParse("1"), "memory": resource.MustParse("2"),
+	}
+	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"memory": resource.MustParse("1")}
+	given := pod.DeepCopy()
+	got := withDefaults(pod)
+	assert.Equal(t, given, pod, "the manifest is only read")
+	assert.Equal(t, "default", got.Namespace)
+	assert.Equal(t, corev1.RestartPolicyAlways, got.Spec.RestartPolicy)
+	assert.EqualValues(t, 30, *got.Spec.TerminationGracePeriodSeconds)
+	assert.Equal(t, []corev1.Toleration{
+		{Key: "k", Operator: corev1.TolerationOpExists},
+		{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
+	}, got.Spec.Tolerations)
+	c := &got.Spec.Containers[0]
+	assert.EqualValues(t, 80, c.Ports[0].HostPort)
+	assert.EqualValues(t, 82, c.Ports[1].HostPort)
+	assert.Equal(t, "1", c.Resources.Requests.Cpu().String())
+	assert.Equal(t, "1", c.Resources.Requests.Memory().String())
+	for image, want := range map[string]corev1.PullPolicy{
+		"a": corev1.PullAlways, "r:5000/a": corev1.PullAlways, "r:5000/a:latest": corev1.PullAlways,
+		"r:5000/a:1": corev1.PullIfNotPresent, "a@sha256:0": corev1.PullIfNotPresent,
+	} {
+		pod.Spec.Containers[0].Image = image
+		assert.Equal(t, want, withDefaults(pod).Spec.Containers[0].ImagePullPolicy, image)
+	}
+	pod.Spec.Containers[0].ImagePullPolicy = corev1.PullNever
+	assert.Equal(t, corev1.PullNever, withDefaults(pod).Spec.Containers[0].ImagePullPolicy)
 }

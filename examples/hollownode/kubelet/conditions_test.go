@@ -7,93 +7,77 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
 
-// TestKillContainerGracePeriod of kuberuntime_container_test.go, v1.37.1. Zero
-// seconds of a probe are none.
-func TestAContainerThatIsStoppedHasTheGraceOfTheKubelet(t *testing.T) {
-	const other = KillChanged // neither probe
-	type graceCase struct {
-		pod, startup, liveness int64
-		reason                 KillReason
-		want                   int64
+func TestConditionsFollowThePodThroughItsLife(t *testing.T) {
+	const (
+		sandboxed, initialized = corev1.PodReadyToStartContainers, corev1.PodInitialized
+		ready, containers      = corev1.PodReady, corev1.ContainersReady
+	)
+	v := initView()
+	v.Observed = &cri.Pod{}
+	s := statusOf(v, nil, start)
+	assert.Equal(t, corev1.PodPending, s.Phase)
+	assert.Equal(t, map[corev1.PodConditionType]string{
+		sandboxed: "False PodSandboxNotReady", initialized: "False ContainersNotInitialized",
+		ready: "False ContainersNotReady", containers: "False ContainersNotReady", corev1.PodScheduled: "True",
+	}, conditionsOf(&s))
+	assert.Equal(t, "containers with incomplete status: [i1 i2 i3]", findCondition(&s, initialized).Message)
+	assert.Equal(t, "containers with unready status: [c1 c2 c3]", findCondition(&s, ready).Message)
+	assert.Equal(t, "PodInitializing", s.ContainerStatuses[0].State.Waiting.Reason)
+	assert.Equal(t, start, s.StartTime.Time)
+
+	v.Observed = initView().Observed
+	s = statusOf(v, &s, start.Add(time.Second))
+	assert.Equal(t, "True", conditionsOf(&s)[sandboxed])
+	assert.Equal(t, "True", conditionsOf(&s)[initialized])
+	assert.Equal(t, start.Add(time.Second), findCondition(&s, initialized).LastTransitionTime.Time)
+	assert.Equal(t, "10.0.0.1", s.PodIP)
+
+	v.Observed.Containers = append(v.Observed.Containers, running("c1"), running("c2"), running("c3"))
+	s = statusOf(v, &s, start.Add(2*time.Second))
+	assert.Equal(t, corev1.PodRunning, s.Phase)
+	assert.Equal(t, "True", conditionsOf(&s)[ready])
+	assert.Equal(t, start.Add(time.Second), findCondition(&s, initialized).LastTransitionTime.Time, "it has not changed")
+	assert.Equal(t, start.Add(2*time.Second), findCondition(&s, ready).LastTransitionTime.Time)
+	assert.Equal(t, start, s.StartTime.Time)
+
+	policy(v, never)
+	for i := 3; i < 6; i++ {
+		state(v, i, cri.StateExited, 0)
 	}
-	for _, c := range []graceCase{
-		{0, 0, 0, other, 2},
-		{60, 0, 0, other, 60},
-		{60, 0, 10, KillLiveness, 10},
-		{60, 10, 0, KillStartup, 10},
-		{10, 60, 0, KillStartup, 60},
-		{10, 0, 60, KillLiveness, 60},
-		{60, 0, 10, other, 60},
-		{60, 10, 0, other, 60},
-		{60, 10, 30, other, 60},
-		{60, 10, 30, KillStartup, 10},
-		{60, 10, 30, KillLiveness, 30},
-	} {
-		pod := baseView().Pod
-		spec := &pod.Spec.Containers[0]
-		if c.pod > 0 {
-			pod.Spec.TerminationGracePeriodSeconds = &c.pod
-		}
-		if c.startup > 0 {
-			spec.StartupProbe = &corev1.Probe{TerminationGracePeriodSeconds: &c.startup}
-		}
-		if c.liveness > 0 {
-			spec.LivenessProbe = &corev1.Probe{TerminationGracePeriodSeconds: &c.liveness}
-		}
-		assert.Equal(t, time.Duration(c.want)*time.Second, containerGrace(pod, spec, c.reason), "%+v", c)
-	}
+	s = statusOf(v, &s, start.Add(3*time.Second))
+	assert.Equal(t, corev1.PodSucceeded, s.Phase)
+	assert.Equal(t, "False PodCompleted", conditionsOf(&s)[ready])
+	assert.Equal(t, "True PodCompleted", conditionsOf(&s)[initialized])
 }
 
-// TestActiveDeadlineHandler of active_deadline_test.go, v1.37.1. Zero seconds
-// are no deadline.
-func TestAPodIsPastItsDeadlineAsForTheKubelet(t *testing.T) {
-	type deadlineCase struct {
-		started         bool // a minute ago
-		deadlineSeconds int64
-		want            bool
-	}
-	for _, c := range []deadlineCase{
-		{true, 30, true}, {true, 120, false}, {true, 0, false}, {false, 120, false}, {false, 0, false},
-	} {
-		pod, status := baseView().Pod, &corev1.PodStatus{}
-		if c.started {
-			status.StartTime = &metav1.Time{Time: start.Add(-time.Minute)}
-		}
-		if c.deadlineSeconds > 0 {
-			pod.Spec.ActiveDeadlineSeconds = &c.deadlineSeconds
-		}
-		assert.Equal(t, c.want, pastDeadline(start, pod, status), "%+v", c)
-	}
-}
-
-// TestDoBackOff of kuberuntime_manager_test.go, v1.37.1.
-func TestAContainerBacksOffAsForTheKubelet(t *testing.T) {
-	ended := exited("c1", 1)
-	ended.FinishedAt = start
-	type crashCase struct {
-		name      string
-		container cri.Container
-		crashed   bool // before
-		want      bool
-	}
-	for _, c := range []crashCase{
-		{"it runs", running("c1"), false, false},
-		{"its first crash", ended, false, false},
-		{"another crash", ended, true, true},
-	} {
-		v := baseView()
-		v.Observed.Containers = []cri.Container{c.container}
-		spec, waiting := &v.Pod.Spec.Containers[0], backOffs{}
-		if c.crashed {
-			waiting.count(start, crashKey(spec), start)
-		}
-		assert.Equal(t, c.want, v.crashed(start, spec, &waiting).After(start), c.name)
-	}
+func TestReadyWaitsForProbesAndGates(t *testing.T) {
+	v := baseView()
+	c := &v.Pod.Spec.Containers[0]
+	c.StartupProbe, c.ReadinessProbe = &corev1.Probe{}, &corev1.Probe{}
+	v.Pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "gate"}}
+	s := statusOf(v, nil, start)
+	assert.False(t, *s.ContainerStatuses[0].Started)
+	assert.False(t, s.ContainerStatuses[0].Ready)
+	assert.True(t, s.ContainerStatuses[1].Ready, "it has no probe")
+	set(v, 0, cri.ProbeReadiness, ProbeSuccess)
+	s = statusOf(v, nil, start)
+	assert.False(t, s.ContainerStatuses[0].Ready, "it has not started")
+	set(v, 0, cri.ProbeStartup, ProbeSuccess)
+	s = statusOf(v, nil, start)
+	assert.True(t, s.ContainerStatuses[0].Ready)
+	assert.Equal(t, "True", conditionsOf(&s)[corev1.ContainersReady])
+	assert.Equal(t, "False ReadinessGatesNotReady", conditionsOf(&s)[corev1.PodReady])
+	v.Pod.Status.Conditions = []corev1.PodCondition{{Type: "gate", Status: corev1.ConditionFalse}}
+	s = statusOf(v, nil, start)
+	assert.Equal(t, "False ReadinessGatesNotReady", conditionsOf(&s)[corev1.PodReady])
+	v.Pod.Status.Conditions[0].Status = corev1.ConditionTrue
+	s = statusOf(v, nil, start)
+	assert.Equal(t, "True", conditionsOf(&s)[corev1.PodReady])
+	assert.Equal(t, "True", conditionsOf(&s)["gate"], "conditions of other clients stay")
 }
 
 // readyCase is one of a condition. A letter is a container or a gate. With y it
@@ -185,31 +169,5 @@ func TestAPodIsReadyAsForTheKubelet(t *testing.T) {
 		pod, status := c.build(i == 0)
 		is, _ := readyConditions(pod, status)
 		assert.Equal(t, condition(corev1.PodReady, c.reason, c.message), is, "%+v", c)
-	}
-}
-
-// Tests of prober/worker_test.go, v1.37.1: FailureThreshold, SuccessThreshold,
-// StartupProbeSuccessThreshold and StartupProbeFailureThreshold.
-func TestAProbeDecidesAsForTheKubelet(t *testing.T) {
-	type thresholdCase struct {
-		kind             cri.ProbeKind
-		success, failure int32
-		answers, want    string // y is a success, n a failure, and - no decision
-		held             bool
-	}
-	for _, c := range []thresholdCase{
-		{cri.ProbeReadiness, 1, 3, "yyynnnnnyyynnnnn", "yyyyynnnyyyyynnn", false},
-		{cri.ProbeReadiness, 3, 1, "yyyyynyyyyyn", "nnyyynnnyyyn", false},
-		{cri.ProbeStartup, 1, 3, "y", "y", true},
-		{cri.ProbeStartup, 1, 3, "nnn", "--n", true},
-	} {
-		p, got := newProbe(c.kind), ""
-		for _, answer := range c.answers {
-			assert.False(t, p.held, "%+v", c)
-			p.observe(c.kind, &corev1.Probe{SuccessThreshold: c.success, FailureThreshold: c.failure}, answer == 'y')
-			got += map[ProbeResult]string{ProbeSuccess: "y", ProbeFailure: "n", ProbeUnknown: "-"}[p.result]
-		}
-		assert.Equal(t, c.want, got, "%+v", c)
-		assert.Equal(t, c.held, p.held, "%+v", c)
 	}
 }
