@@ -23,8 +23,8 @@ type told struct {
 	events []Event
 }
 
-// newTellingWorld returns a world whose events are recorded.
-func newTellingWorld(t *testing.T, nodes ...string) (*world, *told) {
+// newEventWorld returns a world whose events are recorded.
+func newEventWorld(t *testing.T, nodes ...string) (*world, *told) {
 	w, all := newWorld(t), &told{}
 	w.record = func(e Event) {
 		all.events = append(all.events, e)
@@ -48,7 +48,7 @@ func (a *told) reasons() string {
 }
 
 func TestEventsOfAPodThatComesAndGoes(t *testing.T) {
-	w, all := newTellingWorld(t, "node")
+	w, all := newEventWorld(t, "node")
 	w.pod("a", func(p *corev1.Pod) {
 		p.ResourceVersion = "7"
 		p.Spec.InitContainers = []corev1.Container{{Name: "i", Image: "image"}}
@@ -218,7 +218,7 @@ func TestReasonsOfEvents(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, all := newTellingWorld(t)
+			w, all := newEventWorld(t)
 			w.fleet.ObserveNode(w.now, &corev1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: "node"},
 				Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
@@ -253,7 +253,7 @@ func TestReasonsOfEvents(t *testing.T) {
 // A pull that takes long is told when it begins, and one that fails when it
 // fails, whatever the plan does then.
 func TestEventsDoNotWaitForTheEndOfAPlan(t *testing.T) {
-	w, all := newTellingWorld(t, "node")
+	w, all := newEventWorld(t, "node")
 	w.pod("a", func(p *corev1.Pod) {
 		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "d", Image: "other"})
 	}, "c:pull-failures", "1", "d:pull-time", "10m")
@@ -262,7 +262,7 @@ func TestEventsDoNotWaitForTheEndOfAPlan(t *testing.T) {
 }
 
 func TestEventsOfStaticPodsAreAboutThem(t *testing.T) {
-	w, all := newTellingWorld(t)
+	w, all := newEventWorld(t)
 	w.static = []*corev1.Pod{staticPod("s")}
 	w.restart("node")
 	w.run(time.Second)
@@ -275,7 +275,7 @@ func TestEventsOfStaticPodsAreAboutThem(t *testing.T) {
 
 // Its name is known to the runtime alone, and not its containers.
 func TestNoEventsOfAPodThatOnlyTheRuntimeHas(t *testing.T) {
-	w, all := newTellingWorld(t, "node")
+	w, all := newEventWorld(t, "node")
 	w.pod("a", nil)
 	w.run(time.Second)
 	delete(w.pods, "a")
@@ -305,7 +305,7 @@ func (a *told) ofNodes() string {
 }
 
 func TestEventsOfANodeThatRegisters(t *testing.T) {
-	w, all := newTellingWorld(t)
+	w, all := newEventWorld(t)
 	require.NoError(t, w.fleet.Register(w.now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "uid"}}))
 	w.run(time.Second)
 	assert.Equal(t, Event{
@@ -325,7 +325,7 @@ func TestEventsOfANodeThatRegisters(t *testing.T) {
 }
 
 func TestEventsOfANodeFollowWhatTheAPIShows(t *testing.T) {
-	w, all := newTellingWorld(t)
+	w, all := newEventWorld(t)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 	w.fleet.ObserveNode(w.now, node)
 	w.run(time.Second)
@@ -367,7 +367,7 @@ func TestEventsOfANodeFollowWhatTheAPIShows(t *testing.T) {
 
 // What happens meanwhile is not told later, except a start.
 func TestASilentNodeTellsNothing(t *testing.T) {
-	w, all := newTellingWorld(t)
+	w, all := newEventWorld(t)
 	w.fleet.ObserveNode(w.now, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n"},
 		Status:     corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{BootID: "former"}},

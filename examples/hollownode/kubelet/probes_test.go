@@ -11,8 +11,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
 
-// Tests of prober/worker_test.go, v1.37.1: FailureThreshold, SuccessThreshold,
-// StartupProbeSuccessThreshold and StartupProbeFailureThreshold.
+// The first cases are those of prober/worker_test.go, v1.37.1:
+// FailureThreshold, SuccessThreshold, StartupProbeSuccessThreshold and
+// StartupProbeFailureThreshold.
 func TestAProbeDecidesAsForTheKubelet(t *testing.T) {
 	type thresholdCase struct {
 		kind             cri.ProbeKind
@@ -25,42 +26,24 @@ func TestAProbeDecidesAsForTheKubelet(t *testing.T) {
 		{cri.ProbeReadiness, 3, 1, "yyyyynyyyyyn", "nnyyynnnyyyn", false},
 		{cri.ProbeStartup, 1, 3, "y", "y", true},
 		{cri.ProbeStartup, 1, 3, "nnn", "--n", true},
+		// Liveness waits for the next run of its container. Zero is the default of
+		// the API.
+		{cri.ProbeReadiness, 2, 3, "yynnynnn", "nyyyyyyn", false},
+		{cri.ProbeLiveness, 1, 3, "nnn", "yyn", true},
+		{cri.ProbeStartup, 0, 0, "y", "y", true},
 	} {
 		p, got := newProbe(c.kind), ""
 		for _, answer := range c.answers {
 			assert.False(t, p.held, "%+v", c)
-			p.observe(c.kind, &corev1.Probe{SuccessThreshold: c.success, FailureThreshold: c.failure}, answer == 'y')
+			before := p.result
+			changed := p.observe(
+				c.kind, &corev1.Probe{SuccessThreshold: c.success, FailureThreshold: c.failure}, answer == 'y')
+			assert.Equal(t, p.result != before, changed, "%+v", c)
 			got += map[ProbeResult]string{ProbeSuccess: "y", ProbeFailure: "n", ProbeUnknown: "-"}[p.result]
 		}
 		assert.Equal(t, c.want, got, "%+v", c)
 		assert.Equal(t, c.held, p.held, "%+v", c)
 	}
-}
-
-func TestProbesDecideAtTheirThresholds(t *testing.T) {
-	spec := &corev1.Probe{FailureThreshold: 3, SuccessThreshold: 2}
-	p := newProbe(cri.ProbeReadiness)
-	assert.Equal(t, ProbeFailure, p.result)
-	var got []ProbeResult
-	for _, ok := range []bool{true, true, false, false, true, false, false, false} {
-		p.observe(cri.ProbeReadiness, spec, ok)
-		got = append(got, p.result)
-	}
-	const s, f = ProbeSuccess, ProbeFailure
-	assert.Equal(t, []ProbeResult{f, s, s, s, s, s, s, f}, got)
-	assert.False(t, p.held, "readiness goes on")
-
-	p = newProbe(cri.ProbeLiveness)
-	assert.Equal(t, ProbeSuccess, p.result)
-	assert.False(t, p.observe(cri.ProbeLiveness, spec, false))
-	assert.False(t, p.observe(cri.ProbeLiveness, spec, false))
-	assert.True(t, p.observe(cri.ProbeLiveness, spec, false))
-	assert.True(t, p.held, "it waits for the next run of the container")
-
-	p = newProbe(cri.ProbeStartup)
-	assert.Equal(t, ProbeUnknown, p.result)
-	assert.True(t, p.observe(cri.ProbeStartup, &corev1.Probe{}, true))
-	assert.True(t, p.held)
 }
 
 func TestProbesBeginWhileAnotherContainerIsPulled(t *testing.T) {

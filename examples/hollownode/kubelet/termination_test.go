@@ -47,15 +47,13 @@ func TestAContainerThatIsStoppedHasTheGraceOfTheKubelet(t *testing.T) {
 	}
 }
 
-func TestAProbesGracePeriodComesFirst(t *testing.T) {
+func TestADeletionsGracePeriodComesBeforeAProbes(t *testing.T) {
 	pod := baseView().Pod
 	c := &pod.Spec.Containers[0]
-	assert.Equal(t, 2*time.Second, containerGrace(pod, c, KillChanged))
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](30)
 	c.LivenessProbe = &corev1.Probe{TerminationGracePeriodSeconds: ptr.To[int64](7)}
 	assert.Equal(t, 7*time.Second, containerGrace(pod, c, KillLiveness))
-	assert.Equal(t, 30*time.Second, containerGrace(pod, c, KillStartup))
-	assert.Equal(t, time.Duration(0), containerGrace(pod, c, KillReset))
+	assert.Zero(t, containerGrace(pod, c, KillReset), "all containers restart at once")
 	pod.DeletionGracePeriodSeconds = ptr.To[int64](3)
 	assert.Equal(t, 3*time.Second, containerGrace(pod, c, KillLiveness))
 }
