@@ -11,6 +11,9 @@
 // Add -benchtime=0.3s for a quicker look, -count=5 for medians, -bench Queue
 // for one group. Without -bench, the test runs all of it once at a small size.
 //
+// Command table compares some of the ratios with those recorded in ratios.json
+// when it is called with --check, as .ci/run does.
+//
 // # How fair it is
 //
 // Each side is called the way its controller calls it. Our cores are not safe

@@ -51,6 +51,14 @@ func (s samples) median(unit string) (float64, bool) {
 	}
 }
 
+// best returns the smallest value of a unit, and false if there is none.
+func (s samples) best(unit string) (float64, bool) {
+	if len(s[unit]) == 0 {
+		return 0, false
+	}
+	return slices.Min(s[unit]), true
+}
+
 // parse reads results in the format of Go's benchmarks, until the end of the
 // input or of ctx. What it does not know it skips: a program under test may log
 // between them.
@@ -123,9 +131,15 @@ func (r *results) err() error {
 var settingLine = regexp.MustCompile(`^([a-z][a-z-]*): (.+)$`)
 
 func (r *results) setting(line string) {
-	if match := settingLine.FindStringSubmatch(line); match != nil {
-		r.settings[match[1]] = match[2]
+	match := settingLine.FindStringSubmatch(line)
+	if match == nil {
+		return
 	}
+	key, value := match[1], match[2]
+	if _, known := r.settings[key]; known && key == loadBefore {
+		return // of several runs in one input, the load before the first
+	}
+	r.settings[key] = value
 }
 
 // result takes a line such as
@@ -184,6 +198,8 @@ func (r *results) split(name string) (work, side string, err error) {
 }
 
 const ours, upstream = "ours", "upstream"
+
+const loadBefore = "load-before"
 
 func (r *results) row(work string) *row {
 	for _, known := range r.works {

@@ -47,7 +47,7 @@ func (r *results) circumstances() string {
 	add("%s/%s", "goos", "goarch")
 	add("%s", "cpu")
 	add("%s processors", "processors")
-	add("load average %s before and %s after", "load-before", "load-after")
+	add("load average %s before and %s after", loadBefore, "load-after")
 	return strings.Join(parts, ", ")
 }
 
