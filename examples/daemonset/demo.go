@@ -31,7 +31,7 @@ const demoPatience = time.Minute
 // hold.
 func demonstrate(ctx context.Context, s *settings, out io.Writer) error {
 	cluster := memory.NewCluster()
-	return demonstrateOn(ctx, cluster, cluster.NewClient(), s, demonstration.NewScreen(out), out)
+	return demonstrateOn(ctx, cluster, cluster.NewClient(), s, demonstration.NewScreen(out, demonstration.NewClock().Elapsed), out)
 }
 
 // demonstrateOn is demonstrate on a cluster that is empty. The controller acts

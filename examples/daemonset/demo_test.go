@@ -31,14 +31,18 @@ func demonstrated(t *testing.T, screen func(*bytes.Buffer) *demonstration.Screen
 	return out.String(), err
 }
 
-func inLines(out *bytes.Buffer) *demonstration.Screen { return demonstration.NewScreen(out) }
+func inLines(out *bytes.Buffer) *demonstration.Screen {
+	return demonstration.NewScreen(out, demonstration.NewClock().Elapsed)
+}
 
 // The whole program with its informers, clients and dispatcher, and its own
 // judgement of itself, as a picture and as lines.
 func TestDemonstrationHolds(t *testing.T) {
 	for name, screen := range map[string]func(*bytes.Buffer) *demonstration.Screen{
-		"in lines":      inLines,
-		"on a terminal": func(out *bytes.Buffer) *demonstration.Screen { return demonstration.NewPicture(out) },
+		"in lines": inLines,
+		"on a terminal": func(out *bytes.Buffer) *demonstration.Screen {
+			return demonstration.NewPicture(out, demonstration.NewClock().Elapsed)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

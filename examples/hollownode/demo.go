@@ -24,9 +24,6 @@ import (
 var demoDefaults = map[string]string{"nodes": "40", "zones": "4"}
 
 const (
-	// demoPatience is how long a step of the script may take. Only a fleet that is
-	// stuck needs that long.
-	demoPatience = time.Minute
 	// demoGlance is how often the play reads the cluster.
 	demoGlance = 100 * time.Millisecond
 	// demoPause is how long a step that has ended stays in view. What the fleet
@@ -37,24 +34,24 @@ const (
 // demonstrate plays the script and returns an error if the summary does not
 // hold.
 func demonstrate(ctx context.Context, s *settings, out io.Writer) error {
-	return demonstrateOn(ctx, memory.NewCluster(), s, demonstration.NewScreen(out), out)
+	clock := demonstration.NewClock()
+	return demonstrateOn(ctx, memory.NewCluster(), clock, s, demonstration.NewScreen(out, clock.Elapsed), out)
 }
 
 // demonstrateOn is demonstrate on a cluster that is empty.
-func demonstrateOn(
-	ctx context.Context, cluster *memory.Cluster, s *settings, screen *demonstration.Screen, out io.Writer,
-) error {
+func demonstrateOn(ctx context.Context, cluster *memory.Cluster, clock *demonstration.Clock, s *settings,
+	screen *demonstration.Screen, out io.Writer) error {
 	if s.nodes < s.zones || s.zones < 2 {
 		return fmt.Errorf("--nodes=%d --zones=%d: the demonstration wants two zones with a node each", s.nodes, s.zones)
 	}
 	process.PrintInMemory(out)
 	p := &play{
-		cluster: cluster, client: cluster.NewClient(), settings: s, screen: screen,
+		cluster: cluster, client: cluster.NewClient(), settings: s, screen: screen, seen: &state{},
 		world: &world{client: cluster, nodes: s.registering(), zones: s.zones},
 	}
 	defer func() { _ = p.endProcess() }() // its error is that of the play
 	// Each silent node would be a line in the middle of the picture.
-	if err := p.run(klog.NewContext(ctx, klog.Logger{})); err != nil || !p.over {
+	if done, err := p.run(klog.NewContext(ctx, klog.Logger{}), clock); err != nil || !done {
 		return err
 	}
 	return newHistory(cluster).judge(p).print(out, p.client.Requests())
@@ -71,10 +68,12 @@ type play struct {
 	// stop ends the process that runs, and ended tells when it has.
 	stop  context.CancelFunc
 	ended chan error
+	// seen is what the cluster was like when it was last read.
+	seen *state
+	err  error // of that
 	// marks are the last versions of each step that was played.
 	marks     []uint64
 	unreached []string
-	over      bool // the script ended, not the context
 }
 
 // beginProcess starts the fleet as a process does.
@@ -108,64 +107,31 @@ func (p *play) endProcess() error {
 	return <-p.ended
 }
 
-// run plays the steps, each until the cluster is as the step wants it. It ends
-// after the first one that does not get there.
-func (p *play) run(ctx context.Context) error {
-	steps := p.script()
-	for i, step := range steps {
-		p.screen.Say(fmt.Sprintf("%d/%d %s", i+1, len(steps), step.title))
-		if err := step.do(ctx); err != nil {
-			return fmt.Errorf("step %d, %s: %w", i+1, step.title, err)
-		}
-		missing, err := p.await(ctx, step)
-		if err != nil || ctx.Err() != nil {
-			return err
-		}
-		seen, err := p.pause(ctx)
-		if err != nil || ctx.Err() != nil {
-			return err
-		}
-		p.marks = append(p.marks, seen.version)
-		if missing != "" {
-			p.unreached = append(p.unreached, fmt.Sprintf("step %d: %s;", i+1, missing))
-			break
-		}
+// run plays the script. It reports false if ctx ends before.
+func (p *play) run(ctx context.Context, clock *demonstration.Clock) (done bool, err error) {
+	player := &demonstration.Player{
+		World: clock, Pace: demonstration.AtOnce, Glance: demoGlance, Show: func() { p.see(ctx) },
 	}
-	p.over = true
-	return p.endProcess()
-}
-
-// await waits until the cluster is as a step wants it, and returns what is
-// missing if it never is.
-func (p *play) await(ctx context.Context, step step) (missing string, err error) {
-	for until := time.Now().Add(demoPatience); ctx.Err() == nil; sleep(ctx, demoGlance) {
-		seen, err := p.see(ctx)
-		if err != nil {
-			return "", err
-		}
-		if missing = step.wants(seen); missing == "" || time.Now().After(until) {
-			break
-		}
+	p.unreached, done, err = player.Play(ctx, p.screen, p.script(), func() { p.marks = append(p.marks, p.seen.version) })
+	switch {
+	case err != nil:
+		return false, err
+	case !done:
+		return false, nil
+	case p.err != nil:
+		return false, p.err
 	}
-	return missing, nil
-}
-
-// pause shows the cluster for a while and returns what it is in the end.
-func (p *play) pause(ctx context.Context) (*state, error) {
-	for until := time.Now().Add(demoPause); ; sleep(ctx, demoGlance) {
-		seen, err := p.see(ctx)
-		if err != nil || ctx.Err() != nil || !time.Now().Before(until) {
-			return seen, err
-		}
-	}
+	return true, p.endProcess()
 }
 
 // see reads the cluster, and shows it.
-func (p *play) see(ctx context.Context) (*state, error) {
+func (p *play) see(ctx context.Context) {
 	seen, err := p.world.see(ctx)
 	if err != nil {
-		return nil, err
+		p.err = err
+		return
 	}
+	p.seen = seen
 	var picture strings.Builder
 	for _, zone := range seen.zones() {
 		line := fmt.Sprintf("%s: %d of %d nodes ready, %d of %d pods ready, %d restarts",
@@ -176,15 +142,5 @@ func (p *play) see(ctx context.Context) (*state, error) {
 	}
 	if p.screen.IsLive() {
 		p.screen.Draw(picture.String())
-	}
-	return seen, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }

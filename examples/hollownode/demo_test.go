@@ -29,11 +29,12 @@ func demonstrated(
 	meddled := make(chan error, 1)
 	go func() { meddled <- meddle(t.Context(), cluster) }()
 	var out bytes.Buffer
-	screen := demonstration.NewScreen(&out)
+	clock := demonstration.NewClock()
+	screen := demonstration.NewScreen(&out, clock.Elapsed)
 	if live {
-		screen = demonstration.NewPicture(&out)
+		screen = demonstration.NewPicture(&out, clock.Elapsed)
 	}
-	err := demonstrateOn(t.Context(), cluster, &s, screen, &out)
+	err := demonstrateOn(t.Context(), cluster, clock, &s, screen, &out)
 	require.NoError(t, <-meddled)
 	require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
 	return out.String(), err

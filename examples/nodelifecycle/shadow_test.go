@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -40,8 +41,7 @@ func wantReadsOnly(t *testing.T, client *memory.Client, leases bool) {
 func TestC7AShadowDecidesAllAndSendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := memory.NewCluster()
-		w, err := newWorld(t.Context(), cluster)
-		require.NoError(t, err)
+		w := newShadowWorld(t, cluster)
 		ctx, stop := context.WithCancel(t.Context())
 		var s settings
 		c := command(&s)
@@ -62,7 +62,7 @@ func TestC7AShadowDecidesAllAndSendsNothing(t *testing.T) {
 			}, &out, &diagnostics)
 		}()
 		time.Sleep(time.Minute)
-		w.set([]string{"node-a00"}, true)
+		w.silence(t, true, "node-a00")
 		time.Sleep(time.Minute)
 		stop()
 		require.Zero(t, <-ended, "%s", &diagnostics)
@@ -104,8 +104,7 @@ func TestC7AShadowDecidesAllAndSendsNothing(t *testing.T) {
 func TestC7AShadowNextToItsLikeDiffersInNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := memory.NewCluster()
-		w, err := newWorld(t.Context(), cluster)
-		require.NoError(t, err)
+		w := newShadowWorld(t, cluster)
 		ctx, stop := context.WithCancel(t.Context())
 		var out, none, diagnostics bytes.Buffer
 		beating, ended := make(chan error, 1), make(chan int, 2)
@@ -132,11 +131,14 @@ func TestC7AShadowNextToItsLikeDiffersInNothing(t *testing.T) {
 			time.Sleep(time.Millisecond) // what they set up of the process, as klog, is global
 		}
 		time.Sleep(time.Minute)
-		failed := w.inZone("a")[:8]
+		var failed []string
+		for i := range 8 {
+			failed = append(failed, fmt.Sprintf("node-a%02d", i))
+		}
 		for range 2 {
-			w.set(failed, true)
+			w.silence(t, true, failed...)
 			time.Sleep(time.Minute)
-			w.set(failed, false)
+			w.silence(t, false, failed...)
 			time.Sleep(time.Minute)
 		}
 		stop()

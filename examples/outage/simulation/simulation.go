@@ -108,6 +108,15 @@ func (s *Simulation) Step() bool {
 	return false
 }
 
+// Elapsed returns how much time of the scenario has passed.
+func (s *Simulation) Elapsed() time.Duration { return s.world.Now() }
+
+// Advance lets everything happen up to a time of the scenario.
+func (s *Simulation) Advance(until time.Duration) {
+	for s.world.Step(min(until, s.scenario.Duration.D())) {
+	}
+}
+
 // Run lets everything happen.
 func (s *Simulation) Run() {
 	for s.Step() {

@@ -4,18 +4,18 @@ import (
 	"fmt"
 	"io"
 	"slices"
-
-	"github.com/kubelife/lifecycle/examples/simulation/memory"
+	"strings"
 )
 
 // PrintCalls writes how often a client has sent each kind of request, most
-// frequent first. Lists and watches, which are those of informers, are left
-// out.
-func PrintCalls(out io.Writer, calls map[memory.Request]int) {
+// frequent first. A request is shown as in "patch nodes/status". Lists and
+// watches, which are those of informers, are left out.
+func PrintCalls[Request comparable](out io.Writer, calls map[Request]int) {
 	var lines []string
 	for request, n := range calls {
-		if request.Verb != "watch" && request.Verb != "list" {
-			lines = append(lines, fmt.Sprintf("%4d %s", n, request))
+		text := fmt.Sprint(request)
+		if !strings.HasPrefix(text, "watch ") && !strings.HasPrefix(text, "list ") {
+			lines = append(lines, fmt.Sprintf("%4d %s", n, text))
 		}
 	}
 	slices.Sort(lines)

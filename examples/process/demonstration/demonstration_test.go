@@ -61,12 +61,18 @@ func TestCallsOfInformersAreLeftOut(t *testing.T) {
 		out.String())
 }
 
+// sinceNow returns the time that has passed.
+func sinceNow() func() time.Duration {
+	started := time.Now()
+	return func() time.Duration { return time.Since(started) }
+}
+
 // Elsewhere than on a terminal there is a line for each change, and no escape
 // sequence.
 func TestLinesOnlyForChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		screen := demonstration.NewScreen(&out)
+		screen := demonstration.NewScreen(&out, sinceNow())
 		require.False(t, screen.IsLive())
 		screen.Say("it begins")
 		screen.Change("a", "a is up")
@@ -82,7 +88,7 @@ func TestLinesOnlyForChanges(t *testing.T) {
 func TestPictureIsRedrawnInPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		screen := demonstration.NewPicture(&out)
+		screen := demonstration.NewPicture(&out, sinceNow())
 		require.True(t, screen.IsLive())
 		screen.Say("it begins")
 		require.Empty(t, out.String())

@@ -1,13 +1,19 @@
 // Package demonstration is what the demonstrations of the programs have in
-// common. Each runs its whole controller on a cluster in memory, shows what
+// common. Each plays a script on a cluster with its program in it, shows what
 // happens, and judges it in the end.
 //
 //	err := demonstration.SetDefaults(flags, map[string]string{...})
-//	screen := demonstration.NewScreen(out)
-//	screen.Say("three nodes join")
-//	screen.Draw(picture)
+//	screen := demonstration.NewScreen(out, world.Elapsed)
+//	player := &demonstration.Player{
+//		World: world, Pace: demonstration.OfTheClock(), Glance: time.Second, Show: show,
+//	}
+//	lacking, done, err := player.Play(ctx, screen, steps, ended)
 //	...
 //	return demonstration.PrintClaims(out, claims)
+//
+// A [World] in virtual time passes at a [Pace] no faster than the clock, so
+// each run shows the same, however busy the machine is. A test lets it pass
+// [AtOnce]. [Clock] is the World of a program that runs by itself.
 //
 // A [Screen] redraws a picture in place on a terminal, and writes plain lines
 // elsewhere. A summary is [Claims]. It holds if no claim has an exception,

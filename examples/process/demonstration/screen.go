@@ -24,7 +24,7 @@ const mostTold = 6
 type Screen struct {
 	out     io.Writer
 	live    bool
-	started time.Time
+	elapsed func() time.Duration
 
 	told  []string // last first
 	drawn int      // lines to go back
@@ -32,24 +32,26 @@ type Screen struct {
 	last map[string]string
 }
 
-// NewScreen returns a Screen whose times count from now on.
-func NewScreen(out io.Writer) *Screen {
+// NewScreen returns a Screen. Elapsed is the time that it shows.
+func NewScreen(out io.Writer, elapsed func() time.Duration) *Screen {
 	file, ok := out.(*os.File)
-	return newScreen(out, ok && term.IsTerminal(int(file.Fd())))
+	return newScreen(out, elapsed, ok && term.IsTerminal(int(file.Fd())))
 }
 
 // NewPicture returns a Screen that draws pictures even if out is no terminal.
-func NewPicture(out io.Writer) *Screen { return newScreen(out, true) }
+func NewPicture(out io.Writer, elapsed func() time.Duration) *Screen {
+	return newScreen(out, elapsed, true)
+}
 
-func newScreen(out io.Writer, live bool) *Screen {
-	return &Screen{out: out, live: live, started: time.Now(), last: map[string]string{}}
+func newScreen(out io.Writer, elapsed func() time.Duration, live bool) *Screen {
+	return &Screen{out: out, live: live, elapsed: elapsed, last: map[string]string{}}
 }
 
 // IsLive reports whether the Screen draws pictures.
 func (s *Screen) IsLive() bool { return s.live }
 
-// Elapsed returns the time since the Screen was made.
-func (s *Screen) Elapsed() time.Duration { return time.Since(s.started) }
+// Elapsed returns the time that the Screen shows.
+func (s *Screen) Elapsed() time.Duration { return s.elapsed() }
 
 func (s *Screen) stamped(text string) string {
 	return fmt.Sprintf("%5.1fs  %s", s.Elapsed().Seconds(), text)
