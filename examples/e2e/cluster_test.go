@@ -17,7 +17,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 // The times of the tests. A heartbeat every two seconds and a grace of five
@@ -69,7 +69,7 @@ func newClusterOf(t *testing.T, config controlplane.Config, of fleet.Config) *cl
 	ctx, stop := context.WithCancel(context.Background())
 	client, err := kubernetes.NewForConfig(plane.RESTConfig())
 	require.NoError(t, err)
-	of.REST = versus.Protobuf(plane.RESTConfig())
+	of.REST = sidebyside.Protobuf(plane.RESTConfig())
 	nodes, err := fleet.New(ctx, of)
 	require.NoError(t, err)
 	c := &cluster{t: t, plane: plane, client: client, fleet: nodes, witness: newWitness(client)}

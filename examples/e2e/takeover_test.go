@@ -16,7 +16,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 // The times of the takeover.
@@ -168,7 +168,7 @@ func newTakeover(t *testing.T) *takeover {
 	}
 	require.NoError(t, o.c.fleet.AddPods(t.Context(), o.c.fleet.AllNodes(), fleet.Pod{Name: none}))
 	require.NoError(t, o.c.fleet.AddPods(t.Context(), slices.Concat(o.down, o.fallen[0], o.fallen[1]), kinds...))
-	client, err := versus.ProtobufClient(o.c.plane.RESTConfig(), "history")
+	client, err := sidebyside.ProtobufClient(o.c.plane.RESTConfig(), "history")
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -145,9 +145,9 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	fmt.Printf("upstream: %s\n", upstreamVersion())
-	fmt.Printf("load-before: %s\n", versus.LoadAverage())
+	fmt.Printf("load-before: %s\n", sidebyside.LoadAverage())
 	code := m.Run()
-	fmt.Printf("load-after: %s\n", versus.LoadAverage())
+	fmt.Printf("load-after: %s\n", sidebyside.LoadAverage())
 	os.Exit(code)
 }
 

@@ -53,13 +53,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/examples/e2e/blindness/judge"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 func main() {
 	// The fleet logs each beat that fails, and informers each outage.
 	klog.SetLogger(klog.Logger{})
-	versus.Main("blindness", run)
+	sidebyside.Main("blindness", run)
 }
 
 // options are the flags.
@@ -76,9 +76,9 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 	flags.SetOutput(diagnostics)
 	o := options{scenarios: scenarios(), subjects: subjects(), times: usual}
 	scenarioNames := flags.String("scenario", "",
-		"comma-separated `scenarios` (default: all): "+versus.Names(o.scenarios))
+		"comma-separated `scenarios` (default: all): "+sidebyside.Names(o.scenarios))
 	subjectNames := flags.String("subject", "",
-		"comma-separated `subjects` (default: all): "+versus.Names(o.subjects))
+		"comma-separated `subjects` (default: all): "+sidebyside.Names(o.subjects))
 	flags.IntVar(&o.parallel, "parallel", 2,
 		"how `many` scenarios are played at a time, each on a control plane of its own")
 	flags.StringVar(&o.dir, "dir", "",
@@ -93,10 +93,10 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 		return o, fmt.Errorf("--parallel is %d, want at least 1", o.parallel)
 	}
 	var err error
-	if o.scenarios, err = versus.Select(o.scenarios, *scenarioNames); err != nil {
+	if o.scenarios, err = sidebyside.Select(o.scenarios, *scenarioNames); err != nil {
 		return o, fmt.Errorf("--scenario: %w", err)
 	}
-	if o.subjects, err = versus.Select(o.subjects, *subjectNames); err != nil {
+	if o.subjects, err = sidebyside.Select(o.subjects, *subjectNames); err != nil {
 		return o, fmt.Errorf("--subject: %w", err)
 	}
 	return o, nil
@@ -111,7 +111,7 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	if err != nil {
 		return err
 	}
-	t := o.playAll(ctx, dir, versus.NewLines(diagnostics))
+	t := o.playAll(ctx, dir, sidebyside.NewLines(diagnostics))
 	return errors.Join(t.Write(out), os.RemoveAll(dir), t.Err())
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/e2e/blindness/judge"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
@@ -23,8 +23,8 @@ func TestFlagsSelectScenariosAndSubjects(t *testing.T) {
 
 	o, err = parse([]string{"--scenario=stop,rolling", "--subject=upstream"}, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, "rolling, stop", versus.Names(o.scenarios))
-	require.Equal(t, "upstream", versus.Names(o.subjects))
+	require.Equal(t, "rolling, stop", sidebyside.Names(o.scenarios))
+	require.Equal(t, "upstream", sidebyside.Names(o.subjects))
 
 	for want, args := range map[string][]string{
 		`there is no "flood"`:             {"--scenario=flood"},
@@ -79,7 +79,7 @@ func TestAPlayThatFailsIsACellAndNotTheEndOfTheTable(t *testing.T) {
 	require.NoError(t, played.Write(&out))
 	require.Contains(t, out.String(), "| nothing happens | not judged [1] |")
 	require.Contains(t, out.String(), "\n[1] no such compiler\n")
-	require.ErrorIs(t, played.Err(), versus.ErrOursFailed, "what cannot be judged is no success")
+	require.ErrorIs(t, played.Err(), sidebyside.ErrOursFailed, "what cannot be judged is no success")
 }
 
 func TestDeclarationsAreTheAuditLogsAndThoseThatOnlyTheWitnessSaw(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/blindness/judge"
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 const (
@@ -61,7 +61,7 @@ func (p play) run(ctx context.Context) (counts judge.Counts, err error) {
 		return counts, err
 	}
 	// A grace period after its start a subject may act on all that it should.
-	if err := versus.Pause(ctx, p.times.grace*5/4); err != nil {
+	if err := wait.Pause(ctx, p.times.grace*5/4); err != nil {
 		return counts, err
 	}
 	p.printf("the fault begins after %.0fs", time.Since(begun).Seconds())

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // A scenario is a time in which a subject sees little, while nodes beat and
@@ -60,11 +60,11 @@ func stopped(name, title string, n int) scenario {
 			if err := r.pause(); err != nil {
 				return err
 			}
-			if err := versus.Pause(ctx, w.times.grace/2); err != nil {
+			if err := wait.Pause(ctx, w.times.grace/2); err != nil {
 				return err
 			}
 			w.kill()
-			if err := versus.PauseUntil(ctx, begun.Add(2*w.times.grace)); err != nil {
+			if err := wait.PauseUntil(ctx, begun.Add(2*w.times.grace)); err != nil {
 				return err
 			}
 			return r.resume()
@@ -79,7 +79,7 @@ func outage(name, title string, length time.Duration, n int) scenario {
 		Name: name, Title: title, Zones: hundred(), Replicas: n,
 		Act: func(ctx context.Context, w *world, r *replicas) error {
 			return w.outage(ctx, length, func() error {
-				if err := versus.Pause(ctx, 3*time.Second); err != nil {
+				if err := wait.Pause(ctx, 3*time.Second); err != nil {
 					return err
 				}
 				w.kill()
@@ -118,17 +118,17 @@ func watches(delay, period, length time.Duration) func(context.Context, *world, 
 		begun := time.Now()
 		end := begun.Add(length)
 		r.proxy.setDelay(delay)
-		if err := versus.Pause(ctx, 10*time.Second); err != nil {
+		if err := wait.Pause(ctx, 10*time.Second); err != nil {
 			return err
 		}
 		w.kill()
 		for cut := begun.Add(period); cut.Before(end); cut = cut.Add(period) {
-			if err := versus.PauseUntil(ctx, cut); err != nil {
+			if err := wait.PauseUntil(ctx, cut); err != nil {
 				return err
 			}
 			r.proxy.cut()
 		}
-		if err := versus.PauseUntil(ctx, end); err != nil {
+		if err := wait.PauseUntil(ctx, end); err != nil {
 			return err
 		}
 		r.proxy.setDelay(0)
@@ -154,7 +154,7 @@ func rolling() scenario {
 				if first == 2*batch {
 					w.kill()
 				}
-				if err := versus.Pause(ctx, silence); err != nil {
+				if err := wait.Pause(ctx, silence); err != nil {
 					return err
 				}
 				w.fleet.Restore(cut...)

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
@@ -33,7 +34,7 @@ func subjects() []subject {
 			Name:  "ours",
 			Title: "examples/nodelifecycle",
 			Build: func(ctx context.Context, dir string, _ io.Writer) (string, error) {
-				return versus.BuildOurs(ctx, dir, "nodelifecycle")
+				return sidebyside.BuildOurs(ctx, dir, "nodelifecycle")
 			},
 			Args: func(t times) []string {
 				return []string{
@@ -46,7 +47,7 @@ func subjects() []subject {
 			Name:  "upstream",
 			Title: "kube-controller-manager v1.37.1",
 			Build: func(ctx context.Context, _ string, progress io.Writer) (string, error) {
-				return versus.BuildUpstream(ctx, progress)
+				return sidebyside.BuildUpstream(ctx, progress)
 			},
 			Args: func(times) []string {
 				return []string{
@@ -123,7 +124,7 @@ func (r *replicas) start(ctx context.Context, n int) error {
 			return err
 		}
 		r.all = append(r.all, process)
-		if err := versus.Await(ctx, "the subject to take taints away", r.works); err != nil {
+		if err := wait.Until(ctx, "the subject to take taints away", r.works); err != nil {
 			return err
 		}
 	}
@@ -158,7 +159,7 @@ func (r *replicas) kill() {
 func (r *replicas) alive() error {
 	for i, process := range r.all {
 		if !process.Running() && !r.dismissed[i] {
-			return fmt.Errorf("%w\n%s", versus.ErrEnded, process.LogTail(20))
+			return fmt.Errorf("%w\n%s", wait.ErrEnded, process.LogTail(20))
 		}
 	}
 	return nil

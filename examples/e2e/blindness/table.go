@@ -4,11 +4,11 @@ import (
 	"fmt"
 
 	"github.com/kubelife/lifecycle/examples/e2e/blindness/judge"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 // table has what the plays have come to.
-type table = versus.Table[judge.Counts]
+type table = sidebyside.Table[judge.Counts]
 
 func newTable(scenarios []scenario, subjects []subject, times times) *table {
 	t := &table{
@@ -16,10 +16,10 @@ func newTable(scenarios []scenario, subjects []subject, times times) *table {
 		Legend: fmt.Sprintf(legend, times.grace.Seconds(), times.beat.Seconds()),
 	}
 	for _, s := range scenarios {
-		t.Scenarios = append(t.Scenarios, versus.Heading{Name: s.Name, Title: s.Title})
+		t.Scenarios = append(t.Scenarios, sidebyside.Heading{Name: s.Name, Title: s.Title})
 	}
 	for _, s := range subjects {
-		t.Subjects = append(t.Subjects, versus.Heading{Name: s.Name, Title: s.Title})
+		t.Subjects = append(t.Subjects, sidebyside.Heading{Name: s.Name, Title: s.Title})
 	}
 	return t
 }

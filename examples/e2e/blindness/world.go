@@ -15,7 +15,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/blindness/judge"
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
@@ -55,7 +56,7 @@ type world struct {
 func newWorld(
 	ctx context.Context, plane *controlplane.ControlPlane, zones map[string]int, times times,
 ) (*world, error) {
-	client, err := versus.ProtobufClient(plane.RESTConfig(), "witness")
+	client, err := sidebyside.ProtobufClient(plane.RESTConfig(), "witness")
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func newWorld(
 		beats: map[string][]judge.Beat{}, died: map[string]time.Time{},
 	}
 	w.fleet, err = fleet.New(ctx, fleet.Config{
-		REST: versus.Protobuf(plane.RESTConfig()), Zones: zones, Interval: times.beat, Stored: w.store,
+		REST: sidebyside.Protobuf(plane.RESTConfig()), Zones: zones, Interval: times.beat, Stored: w.store,
 	})
 	if err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func (w *world) store(beat fleet.Beat) {
 func (w *world) await(
 	ctx context.Context, what string, nodes []string, complain func(*witness.Node) error,
 ) error {
-	return versus.Await(ctx, what, func(context.Context) (bool, error) {
+	return wait.Until(ctx, what, func(context.Context) (bool, error) {
 		err := w.witness.All(nodes, complain)
 		return err == nil, err
 	})
@@ -166,7 +167,7 @@ func (w *world) outage(ctx context.Context, length time.Duration, during func() 
 	if err := during(); err != nil {
 		return err
 	}
-	if err := versus.PauseUntil(ctx, from.Add(length)); err != nil {
+	if err := wait.PauseUntil(ctx, from.Add(length)); err != nil {
 		return err
 	}
 	if err := w.plane.RestartAPIServer(ctx); err != nil {
@@ -194,14 +195,14 @@ func (w *world) firstBeat(after, latest time.Time) time.Time {
 // awaitEnd waits until the dead are Unknown or given up, and long enough for
 // late declarations of the living.
 func (w *world) awaitEnd(ctx context.Context, over time.Time) error {
-	if err := versus.PauseUntil(ctx, over.Add(2*w.times.grace)); err != nil {
+	if err := wait.PauseUntil(ctx, over.Add(2*w.times.grace)); err != nil {
 		return err
 	}
 	for w.witness.All(doomed(w.fleet.AllNodes()), (*witness.Node).WantUnknown) != nil {
 		if time.Since(over) > given*w.times.grace {
 			return nil
 		}
-		if err := versus.Pause(ctx, time.Second); err != nil {
+		if err := wait.Pause(ctx, time.Second); err != nil {
 			return err
 		}
 	}

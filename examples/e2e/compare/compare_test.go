@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/klog/v2"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/process/htmlpage"
 )
 
@@ -44,7 +44,7 @@ func TestBothAreCompared(t *testing.T) {
 				v := &of.verdict
 				require.Equal(t, sc.dying(o), v.Dead)
 				require.Equal(t, o.nodes, v.Dead+v.Living)
-				if s.name == versus.Ours { // problem has judged it
+				if s.name == sidebyside.Ours { // problem has judged it
 					require.Len(t, v.Evicted, v.Dead*o.leaving())
 					require.Len(t, v.Detected, v.Dead)
 				}

@@ -52,14 +52,14 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/process/atomicfile"
 	"github.com/kubelife/lifecycle/examples/process/htmlpage"
 )
 
 func main() {
 	klog.SetLogger(klog.Logger{}) // the fleet logs each heartbeat that fails
-	versus.Main("compare", run)
+	sidebyside.Main("compare", run)
 }
 
 // options are the flags.
@@ -128,19 +128,19 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 	flags.IntVar(&o.repetitions, "repetitions", 3, "how `often` each subject plays each scenario")
 	flags.DurationVar(&o.times.rest, "rest", o.times.rest, "how long to measure before nodes die")
 	scenarioNames := flags.String("scenario", "",
-		"comma-separated `scenarios` (default: all): "+versus.Names(scenarios()))
+		"comma-separated `scenarios` (default: all): "+sidebyside.Names(scenarios()))
 	subjectNames := flags.String("subject", "",
-		"comma-separated `subjects` (default: all): "+versus.Names(subjects()))
+		"comma-separated `subjects` (default: all): "+sidebyside.Names(subjects()))
 	flags.StringVar(&o.html, "html", "", "also write a page with plots to `FILE`")
 	flags.StringVar(&o.dir, "dir", "", "`folder` for data and logs, which stay (default: temporary ones)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	var err error
-	if o.scenarios, err = versus.Select(scenarios(), *scenarioNames); err != nil {
+	if o.scenarios, err = sidebyside.Select(scenarios(), *scenarioNames); err != nil {
 		return o, fmt.Errorf("--scenario: %w", err)
 	}
-	if o.subjects, err = versus.Select(subjects(), *subjectNames); err != nil {
+	if o.subjects, err = sidebyside.Select(subjects(), *subjectNames); err != nil {
 		return o, fmt.Errorf("--subject: %w", err)
 	}
 	switch {
@@ -169,7 +169,7 @@ const (
 func run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	o, err := parse(args, diagnostics)
 	if err != nil {
-		return versus.WithExitCode(err, exitUnknown)
+		return sidebyside.WithExitCode(err, exitUnknown)
 	}
 	return coded(o.compare(ctx, out, diagnostics))
 }
@@ -177,10 +177,10 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 // coded gives an error of compare its exit code. That ours failed is certain,
 // also in a table that is incomplete.
 func coded(err error) error {
-	if errors.Is(err, versus.ErrOursFailed) {
-		return versus.WithExitCode(err, exitOursFailed)
+	if errors.Is(err, sidebyside.ErrOursFailed) {
+		return sidebyside.WithExitCode(err, exitOursFailed)
 	}
-	return versus.WithExitCode(err, exitUnknown)
+	return sidebyside.WithExitCode(err, exitUnknown)
 }
 
 // compare plays all and writes the table and the page.

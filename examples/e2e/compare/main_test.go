@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 func TestFlags(t *testing.T) {
@@ -24,8 +24,8 @@ func TestFlags(t *testing.T) {
 	require.Equal(t, map[string]int{"a": 300, "b": 300, "c": 300, "d": 100}, o.zones())
 	o, err = parse([]string{"--scenario=zones", "--subject=upstream", "--html=page.html"}, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, "zones", versus.Names(o.scenarios))
-	require.Equal(t, "upstream", versus.Names(o.subjects))
+	require.Equal(t, "zones", sidebyside.Names(o.scenarios))
+	require.Equal(t, "upstream", sidebyside.Names(o.subjects))
 
 	for want, args := range map[string][]string{
 		`takes no arguments, got ["now"]`:                                          {"now"},
@@ -46,14 +46,14 @@ func TestFlags(t *testing.T) {
 }
 
 func TestExitCodes(t *testing.T) {
-	require.Equal(t, 2, versus.ExitCode(run(t.Context(), []string{"--nodes=1"}, io.Discard, io.Discard)))
+	require.Equal(t, 2, sidebyside.ExitCode(run(t.Context(), []string{"--nodes=1"}, io.Discard, io.Discard)))
 	missing := filepath.Join(t.TempDir(), "none", "page.html")
 	err := run(t.Context(), []string{"--html=" + missing}, io.Discard, io.Discard)
 	require.ErrorContains(t, err, "--html "+missing)
-	require.Equal(t, 2, versus.ExitCode(err))
+	require.Equal(t, 2, sidebyside.ExitCode(err))
 	require.NoError(t, coded(nil))
-	require.Equal(t, 2, versus.ExitCode(coded(versus.ErrIncomplete)))
-	require.Equal(t, 1, versus.ExitCode(coded(errors.Join(versus.ErrOursFailed, versus.ErrIncomplete))), "the worse one")
+	require.Equal(t, 2, sidebyside.ExitCode(coded(sidebyside.ErrIncomplete)))
+	require.Equal(t, 1, sidebyside.ExitCode(coded(errors.Join(sidebyside.ErrOursFailed, sidebyside.ErrIncomplete))), "the worse one")
 }
 
 func TestHelpTeaches(t *testing.T) {
@@ -80,8 +80,8 @@ func TestAnInterruptionIsIncomplete(t *testing.T) {
 	}
 	var out strings.Builder
 	err = o.compare(ctx, &out, io.Discard)
-	require.ErrorIs(t, err, versus.ErrIncomplete)
-	require.Equal(t, 2, versus.ExitCode(coded(err)))
+	require.ErrorIs(t, err, sidebyside.ErrIncomplete)
+	require.Equal(t, 2, sidebyside.ExitCode(coded(err)))
 	require.Contains(t, out.String(), "| Unknown, first | – [1] | – [1] |")
 	require.Contains(t, out.String(), "\n[1] interrupted\n")
 	content, err := os.ReadFile(page)

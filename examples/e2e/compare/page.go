@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/process/htmlpage"
 )
 
@@ -17,7 +17,7 @@ func (r *results) page() *htmlpage.Page {
 	p := &htmlpage.Page{
 		Name: "examples/nodelifecycle and kube-controller-manager v1.37.1", About: "compare",
 		Intro: fmt.Sprintf("%s nodes with %s pods on a real API server, %d API calls a second.",
-			versus.Thousands(r.nodes), versus.Thousands(r.pods), qps),
+			sidebyside.Thousands(r.nodes), sidebyside.Thousands(r.pods), qps),
 		Description: strings.ReplaceAll(legend, "\n", " ") +
 			"The plots and timelines show the first repetition, from the first death.",
 		Summary: []htmlpage.Table{r.table("Comparison in short", true)},
@@ -68,7 +68,7 @@ func (r *results) table(title string, short bool) htmlpage.Table {
 	for _, s := range r.subjects {
 		t.Header = append(t.Header, s.title)
 	}
-	var notes versus.Notes
+	var notes sidebyside.Notes
 	for _, s := range r.scenarios {
 		t.Rows = append(t.Rows, htmlpage.Row{Cells: []string{s.title(r.options)}})
 		columns := r.of(s)

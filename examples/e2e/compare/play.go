@@ -10,7 +10,8 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/compare/judge"
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // A play is a scenario with a subject, on a control plane of its own.
@@ -58,7 +59,7 @@ const (
 // run plays it.
 func (p *play) run(ctx context.Context) (o outcome, err error) {
 	begun := time.Now()
-	o.load = versus.LoadAverage()
+	o.load = sidebyside.LoadAverage()
 	config := controlplane.Config{}
 	if p.dir != "" {
 		config.Dir = filepath.Join(p.dir, fmt.Sprintf("%s-%s-%d", p.scenario.name, p.subject.name, p.repetition))
@@ -73,7 +74,7 @@ func (p *play) run(ctx context.Context) (o outcome, err error) {
 	}
 	defer func() { err = errors.Join(err, p.world.end()) }()
 	p.say("%s nodes with %s pods send heartbeats after %.0f s",
-		versus.Thousands(p.nodes), versus.Thousands(p.pods), time.Since(begun).Seconds())
+		sidebyside.Thousands(p.nodes), sidebyside.Thousands(p.pods), time.Since(begun).Seconds())
 	if p.process, err = p.world.launch(ctx, p.subject, p.program); err != nil {
 		return o, err
 	}
@@ -98,7 +99,7 @@ func verdictText(v *judge.Verdict) string {
 // atRest measures while nothing happens but heartbeats. It takes more than a
 // grace period: after that a subject may act on all that it must.
 func (p *play) atRest(ctx context.Context, o *outcome) error {
-	if err := versus.Pause(ctx, p.times.settle); err != nil {
+	if err := wait.Pause(ctx, p.times.settle); err != nil {
 		return err
 	}
 	begun := time.Now()
@@ -106,7 +107,7 @@ func (p *play) atRest(ctx context.Context, o *outcome) error {
 	if err != nil {
 		return err
 	}
-	if err := versus.Pause(ctx, p.times.rest); err != nil {
+	if err := wait.Pause(ctx, p.times.rest); err != nil {
 		return err
 	}
 	after, err := p.process.CPUTime()
@@ -134,7 +135,7 @@ func (p *play) outage(ctx context.Context, o *outcome) error {
 	after, cpuErr := p.process.CPUTime()
 	o.cpu, o.lasted = after-used, end.Sub(o.first)
 	if err == nil {
-		err = versus.Pause(ctx, tail)
+		err = wait.Pause(ctx, tail)
 	}
 	collecting, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
@@ -193,7 +194,7 @@ func (p *play) awaitEnd(ctx context.Context) error {
 				now.Sub(first).Seconds(), len(v.Detected), v.Dead, len(v.Tainted),
 				len(v.Evicted), p.leaving()*v.Dead)
 		}
-		if err := versus.Pause(ctx, lookPeriod); err != nil {
+		if err := wait.Pause(ctx, lookPeriod); err != nil {
 			return err
 		}
 	}

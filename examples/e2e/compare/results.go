@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/kubelife/lifecycle/examples/e2e/compare/judge"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 // results has what all plays have come to.
@@ -119,7 +119,7 @@ func (r *results) of(s scenario) []column {
 // write writes the tables in Markdown, and the reasons of what is missing.
 func (r *results) write(out io.Writer) error {
 	var text strings.Builder
-	var notes versus.Notes
+	var notes sidebyside.Notes
 	for _, s := range r.scenarios {
 		columns := r.of(s)
 		fmt.Fprintf(&text, "| %s |", s.title(r.options))
@@ -151,11 +151,11 @@ func (r *results) problem() error {
 	for i := range r.columns {
 		c := &r.columns[i]
 		name := c.scenario.name + " of " + c.subject.name
-		if c.subject.name == versus.Ours {
+		if c.subject.name == sidebyside.Ours {
 			problems = append(problems, c.faults())
 		}
 		if c.err != nil {
-			problems = append(problems, fmt.Errorf("%w: %s: %w", versus.ErrIncomplete, name, c.err))
+			problems = append(problems, fmt.Errorf("%w: %s: %w", sidebyside.ErrIncomplete, name, c.err))
 		}
 	}
 	return errors.Join(problems...)
@@ -168,12 +168,12 @@ func (c *column) faults() error {
 	for i := range c.outcomes {
 		if err := c.outcomes[i].verdict.Err(); err != nil {
 			problems = append(problems, fmt.Errorf("%w: %s, repetition %d: %w",
-				versus.ErrOursFailed, c.scenario.name, i+1, err))
+				sidebyside.ErrOursFailed, c.scenario.name, i+1, err))
 		}
 	}
 	if c.partial != nil && len(c.partial.verdict.Faults)+c.partial.verdict.Declared > 0 {
 		problems = append(problems, fmt.Errorf("%w: %s, in the play that is not complete: %w",
-			versus.ErrOursFailed, c.scenario.name, c.partial.verdict.Err()))
+			sidebyside.ErrOursFailed, c.scenario.name, c.partial.verdict.Err()))
 	}
 	return errors.Join(problems...)
 }

@@ -13,7 +13,8 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/compare/judge"
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 	"github.com/kubelife/lifecycle/examples/process/htmlpage"
 )
 
@@ -77,7 +78,7 @@ func TestADisturbedPlayIsPlayedAgain(t *testing.T) {
 	require.Equal(t, 2, plays(&c, silent), "not for ever")
 	require.ErrorIs(t, c.err, judge.ErrSilent)
 	c = column{}
-	require.Equal(t, 1, plays(&c, versus.ErrEnded), "the subject's fault")
+	require.Equal(t, 1, plays(&c, wait.ErrEnded), "the subject's fault")
 	require.Zero(t, c.disturbed)
 }
 
@@ -114,7 +115,7 @@ func TestOneWrongEvictionOfOursIsAnErrorInAnyRepetition(t *testing.T) {
 	three := column{outcomes: []outcome{played(10 * time.Second), wrong, played(10 * time.Second)}}
 	right := column{outcomes: []outcome{played(10 * time.Second)}}
 	r := compared(three, right)
-	require.ErrorIs(t, r.problem(), versus.ErrOursFailed)
+	require.ErrorIs(t, r.problem(), sidebyside.ErrOursFailed)
 	require.ErrorContains(t, r.problem(), "cut, repetition 2: 1 pods evicted wrongly")
 	require.Contains(t, written(t, r), "| pods evicted wrongly: it is early | **0** (0–1) | 0 |\n")
 
@@ -130,7 +131,7 @@ func TestOneWrongEvictionOfOursIsAnErrorInAnyRepetition(t *testing.T) {
 	} {
 		bad := played(time.Second)
 		miss(&bad.verdict)
-		require.ErrorIs(t, compared(column{outcomes: []outcome{bad}}, right).problem(), versus.ErrOursFailed, name)
+		require.ErrorIs(t, compared(column{outcomes: []outcome{bad}}, right).problem(), sidebyside.ErrOursFailed, name)
 	}
 }
 
@@ -143,8 +144,8 @@ func TestAPlayThatFailsLeavesWhatIsKnown(t *testing.T) {
 	require.Contains(t, text, "| Unknown, first | 10.0 s | – [1] |\n")
 	require.Contains(t, text, "| repetitions | 1 | 0 [1] |\n")
 	require.Contains(t, text, "\n[1] no etcd\n")
-	require.ErrorIs(t, r.problem(), versus.ErrIncomplete)
-	require.NotErrorIs(t, r.problem(), versus.ErrOursFailed)
+	require.ErrorIs(t, r.problem(), sidebyside.ErrIncomplete)
+	require.NotErrorIs(t, r.problem(), sidebyside.ErrOursFailed)
 }
 
 func TestAnInterruptedPlayIsShownIfThereIsNoOther(t *testing.T) {
@@ -157,11 +158,11 @@ func TestAnInterruptedPlayIsShownIfThereIsNoOther(t *testing.T) {
 	require.Contains(t, text, "| Unknown, last | 10.0 s [1] | – [1] |\n")
 	require.Contains(t, text, "| dead nodes missed | – [1] | – [1] |\n", "they may have been found later")
 	require.Len(t, r.page().Runs, 1)
-	require.ErrorIs(t, r.problem(), versus.ErrIncomplete)
-	require.NotErrorIs(t, r.problem(), versus.ErrOursFailed)
+	require.ErrorIs(t, r.problem(), sidebyside.ErrIncomplete)
+	require.NotErrorIs(t, r.problem(), sidebyside.ErrOursFailed)
 
 	partial.verdict.Faults = []judge.Fault{{Why: judge.WrongLiving}}
-	require.ErrorIs(t, r.problem(), versus.ErrOursFailed, "that stays wrong")
+	require.ErrorIs(t, r.problem(), sidebyside.ErrOursFailed, "that stays wrong")
 	require.Contains(t, written(t, r), "| pods evicted wrongly: its node lives | **1** [1] | – [1] |\n")
 
 	interrupted.outcomes = []outcome{played(12 * time.Second)}

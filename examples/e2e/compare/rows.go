@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubelife/lifecycle/examples/e2e/compare/judge"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 // A row shows a figure of each column.
@@ -26,7 +26,7 @@ type row struct {
 }
 
 func seconds(v float64) string { return fmt.Sprintf("%.1f s", v) }
-func count(v float64) string   { return versus.Thousands(int(v + 0.5)) }
+func count(v float64) string   { return sidebyside.Thousands(int(v + 0.5)) }
 
 // rows are those of the table of a scenario: delays, faults, costs, and API
 // calls by verb and resource.
@@ -143,7 +143,7 @@ func (r row) spread(c *column) judge.Spread {
 
 // cell writes a figure of a column: its median, and its least and most if they
 // differ.
-func (r row) cell(c *column, notes *versus.Notes) string {
+func (r row) cell(c *column, notes *sidebyside.Notes) string {
 	mark := ""
 	if c.err != nil {
 		mark = " " + notes.Add(c.err)

@@ -7,7 +7,8 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/compare/judge"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // A scenario says which nodes die, and when.
@@ -45,7 +46,7 @@ func scenarios() []scenario {
 		{
 			name: "cut",
 			title: func(o options) string {
-				return fmt.Sprintf("%s of %s nodes die at once", versus.Thousands(o.cut), versus.Thousands(o.nodes))
+				return fmt.Sprintf("%s of %s nodes die at once", sidebyside.Thousands(o.cut), sidebyside.Thousands(o.nodes))
 			},
 			dying: func(o options) int { return o.cut },
 			act: func(_ context.Context, w *world) error {
@@ -57,13 +58,13 @@ func scenarios() []scenario {
 			name: "zones",
 			title: func(o options) string {
 				return fmt.Sprintf("%d zones of %s of %s nodes die, %.0f s apart", len(losing),
-					versus.Thousands(o.zones()[losing[0]]), versus.Thousands(o.nodes), o.times.gap.Seconds())
+					sidebyside.Thousands(o.zones()[losing[0]]), sidebyside.Thousands(o.nodes), o.times.gap.Seconds())
 			},
 			dying: func(o options) int { return len(losing) * o.zones()[losing[0]] },
 			act: func(ctx context.Context, w *world) error {
 				for i, zone := range losing {
 					if i > 0 {
-						if err := versus.Pause(ctx, w.times.gap); err != nil {
+						if err := wait.Pause(ctx, w.times.gap); err != nil {
 							return err
 						}
 					}

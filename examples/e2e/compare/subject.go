@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 // A subject finds silent nodes and evicts their pods. It is a user of its own
@@ -23,9 +23,9 @@ func (s subject) FlagName() string { return s.name }
 func subjects() []subject {
 	return []subject{
 		{
-			name: versus.Ours, title: "examples/nodelifecycle",
+			name: sidebyside.Ours, title: "examples/nodelifecycle",
 			build: func(ctx context.Context, dir string, _ io.Writer) (string, error) {
-				return versus.BuildOurs(ctx, dir, "nodelifecycle")
+				return sidebyside.BuildOurs(ctx, dir, "nodelifecycle")
 			},
 			// kube-controller-manager has no such flag.
 			args: func(t times) []string { return []string{"--node-heartbeat-interval=" + t.beat.String()} },
@@ -33,7 +33,7 @@ func subjects() []subject {
 		{
 			name: "upstream", title: "kube-controller-manager v1.37.1",
 			build: func(ctx context.Context, _ string, progress io.Writer) (string, error) {
-				return versus.BuildUpstream(ctx, progress)
+				return sidebyside.BuildUpstream(ctx, progress)
 			},
 			args: func(times) []string {
 				return []string{"--controllers=node-lifecycle-controller,taint-eviction-controller"}

@@ -17,7 +17,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/compare/judge"
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
@@ -51,11 +52,11 @@ type beats struct {
 // has a taint except one that the subject must remove: see canary. The caller
 // calls end.
 func newWorld(ctx context.Context, o options, plane *controlplane.ControlPlane) (*world, error) {
-	client, err := versus.ProtobufClient(plane.RESTConfig(), "script")
+	client, err := sidebyside.ProtobufClient(plane.RESTConfig(), "script")
 	if err != nil {
 		return nil, err
 	}
-	watching, err := versus.ProtobufClient(plane.RESTConfig(), "witness")
+	watching, err := sidebyside.ProtobufClient(plane.RESTConfig(), "witness")
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func newWorld(ctx context.Context, o options, plane *controlplane.ControlPlane) 
 		beats: map[string]*beats{}, died: map[string]time.Time{},
 	}
 	w.fleet, err = fleet.New(ctx, fleet.Config{
-		REST: versus.Protobuf(plane.RESTConfig()), Zones: o.zones(), Interval: o.times.beat,
+		REST: sidebyside.Protobuf(plane.RESTConfig()), Zones: o.zones(), Interval: o.times.beat,
 		Stored: w.store,
 	})
 	if err != nil {
@@ -143,7 +144,7 @@ func (w *world) mixed() []string {
 func (w *world) await(
 	ctx context.Context, what string, nodes []string, complain func(*witness.Node) error,
 ) error {
-	return versus.Await(ctx, what, func(context.Context) (bool, error) {
+	return wait.Until(ctx, what, func(context.Context) (bool, error) {
 		err := w.witness.All(nodes, complain)
 		return err == nil, err
 	})
@@ -163,7 +164,7 @@ func (w *world) launch(ctx context.Context, s subject, program string) (*control
 	if err != nil {
 		return nil, err
 	}
-	err = versus.Await(ctx, s.name+" to take a taint away", func(context.Context) (bool, error) {
+	err = wait.Until(ctx, s.name+" to take a taint away", func(context.Context) (bool, error) {
 		if err := alive(process); err != nil {
 			return false, err
 		}
@@ -185,7 +186,7 @@ func alive(process *controlplane.Process) error {
 	if process.Running() {
 		return nil
 	}
-	return fmt.Errorf("%w\n%s", versus.ErrEnded, process.LogTail(20))
+	return fmt.Errorf("%w\n%s", wait.ErrEnded, process.LogTail(20))
 }
 
 // store records a heartbeat that the API server has stored.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/util/retry"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // budget: a PodDisruptionBudget allows no disruption at first, then all;
@@ -57,7 +57,7 @@ func budget() scenario {
 			if err := c.taint(ctx, nodes...); err != nil {
 				return err
 			}
-			if err := versus.Pause(ctx, blocked); err != nil {
+			if err := wait.Pause(ctx, blocked); err != nil {
 				return err
 			}
 			return c.allowDisruptions(ctx, "web", web)

@@ -16,7 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // The names that scenarios use. No other component uses the key of the taint,
@@ -63,7 +64,7 @@ type pod struct {
 const forever time.Duration = -1
 
 func newCluster(plane *controlplane.ControlPlane) (*cluster, error) {
-	client, err := versus.ProtobufClient(plane.RESTConfig(), "scenario")
+	client, err := sidebyside.ProtobufClient(plane.RESTConfig(), "scenario")
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +221,7 @@ func (c *cluster) awaitFirst(ctx context.Context) error {
 		return err
 	}
 	defer watched.Stop()
-	timeout := time.NewTimer(versus.Patience)
+	timeout := time.NewTimer(wait.Patience)
 	defer timeout.Stop()
 	for {
 		select {

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // denied: an admission policy denies the deletion of pods for a while. Some
@@ -41,7 +41,7 @@ func denied() scenario {
 			if err := c.taint(ctx, nodes...); err != nil {
 				return err
 			}
-			if err := versus.Pause(ctx, denial); err != nil {
+			if err := wait.Pause(ctx, denial); err != nil {
 				return err
 			}
 			if err := c.allow(ctx); err != nil {
@@ -89,7 +89,7 @@ func (c *cluster) deny(ctx context.Context) error {
 	if _, err := c.addPod(ctx, probe, probe, forever, "nowhere"); err != nil {
 		return err
 	}
-	return versus.Await(ctx, "the policy to deny", c.isDenied)
+	return wait.Until(ctx, "the policy to deny", c.isDenied)
 }
 
 // allow takes the policy away, and returns when the API server has noticed.
@@ -99,7 +99,7 @@ func (c *cluster) allow(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("unbind the policy: %w", err)
 	}
-	return versus.Await(ctx, "the policy to be gone", func(ctx context.Context) (bool, error) {
+	return wait.Until(ctx, "the policy to be gone", func(ctx context.Context) (bool, error) {
 		denied, err := c.isDenied(ctx)
 		return !denied, err
 	})

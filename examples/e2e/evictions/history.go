@@ -10,7 +10,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // duty is what should become of a pod, by the rules of the API and without what
@@ -157,12 +157,12 @@ func later(a, b time.Time) time.Time {
 // for those that leave without having to.
 func (c *cluster) awaitEnd(ctx context.Context) error {
 	const tail = 3 * time.Second
-	err := versus.Await(ctx, "the end", func(ctx context.Context) (bool, error) {
+	err := wait.Until(ctx, "the end", func(ctx context.Context) (bool, error) {
 		left, deadline, err := c.outstanding(ctx)
 		return err == nil && (left == 0 || time.Now().After(deadline)), err
 	})
 	if err != nil {
 		return err
 	}
-	return versus.Pause(ctx, tail)
+	return wait.Pause(ctx, tail)
 }

@@ -41,10 +41,10 @@ import (
 	"strings"
 
 	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
-func main() { versus.Main("evictions", run) }
+func main() { sidebyside.Main("evictions", run) }
 
 // options are the flags.
 type options struct {
@@ -58,8 +58,8 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 	flags := flag.NewFlagSet("evictions", flag.ContinueOnError)
 	flags.SetOutput(diagnostics)
 	o := options{scenarios: scenarios(), subjects: subjects()}
-	scenarioNames := flags.String("scenario", "", "comma-separated `scenarios` (default: all): "+versus.Names(o.scenarios))
-	subjectNames := flags.String("subject", "", "comma-separated `subjects` (default: all): "+versus.Names(o.subjects))
+	scenarioNames := flags.String("scenario", "", "comma-separated `scenarios` (default: all): "+sidebyside.Names(o.scenarios))
+	subjectNames := flags.String("subject", "", "comma-separated `subjects` (default: all): "+sidebyside.Names(o.subjects))
 	ours := flags.String("ours", "", "space-separated `flags` for our program, on top of those of the scenario")
 	flags.IntVar(&o.parallel, "parallel", 2,
 		"how `many` scenarios are played at a time, each on a control plane of its own")
@@ -74,13 +74,13 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 		return o, fmt.Errorf("--parallel is %d, want at least 1", o.parallel)
 	}
 	var err error
-	if o.scenarios, err = versus.Select(o.scenarios, *scenarioNames); err != nil {
+	if o.scenarios, err = sidebyside.Select(o.scenarios, *scenarioNames); err != nil {
 		return o, fmt.Errorf("--scenario: %w", err)
 	}
 	for i := range o.scenarios {
 		o.scenarios[i].Ours = append(o.scenarios[i].Ours, strings.Fields(*ours)...)
 	}
-	if o.subjects, err = versus.Select(o.subjects, *subjectNames); err != nil {
+	if o.subjects, err = sidebyside.Select(o.subjects, *subjectNames); err != nil {
 		return o, fmt.Errorf("--subject: %w", err)
 	}
 	return o, nil
@@ -101,7 +101,7 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	if err != nil {
 		return err
 	}
-	t := o.playAll(ctx, dir, versus.NewLines(diagnostics))
+	t := o.playAll(ctx, dir, sidebyside.NewLines(diagnostics))
 	return errors.Join(t.Write(out), os.RemoveAll(dir), t.Err())
 }
 

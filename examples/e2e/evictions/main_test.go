@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 func TestFlagsSelectScenariosAndSubjects(t *testing.T) {
@@ -23,8 +23,8 @@ func TestFlagsSelectScenariosAndSubjects(t *testing.T) {
 	o, err = parse([]string{"--scenario=budget,denied", "--subject=upstream", "--ours=--confirm --v=4"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, []string{"--action=evict", "--confirm", "--v=4"}, o.scenarios[1].Ours)
-	require.Equal(t, "denied, budget", versus.Names(o.scenarios))
-	require.Equal(t, "upstream", versus.Names(o.subjects))
+	require.Equal(t, "denied, budget", sidebyside.Names(o.scenarios))
+	require.Equal(t, "upstream", sidebyside.Names(o.subjects))
 
 	for name, args := range map[string][]string{
 		`there is no "flood"`:             {"--scenario=flood"},
@@ -83,5 +83,5 @@ func TestAPlayThatFailsIsACellAndNotTheEndOfTheTable(t *testing.T) {
 	require.NoError(t, played.Write(&out))
 	require.Contains(t, out.String(), "| nothing happens; late after 0 s | not judged [1] |")
 	require.Contains(t, out.String(), "\n[1] no such compiler\n")
-	require.ErrorIs(t, played.Err(), versus.ErrIncomplete)
+	require.ErrorIs(t, played.Err(), sidebyside.ErrIncomplete)
 }

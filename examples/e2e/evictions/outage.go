@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // outage: kube-apiserver is killed when the first of 50 pods is seen to leave.
@@ -43,7 +43,7 @@ func outage() scenario {
 			if err := c.plane.KillAPIServer(); err != nil {
 				return err
 			}
-			if err := versus.Pause(ctx, down); err != nil {
+			if err := wait.Pause(ctx, down); err != nil {
 				return err
 			}
 			if err := c.plane.RestartAPIServer(ctx); err != nil {

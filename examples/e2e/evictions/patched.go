@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // patched: another client patches labels, annotations and the status of the
@@ -49,7 +50,7 @@ func patched() scenario {
 				if err := c.taint(ctx, nodes...); err != nil {
 					return err
 				}
-				return versus.Await(ctx, "the patched pods to leave", func(ctx context.Context) (bool, error) {
+				return wait.Until(ctx, "the patched pods to leave", func(ctx context.Context) (bool, error) {
 					left, deadline, err := c.outstanding(ctx)
 					return err == nil && (left == 0 || time.Now().After(deadline)), err
 				})
@@ -65,7 +66,7 @@ type rival struct {
 }
 
 func newRival(c *cluster, pods ...[]*pod) (*rival, error) {
-	client, err := versus.ProtobufClient(c.plane.RESTConfig(), "rival")
+	client, err := sidebyside.ProtobufClient(c.plane.RESTConfig(), "rival")
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // waves of pods that are recreated one after the other, between two times after
@@ -81,7 +81,7 @@ func recreated() scenario {
 // recreateAt deletes a pod at a time, if no other client has done so, and
 // creates it again at once.
 func (c *cluster) recreateAt(ctx context.Context, moment time.Time, old *pod, node string) error {
-	if err := versus.PauseUntil(ctx, moment); err != nil {
+	if err := wait.PauseUntil(ctx, moment); err != nil {
 		return err
 	}
 	err := c.client.CoreV1().Pods(namespace).Delete(ctx, old.name, metav1.DeleteOptions{

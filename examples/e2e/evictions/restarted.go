@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // restarted: the controller is killed and started again half-way through
@@ -29,7 +29,7 @@ func restarted() scenario {
 			if err := c.taint(ctx, nodes...); err != nil {
 				return err
 			}
-			if err := versus.Pause(ctx, toleration/2); err != nil {
+			if err := wait.Pause(ctx, toleration/2); err != nil {
 				return err
 			}
 			return running.restart(ctx)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // A scenario is something that goes wrong while pods are evicted.
@@ -76,7 +76,7 @@ func (p play) run(ctx context.Context) (counts judge.Counts, err error) {
 	}
 	p.printf("%s evicts after %.1fs", filepath.Base(p.program), time.Since(begun).Seconds())
 	if counts, err = p.judge(ctx, c, running); err != nil {
-		if errors.Is(err, versus.ErrEnded) {
+		if errors.Is(err, wait.ErrEnded) {
 			return counts, err // the log's end is in it
 		}
 		return counts, fmt.Errorf("%w\n%s", err, running.process.LogTail(20))

@@ -12,7 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // A subject is a program that evicts pods because of taints.
@@ -42,7 +43,7 @@ func subjects() []subject {
 			Name:  "ours",
 			Title: "examples/tainteviction",
 			Build: func(ctx context.Context, dir string, _ io.Writer) (string, error) {
-				return versus.BuildOurs(ctx, dir, "tainteviction")
+				return sidebyside.BuildOurs(ctx, dir, "tainteviction")
 			},
 			Args: func(s scenario) []string {
 				return append([]string{"--leader-elect=false", "--secure-port=0", "--v=2"}, s.Ours...)
@@ -52,7 +53,7 @@ func subjects() []subject {
 			Name:  "upstream",
 			Title: "kube-controller-manager v1.37.1",
 			Build: func(ctx context.Context, _ string, progress io.Writer) (string, error) {
-				return versus.BuildUpstream(ctx, progress)
+				return sidebyside.BuildUpstream(ctx, progress)
 			},
 			Args: func(scenario) []string {
 				return []string{"--controllers=" + upstreamControllers, "--leader-elect=false", "--secure-port=0", "--v=2"}
@@ -99,7 +100,7 @@ func (r *controller) start(ctx context.Context) error {
 	if err := r.cluster.addCanary(ctx, canary); err != nil {
 		return err
 	}
-	return versus.Await(ctx, "the subject to evict "+canary, func(ctx context.Context) (bool, error) {
+	return wait.Until(ctx, "the subject to evict "+canary, func(ctx context.Context) (bool, error) {
 		if err := r.alive(); err != nil {
 			return false, err
 		}
@@ -116,7 +117,7 @@ func (r *controller) alive() error {
 	if r.process.Running() {
 		return nil
 	}
-	return fmt.Errorf("%w\n%s", versus.ErrEnded, r.process.LogTail(20))
+	return fmt.Errorf("%w\n%s", wait.ErrEnded, r.process.LogTail(20))
 }
 
 // stop ends the process at the end of a scenario.

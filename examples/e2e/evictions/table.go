@@ -6,19 +6,19 @@ import (
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 // table has what the plays have come to.
-type table = versus.Table[judge.Counts]
+type table = sidebyside.Table[judge.Counts]
 
 func newTable(scenarios []scenario, subjects []subject) *table {
 	t := &table{Corner: "while pods are evicted", Show: show, Legend: legend}
 	for _, s := range scenarios {
-		t.Scenarios = append(t.Scenarios, versus.Heading{Name: s.Name, Title: s.title()})
+		t.Scenarios = append(t.Scenarios, sidebyside.Heading{Name: s.Name, Title: s.title()})
 	}
 	for _, s := range subjects {
-		t.Subjects = append(t.Subjects, versus.Heading{Name: s.Name, Title: s.Title})
+		t.Subjects = append(t.Subjects, sidebyside.Heading{Name: s.Name, Title: s.Title})
 	}
 	return t
 }

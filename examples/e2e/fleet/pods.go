@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // Pod is a kind of pod; every node gets one of it.
@@ -39,7 +39,7 @@ func (f *Fleet) AddPods(ctx context.Context, nodes []string, kinds ...Pod) error
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return versus.Await(ctx, "all pods to run", func(ctx context.Context) (bool, error) {
+	return wait.Until(ctx, "all pods to run", func(ctx context.Context) (bool, error) {
 		others, err := f.client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Running"})
 		if err != nil {
 			return false, err

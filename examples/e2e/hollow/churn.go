@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 const (
@@ -86,7 +86,7 @@ func (p *play) watchChurn(ctx context.Context, turns *atomic.Int64) error {
 	}
 	var resident []float64
 	for i := range samples {
-		if err := versus.PauseUntil(ctx, begun.Add(p.churn*time.Duration(i+1)/samples)); err != nil {
+		if err := wait.PauseUntil(ctx, begun.Add(p.churn*time.Duration(i+1)/samples)); err != nil {
 			return err
 		}
 		memory, err := p.process.Memory()

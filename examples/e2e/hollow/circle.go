@@ -16,7 +16,8 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
 )
@@ -60,11 +61,11 @@ type circlePrograms struct{ hollownode, nodelifecycle, scheduler, controllers st
 
 func buildCircle(ctx context.Context, dir, program string, progress io.Writer) (p circlePrograms, err error) {
 	if p.hollownode = program; program == "" {
-		if p.hollownode, err = versus.BuildOurs(ctx, dir, "hollownode"); err != nil {
+		if p.hollownode, err = sidebyside.BuildOurs(ctx, dir, "hollownode"); err != nil {
 			return p, err
 		}
 	}
-	if p.nodelifecycle, err = versus.BuildOurs(ctx, dir, "nodelifecycle"); err != nil {
+	if p.nodelifecycle, err = sidebyside.BuildOurs(ctx, dir, "nodelifecycle"); err != nil {
 		return p, err
 	}
 	paths, err := controlplane.Build(ctx, controlplane.BuildConfig{Progress: progress},
@@ -75,7 +76,7 @@ func buildCircle(ctx context.Context, dir, program string, progress io.Writer) (
 
 // run plays the circle.
 func (c *circle) run(ctx context.Context) (err error) {
-	c.load = versus.LoadAverage()
+	c.load = sidebyside.LoadAverage()
 	dir := c.dir
 	if dir != "" {
 		dir = filepath.Join(dir, "circle")
@@ -93,7 +94,7 @@ func (c *circle) run(ctx context.Context) (err error) {
 	if err := c.launchAll(); err != nil {
 		return err
 	}
-	if err := c.until(ctx, begun, fmt.Sprintf("%s nodes are ready and take pods", versus.Thousands(c.nodes)),
+	if err := c.until(ctx, begun, fmt.Sprintf("%s nodes are ready and take pods", sidebyside.Thousands(c.nodes)),
 		func() error { return c.haveOpenNodes() }); err != nil {
 		return err
 	}
@@ -133,10 +134,10 @@ func (c *circle) launchAll() error {
 
 // until waits until nothing is missing, and takes the time since a moment.
 func (c *circle) until(ctx context.Context, since time.Time, title string, missing func() error) error {
-	if err := versus.AwaitFor(ctx, patience, lookPeriod, title, func(context.Context) (bool, error) {
+	if err := wait.For(ctx, patience, lookPeriod, title, func(context.Context) (bool, error) {
 		for _, process := range c.processes {
 			if !process.Running() {
-				return false, fmt.Errorf("%w\n%s", versus.ErrEnded, process.LogTail(20))
+				return false, fmt.Errorf("%w\n%s", wait.ErrEnded, process.LogTail(20))
 			}
 		}
 		return true, missing()
@@ -172,7 +173,7 @@ func (c *circle) bringUp(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	title := fmt.Sprintf("%s pods of a ReplicaSet are ready, and one that stays on each node", versus.Thousands(c.pods))
+	title := fmt.Sprintf("%s pods of a ReplicaSet are ready, and one that stays on each node", sidebyside.Thousands(c.pods))
 	return c.until(ctx, begun, title, func() error {
 		return errors.Join(c.cluster.haveReady(app, c.pods), c.cluster.haveReady(stays, c.nodes))
 	})
@@ -272,7 +273,7 @@ func (c *circle) problem() error {
 			errTooLate, c.slowest.Seconds(), returnLimit))
 	}
 	if c.restarts > 0 {
-		problems = append(problems, fmt.Errorf("%w: %d containers have restarted", versus.ErrOursFailed, c.restarts))
+		problems = append(problems, fmt.Errorf("%w: %d containers have restarted", sidebyside.ErrOursFailed, c.restarts))
 	}
 	return errors.Join(problems...)
 }

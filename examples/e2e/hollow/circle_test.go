@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 func TestTheStepsOfACircle(t *testing.T) {
@@ -30,7 +30,7 @@ func TestTheStepsOfACircle(t *testing.T) {
 	c.slowest = returnLimit + time.Millisecond
 	require.ErrorIs(t, c.problem(), errTooLate)
 	c.slowest, c.restarts = 0, 1
-	require.ErrorIs(t, c.problem(), versus.ErrOursFailed)
+	require.ErrorIs(t, c.problem(), sidebyside.ErrOursFailed)
 }
 
 func TestACircleThatFailsShowsTheStepsBefore(t *testing.T) {

@@ -16,7 +16,8 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 	"github.com/kubelife/lifecycle/examples/hollownode/runner"
 )
 
@@ -69,10 +70,10 @@ func (c *cluster) start(ctx context.Context, nodes int) error {
 	if err != nil {
 		return err
 	}
-	if c.client, err = versus.ProtobufClient(config, "script"); err != nil {
+	if c.client, err = sidebyside.ProtobufClient(config, "script"); err != nil {
 		return err
 	}
-	watching, err := versus.ProtobufClient(config, "script-watch") // a connection of its own
+	watching, err := sidebyside.ProtobufClient(config, "script-watch") // a connection of its own
 	if err != nil {
 		return err
 	}
@@ -184,9 +185,9 @@ func (c *cluster) launchAs(user, name, path string, args ...string) (*controlpla
 func await(
 	ctx context.Context, process *controlplane.Process, what string, ask func() (bool, error),
 ) error {
-	return versus.AwaitFor(ctx, patience, lookPeriod, what, func(context.Context) (bool, error) {
+	return wait.For(ctx, patience, lookPeriod, what, func(context.Context) (bool, error) {
 		if !process.Running() {
-			return false, fmt.Errorf("%w\n%s", versus.ErrEnded, process.LogTail(20))
+			return false, fmt.Errorf("%w\n%s", wait.ErrEnded, process.LogTail(20))
 		}
 		return ask()
 	})

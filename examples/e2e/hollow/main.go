@@ -54,12 +54,12 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 func main() {
 	klog.SetLogger(klog.Logger{}) // client-go logs each call that the end of a part cancels
-	versus.Main("hollow", run)
+	sidebyside.Main("hollow", run)
 }
 
 // options are the flags.
@@ -81,7 +81,7 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 	flags.IntVar(&o.pods, "pods", 0, "how `many` pods there are (default 5 for each node, with --circle 2)")
 	flags.DurationVar(&o.rest, "rest", time.Minute, "how long to measure while nothing happens")
 	flags.DurationVar(&o.churn, "churn", time.Minute, "how long pods come and go; with 0 they do not")
-	chosen := flags.String("subject", "", "comma-separated `subjects` (default: all): "+versus.Names(subjects()))
+	chosen := flags.String("subject", "", "comma-separated `subjects` (default: all): "+sidebyside.Names(subjects()))
 	flags.BoolVar(&o.circle, "circle", false, "play the life of a fleet instead, without kwok")
 	flags.IntVar(&o.silent, "silent", 10, "how much of the nodes falls silent with --circle, in `percent`")
 	flags.StringVar(&o.dir, "dir", "", "`folder` for data and logs, which stay (default: temporary ones)")
@@ -90,7 +90,7 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 		return o, err
 	}
 	var err error
-	if o.subjects, err = versus.Select(subjects(), *chosen); err != nil {
+	if o.subjects, err = sidebyside.Select(subjects(), *chosen); err != nil {
 		return o, fmt.Errorf("--subject: %w", err)
 	}
 	o.setSizes()

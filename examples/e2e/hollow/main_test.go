@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 func TestFlags(t *testing.T) {
@@ -114,7 +114,7 @@ func TestAPlayThatFailsLeavesWhatIsKnown(t *testing.T) {
 	require.Contains(t, text, "| 1,000 nodes are ready after | 2.0 s | 3.0 s | 0.67 |\n")
 	require.Contains(t, text, "| CPU at rest, of a core | 2.0 % | not measured [1] | – |\n")
 	require.Contains(t, text, "\n[1] no etcd\n")
-	require.ErrorIs(t, both.problem(), versus.ErrIncomplete)
+	require.ErrorIs(t, both.problem(), sidebyside.ErrIncomplete)
 	require.ErrorContains(t, both.problem(), kwokName)
 }
 
@@ -200,7 +200,7 @@ func TestOnlyChosenSubjectsAreBuilt(t *testing.T) {
 	w := workshop{dir: t.TempDir(), ours: "/bin/hollownode", progress: io.Discard}
 	for _, s := range subjects() {
 		built, err := w.build(over, []subject{s})
-		if s.name == versus.Ours {
+		if s.name == sidebyside.Ours {
 			require.NoError(t, err)
 			require.Equal(t, w.ours, built[0].path)
 			continue

@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // A play is the script with a subject, on a control plane of its own. Its
@@ -40,7 +41,7 @@ const (
 
 // run plays the script.
 func (p *play) run(ctx context.Context) (err error) {
-	p.load = versus.LoadAverage()
+	p.load = sidebyside.LoadAverage()
 	dir := p.dir
 	if dir != "" {
 		dir = filepath.Join(dir, p.subject.name)
@@ -122,7 +123,7 @@ func (p *play) step(
 		return err
 	}
 	took := time.Since(begun)
-	if err := versus.Pause(ctx, quiet); err != nil {
+	if err := wait.Pause(ctx, quiet); err != nil {
 		return err
 	}
 	after, err := p.process.CPUTime()
@@ -196,7 +197,7 @@ func (p *play) atRest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := versus.Pause(ctx, p.rest); err != nil {
+	if err := wait.Pause(ctx, p.rest); err != nil {
 		return err
 	}
 	after, err := p.process.CPUTime()

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 // A subject runs the nodes. It is a user of its own for the API server.
@@ -54,7 +54,7 @@ const (
 
 func subjects() []subject {
 	return []subject{
-		{name: versus.Ours, title: "examples/hollownode", build: buildOurs},
+		{name: sidebyside.Ours, title: "examples/hollownode", build: buildOurs},
 		{name: kwokName, title: "kwok " + kwokVersion, build: buildKwok},
 		{name: kubeletName, title: "kubelet v1.37.1, by kubemark", build: buildKubemark, argsOf: kubemarkArgs},
 	}
@@ -119,7 +119,7 @@ func buildOurs(ctx context.Context, w workshop) (program, error) {
 		return p, nil
 	}
 	var err error
-	p.path, err = versus.BuildOurs(ctx, w.dir, "hollownode")
+	p.path, err = sidebyside.BuildOurs(ctx, w.dir, "hollownode")
 	return p, err
 }
 

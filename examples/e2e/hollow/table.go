@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 // A figure is what is measured of a subject, in the unit of its row.
@@ -50,10 +50,10 @@ type row struct {
 // missing.
 func (o options) rows() []row {
 	rows := []row{
-		{figure: nodesSeconds, title: versus.Thousands(o.nodes) + " nodes are ready after", format: "%.1f s"},
+		{figure: nodesSeconds, title: sidebyside.Thousands(o.nodes) + " nodes are ready after", format: "%.1f s"},
 		{figure: nodesCPU, title: "CPU time to make them ready", format: "%.2f s"},
 		{figure: nodesCalls, title: "API calls for each node", format: "%.2f"},
-		{figure: upSeconds, title: versus.Thousands(o.pods) + " pods are created and ready after", format: "%.1f s"},
+		{figure: upSeconds, title: sidebyside.Thousands(o.pods) + " pods are created and ready after", format: "%.1f s"},
 		{figure: upCPU, title: "CPU time to bring them up", format: "%.2f s", judged: true},
 		{figure: upCalls, title: "API calls to bring a pod up", format: "%.2f"},
 		{figure: restCPU, title: "CPU at rest, of a core", format: "%.1f %%", judged: true},
@@ -98,12 +98,12 @@ var (
 // write writes the table in Markdown, and the reasons of missing figures.
 func (t *table) write(out io.Writer) error {
 	var text strings.Builder
-	var notes versus.Notes
+	var notes sidebyside.Notes
 	text.WriteString("| |")
 	for _, c := range t.columns {
 		fmt.Fprintf(&text, " %s |", c.subject.title)
 	}
-	both := t.of(versus.Ours) != nil && t.of(kwokName) != nil
+	both := t.of(sidebyside.Ours) != nil && t.of(kwokName) != nil
 	if both {
 		text.WriteString(" ours to kwok's |")
 	}
@@ -157,7 +157,7 @@ func (t *table) of(subject string) figures {
 
 // ratio returns ours to another subject's, and false if there is none.
 func (t *table) ratio(to string, of figure) (float64, bool) {
-	ours, known := t.of(versus.Ours)[of]
+	ours, known := t.of(sidebyside.Ours)[of]
 	theirs, both := t.of(to)[of]
 	return ours / theirs, known && both && theirs > 0
 }
@@ -195,7 +195,7 @@ func (t *table) problem() error {
 			problems = append(problems, fmt.Errorf("%w: %s: %.2f times the kubelet's", errTooMuch, r.title, ratio))
 		}
 	}
-	f := t.of(versus.Ours)
+	f := t.of(sidebyside.Ours)
 	if f[churnPods] >= enoughPods && f[churnGrowth] >= mostGrowth {
 		problems = append(problems, fmt.Errorf("%w: memory has grown by %.1f %%, want less than %d %%",
 			errTooMuch, f[churnGrowth], mostGrowth))
@@ -209,7 +209,7 @@ func (t *table) problem() error {
 	}
 	for _, c := range t.columns {
 		if c.err != nil {
-			problems = append(problems, fmt.Errorf("%w: %s: %w", versus.ErrIncomplete, c.subject.name, c.err))
+			problems = append(problems, fmt.Errorf("%w: %s: %w", sidebyside.ErrIncomplete, c.subject.name, c.err))
 		}
 	}
 	return errors.Join(problems...)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 var errNoReading = errors.New("it was not read")
@@ -90,7 +90,7 @@ func (f *figures) ratio() (float64, bool) {
 func (f *figures) problem() error {
 	for k, name := range names {
 		if _, err := f.between(k, 0, parts); err != nil {
-			return fmt.Errorf("%w: %s: %w", versus.ErrIncomplete, name, err)
+			return fmt.Errorf("%w: %s: %w", sidebyside.ErrIncomplete, name, err)
 		}
 	}
 	return nil
@@ -104,7 +104,7 @@ func (f *figures) write(out io.Writer) error {
 	}
 	fmt.Fprintf(&text, "| CPU time | %s | %s | ratio |\n", names[ours], names[baseline])
 	text.WriteString("| --- | --- | --- | --- |\n")
-	var notes versus.Notes
+	var notes sidebyside.Notes
 	row := func(title string, from, to int) {
 		fmt.Fprintf(&text, "| %s |", title)
 		var used [subjects]time.Duration

@@ -32,12 +32,13 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 func main() {
 	klog.SetLogger(klog.Logger{}) // the fleet logs each beat that fails
-	versus.Main("rest", run)
+	sidebyside.Main("rest", run)
 }
 
 // options are the flags.
@@ -123,13 +124,13 @@ type world struct {
 
 func (w *world) run(ctx context.Context, programs [subjects]string) (*figures, error) {
 	var err error
-	if w.client, err = versus.ProtobufClient(w.plane.RESTConfig(), "rest"); err != nil {
+	if w.client, err = sidebyside.ProtobufClient(w.plane.RESTConfig(), "rest"); err != nil {
 		return nil, err
 	}
 	w.say("%d nodes register", w.nodes)
 	third := w.nodes / 3
 	nodes, err := fleet.New(ctx, fleet.Config{
-		REST:     versus.Protobuf(w.plane.RESTConfig()),
+		REST:     sidebyside.Protobuf(w.plane.RESTConfig()),
 		Zones:    map[string]int{"a": w.nodes - 2*third, "b": third, "c": third},
 		Interval: w.beat,
 		Stored:   func(fleet.Beat) { w.beats.Add(1) },
@@ -172,11 +173,11 @@ func (w *world) compare(
 			return nil, err
 		}
 	}
-	if err := versus.Await(ctx, "all nodes to be without taints", w.untainted); err != nil {
+	if err := wait.Until(ctx, "all nodes to be without taints", w.untainted); err != nil {
 		return nil, err
 	}
 	w.say("settling for %v", w.settle)
-	if err := versus.Pause(ctx, w.settle); err != nil {
+	if err := wait.Pause(ctx, w.settle); err != nil {
 		return nil, err
 	}
 	w.say("measuring for %v", w.measure)
@@ -200,7 +201,7 @@ func (w *world) measureAll(
 	beats := w.beats.Load()
 	started := time.Now()
 	for i := range parts + 1 {
-		if err := versus.PauseUntil(ctx, started.Add(w.measure*time.Duration(i)/parts)); err != nil {
+		if err := wait.PauseUntil(ctx, started.Add(w.measure*time.Duration(i)/parts)); err != nil {
 			f.err = fmt.Errorf("interrupted: %w", err)
 			break
 		}
@@ -222,7 +223,7 @@ func (w *world) measureAll(
 // read returns the CPU time of a process that has not ended.
 func read(process *controlplane.Process) reading {
 	if !process.Running() {
-		return reading{err: versus.ErrEnded}
+		return reading{err: wait.ErrEnded}
 	}
 	used, err := process.CPUTime()
 	return reading{used, err}
@@ -235,9 +236,9 @@ func failed(subject int) func([subjects]reading) bool {
 
 // awaitLeader waits until a program has filled its caches and leads.
 func (w *world) awaitLeader(ctx context.Context, name string, process *controlplane.Process) error {
-	return versus.Await(ctx, name+" to lead", func(ctx context.Context) (bool, error) {
+	return wait.Until(ctx, name+" to lead", func(ctx context.Context) (bool, error) {
 		if !process.Running() {
-			return false, fmt.Errorf("%w\n%s", versus.ErrEnded, process.LogTail(20))
+			return false, fmt.Errorf("%w\n%s", wait.ErrEnded, process.LogTail(20))
 		}
 		leases := w.client.CoordinationV1().Leases(metav1.NamespaceSystem)
 		lease, err := leases.Get(ctx, name, metav1.GetOptions{})

@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
 
@@ -52,7 +53,7 @@ func TestAProgramThatEndsLeavesTheFiguresOfTheOther(t *testing.T) {
 	f := measured(3)
 	for i := range 3 {
 		more := f.add([subjects]reading{
-			{err: versus.ErrEnded}, {used: time.Duration(3+i) * 2 * time.Second},
+			{err: wait.ErrEnded}, {used: time.Duration(3+i) * 2 * time.Second},
 		}, 50*time.Second, 25_000)
 		require.True(t, more)
 	}
@@ -69,8 +70,8 @@ func TestAProgramThatEndsLeavesTheFiguresOfTheOther(t *testing.T) {
 
 [1] the subject has ended by itself
 `, written(t, f))
-	require.ErrorIs(t, f.problem(), versus.ErrIncomplete)
-	require.ErrorIs(t, f.problem(), versus.ErrEnded)
+	require.ErrorIs(t, f.problem(), sidebyside.ErrIncomplete)
+	require.ErrorIs(t, f.problem(), wait.ErrEnded)
 	require.ErrorIs(t, options{most: 1.05}.judge(f), errTooMuch, "what is known is judged")
 
 	require.False(t, f.add([subjects]reading{{err: io.EOF}, {err: io.EOF}}, time.Minute, 0), "none is left")
@@ -85,14 +86,14 @@ func TestAnInterruptionLeavesTheFiguresOfTheTimeBefore(t *testing.T) {
 | part 2 of 5 | not measured [1] | not measured [1] | – |
 `)
 	require.Contains(t, text, "| the first 1 of 5 | 2.20 s | 2.00 s | 1.100 |\n\n[1] context canceled\n")
-	require.ErrorIs(t, f.problem(), versus.ErrIncomplete)
+	require.ErrorIs(t, f.problem(), sidebyside.ErrIncomplete)
 
 	atOnce := measured(1)
 	require.Contains(t, written(t, atOnce), "| part 5 of 5 | not measured [1] | not measured [1] | – |\n\n[1]")
 	_, known := atOnce.ratio()
 	require.False(t, known)
 	require.NoError(t, options{most: 1.05}.judge(atOnce))
-	require.ErrorIs(t, atOnce.problem(), versus.ErrIncomplete)
+	require.ErrorIs(t, atOnce.problem(), sidebyside.ErrIncomplete)
 }
 
 func TestOptions(t *testing.T) {

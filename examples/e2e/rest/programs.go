@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 // build builds both programs into dir and returns their paths. One of ours that
@@ -14,7 +14,7 @@ import (
 func build(ctx context.Context, dir, program string) (paths [subjects]string, err error) {
 	paths[ours] = program
 	if program == "" {
-		if paths[ours], err = versus.BuildOurs(ctx, dir, "nodelifecycle"); err != nil {
+		if paths[ours], err = sidebyside.BuildOurs(ctx, dir, "nodelifecycle"); err != nil {
 			return paths, err
 		}
 	}

@@ -14,7 +14,8 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/rollouts/state"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 const (
@@ -91,7 +92,7 @@ func (c *cluster) user(name string) (kubernetes.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	return versus.ProtobufClient(config, name)
+	return sidebyside.ProtobufClient(config, name)
 }
 
 // launch starts a program as a user of its name, with a log of its own.
@@ -119,7 +120,7 @@ func (c *cluster) awaitScheduler(ctx context.Context) error {
 	}, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	if err := versus.Await(ctx, "kube-scheduler to bind a pod", func(ctx context.Context) (bool, error) {
+	if err := wait.Until(ctx, "kube-scheduler to bind a pod", func(ctx context.Context) (bool, error) {
 		if err := ended(c.scheduler); err != nil {
 			return false, err
 		}
@@ -139,7 +140,7 @@ func ended(process *controlplane.Process) error {
 	if process.Running() {
 		return nil
 	}
-	return fmt.Errorf("%w\n%s", versus.ErrEnded, process.LogTail(20))
+	return fmt.Errorf("%w\n%s", wait.ErrEnded, process.LogTail(20))
 }
 
 // snapshot returns what the API server has.

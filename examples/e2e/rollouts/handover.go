@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubelife/lifecycle/examples/e2e/rollouts/state"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // handover is the mode in which controllers take turns on one cluster.
@@ -68,7 +68,7 @@ func (p *play) turn(
 		}
 	}
 	// What it has in mind to write is written, and the next begins with that.
-	return disturbed, versus.Pause(ctx, quiet)
+	return disturbed, wait.Pause(ctx, quiet)
 }
 
 // takeOver adds a node, whose pod shows that the subject has taken over. It
@@ -80,7 +80,7 @@ func (p *play) takeOver(ctx context.Context, before state.Snapshot, node string)
 	if err := p.awaitGoal(ctx); err != nil {
 		return nil, err
 	}
-	if err := versus.Pause(ctx, quiet); err != nil {
+	if err := wait.Pause(ctx, quiet); err != nil {
 		return nil, err
 	}
 	after, err := p.cluster.snapshot(ctx)

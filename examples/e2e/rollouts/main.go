@@ -39,10 +39,10 @@ import (
 	"os"
 	"slices"
 
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
-func main() { versus.Main("rollouts", run) }
+func main() { sidebyside.Main("rollouts", run) }
 
 // options are the flags.
 type options struct {
@@ -61,7 +61,7 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 	flags.SetOutput(diagnostics)
 	var o options
 	flags.IntVar(&o.nodes, "nodes", 500, "how `many` nodes there are")
-	chosen := flags.String("mode", "", "comma-separated `modes` (default: all): "+versus.Names(modes()))
+	chosen := flags.String("mode", "", "comma-separated `modes` (default: all): "+sidebyside.Names(modes()))
 	flags.StringVar(&o.dir, "dir", "", "`folder` for data and logs, which stay (default: temporary ones)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -73,7 +73,7 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 		return o, fmt.Errorf("--nodes is %d, want at least %d", o.nodes, fewestNodes)
 	}
 	var err error
-	if o.modes, err = versus.Select(modes(), *chosen); err != nil {
+	if o.modes, err = sidebyside.Select(modes(), *chosen); err != nil {
 		return o, fmt.Errorf("--mode: %w", err)
 	}
 	return o, nil
@@ -130,7 +130,7 @@ func (o options) handOver(ctx context.Context, programs programs, out, progress 
 	p := play{mode: handover, nodes: o.nodes, programs: programs, dir: o.dir, progress: progress}
 	disturbed, err := p.handOver(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: %s: %w", versus.ErrIncomplete, handover, err)
+		return fmt.Errorf("%w: %s: %w", sidebyside.ErrIncomplete, handover, err)
 	}
 	fmt.Fprintf(out, "\nkube-controller-manager, ours and kube-controller-manager again on one cluster of %d nodes:\n"+
 		"%d pods and revisions are disturbed by a change of the controller\n", o.nodes, len(disturbed))

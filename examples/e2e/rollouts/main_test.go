@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/e2e/rollouts/state"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 func TestFlags(t *testing.T) {
@@ -107,6 +107,6 @@ func TestAPlayThatFailsMakesTheTableIncomplete(t *testing.T) {
 	both, text := written(t, played(ours, time.Second, nil), failed)
 	require.Contains(t, text, "| all steps | 1.0 s | not judged [1] |\n")
 	require.Contains(t, text, "\n[1] no etcd\n")
-	require.ErrorIs(t, both.problem(), versus.ErrIncomplete)
+	require.ErrorIs(t, both.problem(), sidebyside.ErrIncomplete)
 	require.ErrorContains(t, both.problem(), "calm, upstream")
 }

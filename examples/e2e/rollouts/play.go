@@ -16,7 +16,8 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/rollouts/state"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // A play is the script with a subject, on a control plane of its own.
@@ -75,7 +76,7 @@ const quiet = 2 * time.Second
 func (p *play) run(ctx context.Context) (r result, err error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	r.load = versus.LoadAverage()
+	r.load = sidebyside.LoadAverage()
 	if err := p.prepare(ctx, string(p.mode)+"-"+p.subject.Name); err != nil {
 		return r, err
 	}
@@ -133,7 +134,7 @@ func (p *play) step(ctx context.Context, s step) (stepResult, error) {
 	}
 	done := stepResult{name: s.Name, took: time.Since(begun)}
 	p.say("%s: %.1f s", s.Name, done.took.Seconds())
-	if err := versus.Pause(ctx, quiet); err != nil {
+	if err := wait.Pause(ctx, quiet); err != nil {
 		return done, err
 	}
 	snapshot, err := p.cluster.snapshot(ctx)
@@ -170,7 +171,7 @@ type reached func(*appsv1.DaemonSet, []*corev1.Pod) bool
 // await asks every few milliseconds, so that a step of a tenth of a second has
 // a middle.
 func await(ctx context.Context, what string, ask func() (bool, error)) error {
-	return versus.AwaitEvery(ctx, 10*time.Millisecond, what, func(context.Context) (bool, error) { return ask() })
+	return wait.Every(ctx, 10*time.Millisecond, what, func(context.Context) (bool, error) { return ask() })
 }
 
 // midway waits until a step has come so far, kills the controller and starts
@@ -244,7 +245,7 @@ func (p *play) inHalves(
 func (p *play) followed(ctx context.Context, do func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		said, err := p.kubectl(ctx, "rollout", "status", object, "--timeout="+versus.Patience.String())
+		said, err := p.kubectl(ctx, "rollout", "status", object, "--timeout="+wait.Patience.String())
 		lines := strings.Split(said, "\n")
 		p.spoken = lines[len(lines)-1] // the others depend on what it happens to see
 		return err

@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // A subject is a DaemonSet controller. It is a user of its own for the API
@@ -27,7 +28,7 @@ type subject struct {
 // the next process works at once.
 var (
 	ours = subject{
-		Name: versus.Ours, Title: "examples/daemonset", args: []string{"--leader-elect=false", "--secure-port=0"},
+		Name: sidebyside.Ours, Title: "examples/daemonset", args: []string{"--leader-elect=false", "--secure-port=0"},
 		path: func(p programs) string { return p.ours },
 	}
 	upstream = subject{
@@ -42,7 +43,7 @@ type programs struct{ ours, upstream, scheduler, kubectl string }
 
 // build builds them, ours into a folder.
 func build(ctx context.Context, dir string, progress io.Writer) (p programs, err error) {
-	if p.ours, err = versus.BuildOurs(ctx, dir, "daemonset"); err != nil {
+	if p.ours, err = sidebyside.BuildOurs(ctx, dir, "daemonset"); err != nil {
 		return p, err
 	}
 	paths, err := controlplane.Build(ctx, controlplane.BuildConfig{Progress: progress},
@@ -130,7 +131,7 @@ func (r *controller) awaitWork(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := versus.Await(ctx, r.Name+" to work", func(ctx context.Context) (bool, error) {
+	if err := wait.Until(ctx, r.Name+" to work", func(ctx context.Context) (bool, error) {
 		if err := r.alive(); err != nil {
 			return false, err
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/e2e/rollouts/state"
-	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 // errDiffer means that the subjects have come to different states, or that one
@@ -46,7 +46,7 @@ const writes = 4
 // figures, then the differences.
 func (t *table) write(out io.Writer) error {
 	var text strings.Builder
-	var notes versus.Notes
+	var notes sidebyside.Notes
 	row := func(title string, cell func(result) string) {
 		fmt.Fprintf(&text, "| %s |", title)
 		for _, c := range t.columns {
@@ -69,12 +69,12 @@ func (t *table) write(out io.Writer) error {
 	row("all steps", func(r result) string { return seconds(r.took()) })
 	row("CPU time of the controller", func(r result) string { return fmt.Sprintf("%.2f s", r.cpu.Seconds()) })
 	for i, verb := range verbs {
-		row("API calls: "+verb, func(r result) string { return versus.Thousands(r.calls[verb]) })
+		row("API calls: "+verb, func(r result) string { return sidebyside.Thousands(r.calls[verb]) })
 		if i == writes-1 {
-			row("API calls: all four, which write", func(r result) string { return versus.Thousands(r.writes()) })
+			row("API calls: all four, which write", func(r result) string { return sidebyside.Thousands(r.writes()) })
 		}
 	}
-	row("API calls about Events", func(r result) string { return versus.Thousands(r.calls[events]) })
+	row("API calls about Events", func(r result) string { return sidebyside.Thousands(r.calls[events]) })
 	row("load average before", func(r result) string { return r.load })
 	text.WriteString(notes.String() + "\n" + legend + "\n")
 	for _, difference := range t.differences {
@@ -149,7 +149,7 @@ func (t *table) problem() error {
 		}
 	}
 	if len(missing) > 0 {
-		err = errors.Join(err, fmt.Errorf("%w: %s", versus.ErrIncomplete, strings.Join(missing, "; ")))
+		err = errors.Join(err, fmt.Errorf("%w: %s", sidebyside.ErrIncomplete, strings.Join(missing, "; ")))
 	}
 	return err
 }

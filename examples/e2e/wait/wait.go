@@ -1,4 +1,6 @@
-package versus
+// Package wait waits for what an API server shows, and lets time pass. It
+// serves tests and measurements in which the API server may be down on purpose.
+package wait
 
 import (
 	"context"
@@ -14,28 +16,27 @@ const (
 	lookPeriod = 200 * time.Millisecond
 )
 
-// ErrEnded says that a subject has ended by itself. Await does not go on after
-// it.
+// ErrEnded says that a program has ended by itself. No wait goes on after it.
 var ErrEnded = errors.New("the subject has ended by itself")
 
 var errNotYet = errors.New("not yet")
 
-// Await asks until the answer is yes, for as long as Patience. Errors are
+// Until asks until the answer is yes, for as long as Patience. Errors are
 // remembered and the question is asked again, because the API server may be
 // down on purpose.
-func Await(ctx context.Context, what string, ask func(context.Context) (bool, error)) error {
-	return AwaitEvery(ctx, lookPeriod, what, ask)
+func Until(ctx context.Context, what string, ask func(context.Context) (bool, error)) error {
+	return Every(ctx, lookPeriod, what, ask)
 }
 
-// AwaitEvery is Await with another time between the questions.
-func AwaitEvery(
+// Every is Until with another time between the questions.
+func Every(
 	ctx context.Context, period time.Duration, what string, ask func(context.Context) (bool, error),
 ) error {
-	return AwaitFor(ctx, Patience, period, what, ask)
+	return For(ctx, Patience, period, what, ask)
 }
 
-// AwaitFor is AwaitEvery with another bound, for what takes long by its size.
-func AwaitFor(
+// For is Every with another bound, for what takes long by its size.
+func For(
 	ctx context.Context, patience, period time.Duration, what string, ask func(context.Context) (bool, error),
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)

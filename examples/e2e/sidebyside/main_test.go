@@ -1,4 +1,4 @@
-package versus
+package sidebyside
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ import (
 )
 
 // program makes the test binary one of these programs.
-const program = "VERSUS_TEST_PROGRAM"
+const program = "SIDEBYSIDE_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(program) {

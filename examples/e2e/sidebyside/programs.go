@@ -1,8 +1,6 @@
-// Package versus is shared by the programs that play scenarios with our
-// controllers and with upstream's. It holds the table and the plays that fill
-// it, and flags that select scenarios and subjects. It also holds waits,
-// clients, and the build of our programs.
-package versus
+// Package sidebyside is the frame of measurements that play scenarios with our
+// programs and with others, on a real API server.
+package sidebyside
 
 import (
 	"context"
