@@ -10,12 +10,12 @@
 // The folder evictions is a program too. It prints what goes wrong while pods
 // are evicted, with our controller and with upstream's.
 //
-//	go -C examples/e2e run ./evictions
+//	go -C examples/e2e run ./measure evictions
 //
 // So is the folder blindness: which nodes are declared dead while beats cannot
 // be heard.
 //
-//	go -C examples/e2e run ./blindness
+//	go -C examples/e2e run ./measure blindness
 //
 // So is the folder rollouts: the life of a DaemonSet, with our controller and
 // with upstream's.

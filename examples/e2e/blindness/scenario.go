@@ -1,34 +1,37 @@
-package main
+package blindness
 
 import (
 	"context"
 	"time"
 
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // A scenario is a time in which a subject sees little, while nodes beat and
 // some die.
 type scenario struct {
-	// Name is what --scenario calls it, Title its row of the table.
-	Name, Title string
-	// Zones has a number of nodes for each zone, whose name is one letter. The
+	// name is what --scenario calls it, title its row of the table.
+	name, title string
+	// zones has a number of nodes for each zone, whose name is one letter. The
 	// last node of each zone dies.
-	Zones map[string]int
-	// Replicas is how many processes of the subject there are. More than one elect
+	zones map[string]int
+	// replicas is how many processes of the subject there are. More than one elect
 	// a leader.
-	Replicas int
-	// Proxied says that the subject reaches the API server through a proxy.
-	Proxied bool
-	// Findable says that the subject runs and the API server answers it all the
+	replicas int
+	// proxied says that the subject reaches the API server through a proxy.
+	proxied bool
+	// findable says that the subject runs and the API server answers it all the
 	// time. So the dead are to be found during the fault, and not only after it.
-	Findable bool
-	// Act plays the fault, and returns when it is over.
-	Act func(context.Context, *world, *replicas) error
+	findable bool
+	// act plays the fault, and returns when it is over.
+	act func(context.Context, *world) error
 }
 
-// FlagName is what --scenario calls it.
-func (s scenario) FlagName() string { return s.Name }
+// Heading is that of its row.
+func (s scenario) Heading() sidebyside.Heading {
+	return sidebyside.Heading{Name: s.name, Title: s.title}
+}
 
 // hundred are a hundred nodes.
 func hundred() map[string]int { return map[string]int{"a": 40, "b": 30, "c": 30} }
@@ -54,20 +57,20 @@ func scenarios() []scenario {
 // die after half of the first.
 func stopped(name, title string, n int) scenario {
 	return scenario{
-		Name: name, Title: title, Zones: hundred(), Replicas: n,
-		Act: func(ctx context.Context, w *world, r *replicas) error {
+		name: name, title: title, zones: hundred(), replicas: n,
+		act: func(ctx context.Context, w *world) error {
 			begun := time.Now()
-			if err := r.pause(); err != nil {
+			if err := w.running.First().Pause(); err != nil {
 				return err
 			}
-			if err := wait.Pause(ctx, w.times.grace/2); err != nil {
+			if err := wait.Pause(ctx, grace/2); err != nil {
 				return err
 			}
-			w.kill()
-			if err := wait.PauseUntil(ctx, begun.Add(2*w.times.grace)); err != nil {
+			w.killDoomed()
+			if err := wait.PauseUntil(ctx, begun.Add(2*grace)); err != nil {
 				return err
 			}
-			return r.resume()
+			return w.resume(n)
 		},
 	}
 }
@@ -76,15 +79,16 @@ func stopped(name, title string, n int) scenario {
 // data. Nodes die while it is down and, of two replicas, the one that leads.
 func outage(name, title string, length time.Duration, n int) scenario {
 	return scenario{
-		Name: name, Title: title, Zones: hundred(), Replicas: n,
-		Act: func(ctx context.Context, w *world, r *replicas) error {
+		name: name, title: title, zones: hundred(), replicas: n,
+		act: func(ctx context.Context, w *world) error {
 			return w.outage(ctx, length, func() error {
 				if err := wait.Pause(ctx, 3*time.Second); err != nil {
 					return err
 				}
-				w.kill()
+				w.killDoomed()
 				if n > 1 {
-					r.kill()
+					w.running.Dismiss(w.running.First())
+					w.running.First().Kill()
 				}
 				return nil
 			})
@@ -96,43 +100,43 @@ func outage(name, title string, length time.Duration, n int) scenario {
 // cut every 15 s.
 func late() scenario {
 	return scenario{
-		Name: "watch-late", Title: "watches 10 s late for a minute, and cut every 15 s",
-		Zones: hundred(), Replicas: 1, Proxied: true, Findable: true,
-		Act: watches(10*time.Second, 15*time.Second, time.Minute),
+		name: "watch-late", title: "watches 10 s late for a minute, and cut every 15 s",
+		zones: hundred(), replicas: 1, proxied: true, findable: true,
+		act: watches(10*time.Second, 15*time.Second, time.Minute),
 	}
 }
 
 // silent: watches stay open and nothing comes through them.
 func silent() scenario {
 	return scenario{
-		Name: "watch-silent", Title: "nothing comes through watches for a minute, and none is cut",
-		Zones: hundred(), Replicas: 1, Proxied: true, Findable: true,
-		Act: watches(time.Hour, time.Hour, time.Minute),
+		name: "watch-silent", title: "nothing comes through watches for a minute, and none is cut",
+		zones: hundred(), replicas: 1, proxied: true, findable: true,
+		act: watches(time.Hour, time.Hour, time.Minute),
 	}
 }
 
 // watches delays watches for a time, and cuts them again and again. Nodes die
 // after ten seconds.
-func watches(delay, period, length time.Duration) func(context.Context, *world, *replicas) error {
-	return func(ctx context.Context, w *world, r *replicas) error {
+func watches(delay, period, length time.Duration) func(context.Context, *world) error {
+	return func(ctx context.Context, w *world) error {
 		begun := time.Now()
 		end := begun.Add(length)
-		r.proxy.setDelay(delay)
+		w.proxy.setDelay(delay)
 		if err := wait.Pause(ctx, 10*time.Second); err != nil {
 			return err
 		}
-		w.kill()
+		w.killDoomed()
 		for cut := begun.Add(period); cut.Before(end); cut = cut.Add(period) {
 			if err := wait.PauseUntil(ctx, cut); err != nil {
 				return err
 			}
-			r.proxy.cut()
+			w.proxy.cut()
 		}
 		if err := wait.PauseUntil(ctx, end); err != nil {
 			return err
 		}
-		r.proxy.setDelay(0)
-		r.proxy.cut() // what is held back is late
+		w.proxy.setDelay(0)
+		w.proxy.cut() // what is held back is late
 		return nil
 	}
 }
@@ -142,22 +146,22 @@ func watches(delay, period, length time.Duration) func(context.Context, *world, 
 func rolling() scenario {
 	const batch = 25
 	return scenario{
-		Name: "rolling", Title: "500 nodes, of which 25 at a time are silent for 12 s, all in turn",
-		Zones: map[string]int{"a": 200, "b": 150, "c": 150}, Replicas: 1, Findable: true,
-		Act: func(ctx context.Context, w *world, _ *replicas) error {
+		name: "rolling", title: "500 nodes, of which 25 at a time are silent for 12 s, all in turn",
+		zones: map[string]int{"a": 200, "b": 150, "c": 150}, replicas: 1, findable: true,
+		act: func(ctx context.Context, w *world) error {
 			// With the beat before and the one after it is silent for less than grace.
-			silence := w.times.grace * 3 / 5
-			nodes := lasting(w.fleet.AllNodes())
+			silence := grace * 3 / 5
+			nodes := lasting(w.AllNodes())
 			for first := 0; first < len(nodes); first += batch {
 				cut := nodes[first:min(first+batch, len(nodes))]
-				w.fleet.Cut(cut...)
+				w.Cut(cut...)
 				if first == 2*batch {
-					w.kill()
+					w.killDoomed()
 				}
 				if err := wait.Pause(ctx, silence); err != nil {
 					return err
 				}
-				w.fleet.Restore(cut...)
+				w.Restore(cut...)
 			}
 			return nil
 		},

@@ -1,16 +1,12 @@
-package main
+package blindness
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kubelife/lifecycle/examples/e2e/blindness/judge"
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
@@ -20,95 +16,53 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
-// times are the periods of a play.
-type times struct {
+const (
 	// beat is how far apart the heartbeats of a node are.
-	beat time.Duration
+	beat = 5 * time.Second
 	// grace is how long a node may be silent.
-	grace time.Duration
-}
+	grace = 20 * time.Second
+	// pod is the kind of pod that every node has one of: it leaves with the taint.
+	pod = "web"
+)
 
-// usual are the periods of the table.
-var usual = times{beat: 5 * time.Second, grace: 20 * time.Second}
-
-// pod is the kind of pod that every node has one of: it leaves with the taint.
-const pod = "web"
-
-// A world is a control plane with a fleet of nodes that beat, and what really
-// happened to them.
+// A world is a fleet of nodes that beat, the subject, and what stands between
+// it and the API server.
 type world struct {
-	plane   *controlplane.ControlPlane
-	fleet   *fleet.Fleet
-	witness *witness.Witness
-	times   times
-
-	stop  context.CancelFunc
-	group *errgroup.Group
-
-	mu    sync.Mutex
-	beats map[string][]judge.Beat
-	died  map[string]time.Time
-	down  []judge.Span
+	*sidebyside.Stage
+	*fleet.World
+	running *sidebyside.Processes // the first leads from the start
+	proxy   *proxy                // nil when the subject has a direct connection
+	down    []judge.Span
 }
 
-// newWorld returns a world in which every node reports and has its pod. Its
+// newWorld returns a world in which every node reports and has its pod. The
 // caller calls end.
-func newWorld(
-	ctx context.Context, plane *controlplane.ControlPlane, zones map[string]int, times times,
-) (*world, error) {
-	client, err := sidebyside.ProtobufClient(plane.RESTConfig(), "witness")
-	if err != nil {
-		return nil, err
-	}
-	w := &world{
-		plane: plane, witness: witness.New(client), times: times,
-		beats: map[string][]judge.Beat{}, died: map[string]time.Time{},
-	}
-	w.fleet, err = fleet.New(ctx, fleet.Config{
-		REST: sidebyside.Protobuf(plane.RESTConfig()), Zones: zones, Interval: times.beat, Stored: w.store,
-	})
-	if err != nil {
-		return nil, err
-	}
-	ctx, w.stop = context.WithCancel(ctx)
-	w.group, ctx = errgroup.WithContext(ctx)
-	w.group.Go(func() error { return w.fleet.Run(ctx) })
-	w.group.Go(func() error {
-		w.witness.Run(ctx)
-		return nil
-	})
-	nodes := w.fleet.AllNodes()
-	err = w.fleet.AddPods(ctx, nodes, fleet.Pod{Name: pod, Tolerations: fleet.Tolerate(new(int64(0)))})
-	if err != nil {
-		return nil, errors.Join(err, w.end())
-	}
-	if err := w.await(ctx, "every node to report", nodes, (*witness.Node).WantReady); err != nil {
-		return nil, errors.Join(err, w.end())
-	}
-	return w, nil
+func newWorld(ctx context.Context, p *sidebyside.Play[scenario]) (*world, error) {
+	w := &world{Stage: p.Stage}
+	var err error
+	w.World, err = fleet.NewWorld(ctx, fleet.Config{
+		REST: sidebyside.Protobuf(p.Plane.RESTConfig()), Zones: p.Scenario.zones, Interval: beat,
+	}, fleet.Pod{Name: pod, Tolerations: fleet.Tolerate(new(int64(0)))})
+	return w, err
 }
 
-// end ends the fleet and the witness.
+// end ends the subject, and then the proxy, the fleet and the witness.
 func (w *world) end() error {
-	w.stop()
-	return w.group.Wait()
+	if w.running != nil {
+		w.running.Stop()
+	}
+	if w.proxy != nil {
+		w.proxy.stop()
+	}
+	return w.End()
 }
 
-func (w *world) store(beat fleet.Beat) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	stored := judge.Beat{Sent: beat.Sent, Acknowledged: beat.Acknowledged}
-	w.beats[beat.Node] = append(w.beats[beat.Node], stored)
-}
-
-// await waits until the witness has no complaint about nodes.
-func (w *world) await(
-	ctx context.Context, what string, nodes []string, complain func(*witness.Node) error,
-) error {
-	return wait.Until(ctx, what, func(context.Context) (bool, error) {
-		err := w.witness.All(nodes, complain)
-		return err == nil, err
-	})
+// resume lets the paused leader run on. One that has lost its lease ends.
+func (w *world) resume(replicas int) error {
+	if replicas > 1 {
+		w.running.Dismiss(w.running.First())
+	}
+	return w.running.First().Resume()
 }
 
 // doomed are those of some nodes that die in a scenario: the last of each zone.
@@ -133,34 +87,14 @@ func lasting(nodes []string) []string {
 	return live
 }
 
-// kill cuts the doomed off for good.
-func (w *world) kill() {
-	dead := doomed(w.fleet.AllNodes())
-	w.fleet.Cut(dead...)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, name := range dead {
-		w.died[name] = time.Now()
-	}
-}
-
-// death is when the first node died, zero if none has.
-func (w *world) death() (first time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, died := range w.died {
-		if first.IsZero() || died.Before(first) {
-			first = died
-		}
-	}
-	return first
-}
+// killDoomed cuts the doomed off for good.
+func (w *world) killDoomed() { w.Kill(doomed(w.AllNodes())...) }
 
 // outage kills the API server, calls during, and starts it again a time after
 // it was killed.
 func (w *world) outage(ctx context.Context, length time.Duration, during func() error) error {
 	from := time.Now()
-	if err := w.plane.KillAPIServer(); err != nil {
+	if err := w.Plane.KillAPIServer(); err != nil {
 		return err
 	}
 	gone := time.Now()
@@ -170,11 +104,9 @@ func (w *world) outage(ctx context.Context, length time.Duration, during func() 
 	if err := wait.PauseUntil(ctx, from.Add(length)); err != nil {
 		return err
 	}
-	if err := w.plane.RestartAPIServer(ctx); err != nil {
+	if err := w.Plane.RestartAPIServer(ctx); err != nil {
 		return err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.down = append(w.down, judge.Span{From: from, Until: w.firstBeat(gone, time.Now())})
 	return nil
 }
@@ -182,11 +114,18 @@ func (w *world) outage(ctx context.Context, length time.Duration, during func() 
 // firstBeat is when the first beat was acknowledged that was sent after a time,
 // or latest. An API server stores beats before it says that it is ready.
 func (w *world) firstBeat(after, latest time.Time) time.Time {
-	for _, beats := range w.beats {
-		for _, beat := range beats {
-			if beat.Sent.After(after) && beat.Acknowledged.Before(latest) {
-				latest = beat.Acknowledged
-			}
+	for _, name := range w.AllNodes() {
+		latest = earliest(w.Beats(name), after, latest)
+	}
+	return latest
+}
+
+// earliest is when the first of some beats was acknowledged that was sent after
+// a time, or latest.
+func earliest(beats []fleet.Beat, after, latest time.Time) time.Time {
+	for _, beat := range beats {
+		if beat.Sent.After(after) && beat.Acknowledged.Before(latest) {
+			latest = beat.Acknowledged
 		}
 	}
 	return latest
@@ -195,11 +134,11 @@ func (w *world) firstBeat(after, latest time.Time) time.Time {
 // awaitEnd waits until the dead are Unknown or given up, and long enough for
 // late declarations of the living.
 func (w *world) awaitEnd(ctx context.Context, over time.Time) error {
-	if err := wait.PauseUntil(ctx, over.Add(2*w.times.grace)); err != nil {
+	if err := wait.PauseUntil(ctx, over.Add(2*grace)); err != nil {
 		return err
 	}
-	for w.witness.All(doomed(w.fleet.AllNodes()), (*witness.Node).WantUnknown) != nil {
-		if time.Since(over) > given*w.times.grace {
+	for w.Witness.All(doomed(w.AllNodes()), (*witness.Node).WantUnknown) != nil {
+		if time.Since(over) > given*grace {
 			return nil
 		}
 		if err := wait.Pause(ctx, time.Second); err != nil {
@@ -221,22 +160,24 @@ const (
 // history is what the API server's audit log, the fleet and the witness say of
 // each node.
 func (w *world) history(ctx context.Context) ([]judge.Node, error) {
-	writes, err := w.received(ctx, controlplane.Filter{User: user, Resource: "nodes/status"})
+	writes, err := w.received(ctx, controlplane.Filter{User: sidebyside.User, Resource: "nodes/status"})
 	if err != nil {
 		return nil, err
 	}
-	deletion := controlplane.Filter{User: user, Resource: "pods", Verb: "delete"}
+	deletion := controlplane.Filter{User: sidebyside.User, Resource: "pods", Verb: "delete"}
 	deletions, err := w.received(ctx, deletion)
 	if err != nil {
 		return nil, err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	var nodes []judge.Node
-	for _, name := range w.fleet.AllNodes() {
-		seen := w.witness.Of(name)
+	for _, name := range w.AllNodes() {
+		seen := w.Witness.Of(name)
+		var beats []judge.Beat
+		for _, stored := range w.Beats(name) {
+			beats = append(beats, judge.Beat{Sent: stored.Sent, Acknowledged: stored.Acknowledged})
+		}
 		nodes = append(nodes, judge.Node{
-			Name: name, Beats: w.beats[name], Died: w.died[name],
+			Name: name, Beats: beats, Died: w.Died(name),
 			Declared: declared(writes[name], seen.Unknown),
 			Unknown:  seen.WantUnknown() == nil,
 			Tainted:  len(seen.Tainted) > 0,
@@ -251,7 +192,7 @@ func (w *world) history(ctx context.Context) ([]judge.Node, error) {
 func (w *world) received(
 	ctx context.Context, filter controlplane.Filter,
 ) (map[string][]time.Time, error) {
-	requests, err := w.plane.Requests(ctx, filter)
+	requests, err := w.Plane.Requests(ctx, filter)
 	if err != nil {
 		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
@@ -286,10 +227,8 @@ func declared(writes []time.Time, seen []witness.Sighting) []time.Time {
 
 // rules are what the history is judged by.
 func (w *world) rules(over time.Time) judge.Rules {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	return judge.Rules{
-		Grace: w.times.grace, Down: slices.Clone(w.down),
-		Clear: over, Missed: missed * w.times.grace, End: time.Now(),
+		Grace: grace, Down: w.down,
+		Clear: over, Missed: missed * grace, End: time.Now(),
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package evictions
 
 import (
 	"context"
@@ -10,12 +10,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 
-	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
@@ -36,8 +35,12 @@ const concurrency = 16
 // pod is due when. Nothing runs: a deleted pod has no grace period and is gone
 // at once.
 type cluster struct {
-	plane  *controlplane.ControlPlane
-	client kubernetes.Interface
+	*sidebyside.Stage
+	running  *sidebyside.Processes // the subject
+	canaries int
+
+	nodes  []string          // those that are tainted
+	groups map[string][]*pod // by the name of the group
 
 	mu      sync.Mutex
 	tainted map[string]time.Time // by node
@@ -63,12 +66,63 @@ type pod struct {
 // forever is the toleration of a pod that need never leave.
 const forever time.Duration = -1
 
-func newCluster(plane *controlplane.ControlPlane) (*cluster, error) {
-	client, err := sidebyside.ProtobufClient(plane.RESTConfig(), "scenario")
-	if err != nil {
-		return nil, err
+// set adds the nodes and pods of a scenario.
+func (c *cluster) set(ctx context.Context, s scenario) (err error) {
+	if c.nodes, err = c.addNodes(ctx, "tainted", s.nodes); err != nil {
+		return err
 	}
-	return &cluster{plane: plane, client: client, tainted: map[string]time.Time{}}, nil
+	c.groups = map[string][]*pod{}
+	for _, g := range s.pods {
+		if c.groups[g.name], err = c.addPods(ctx, g.name, g.n, g.tolerates, c.nodes...); err != nil {
+			return err
+		}
+		for _, p := range c.groups[g.name] {
+			p.guarded = g.guarded
+		}
+	}
+	return c.addBystanders(ctx, c.nodes)
+}
+
+// taintAll taints the nodes of the scenario.
+func (c *cluster) taintAll(ctx context.Context) error { return c.taint(ctx, c.nodes...) }
+
+// awaitCanary waits until the subject evicts: a canary dies. That is the one
+// sign of being ready that means the same for every subject.
+func (c *cluster) awaitCanary(ctx context.Context) error {
+	c.canaries++
+	canary := fmt.Sprintf("canary-%d", c.canaries)
+	if err := c.addCanary(ctx, canary); err != nil {
+		return err
+	}
+	return c.running.Until(ctx, "the subject to evict "+canary, func(ctx context.Context) (bool, error) {
+		_, err := c.Client.CoreV1().Pods(metav1.NamespaceSystem).Get(ctx, canary, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return false, err
+	})
+}
+
+// addCanary adds a pod that is to be evicted at once, and then taints its node:
+// a subject has to see both. It is in another namespace than the scenario, and
+// on a node of its own.
+func (c *cluster) addCanary(ctx context.Context, name string) error {
+	nodes, err := c.addNodes(ctx, name, 1)
+	if err != nil {
+		return err
+	}
+	_, err = c.Client.CoreV1().Pods(metav1.NamespaceSystem).Create(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PodSpec{
+			NodeName:                      nodes[0],
+			TerminationGracePeriodSeconds: new(int64(0)),
+			Containers:                    []corev1.Container{{Name: "work", Image: "example.invalid/work"}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	return c.taint(ctx, nodes...)
 }
 
 // addNodes creates nodes and returns their names.
@@ -77,7 +131,7 @@ func (c *cluster) addNodes(ctx context.Context, prefix string, n int) ([]string,
 	for i := range n {
 		name := fmt.Sprintf("%s-%d", prefix, i)
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if _, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+		if _, err := c.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 			return nil, fmt.Errorf("create node %s: %w", name, err)
 		}
 		names = append(names, name)
@@ -91,7 +145,7 @@ func (c *cluster) taint(ctx context.Context, nodes ...string) error {
 		now := time.Now()
 		patch := fmt.Appendf(nil, `{"spec":{"taints":[{"key":%q,"effect":"NoExecute","timeAdded":%q}]}}`, taintKey,
 			now.UTC().Format(time.RFC3339))
-		if _, err := c.client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch,
+		if _, err := c.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch,
 			metav1.PatchOptions{}); err != nil {
 			return fmt.Errorf("taint node %s: %w", name, err)
 		}
@@ -122,7 +176,7 @@ func (c *cluster) addPods(ctx context.Context, prefix string, n int, tolerates t
 // kubelet does.
 func (c *cluster) addPod(ctx context.Context, name, label string, tolerates time.Duration, node string) (*pod, error) {
 	p := &pod{name: name, node: node, tolerates: tolerates, made: time.Now()}
-	client := c.client.CoreV1().Pods(namespace)
+	client := c.Client.CoreV1().Pods(namespace)
 	created, err := client.Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{app: label}},
 		Spec: corev1.PodSpec{
@@ -193,7 +247,7 @@ func (c *cluster) isFree() {
 // counts as gone: a deletion is two writes even without a grace period. An API
 // server that is killed between them leaves the rest to the kubelet.
 func (c *cluster) present(ctx context.Context) (map[types.UID]bool, error) {
-	list, err := c.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	list, err := c.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +270,7 @@ func (c *cluster) known() []*pod {
 // awaitFirst returns when the first pod is gone, at once and not at the next
 // look.
 func (c *cluster) awaitFirst(ctx context.Context) error {
-	watched, err := c.client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	watched, err := c.Client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return err
 	}

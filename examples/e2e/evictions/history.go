@@ -1,4 +1,4 @@
-package main
+package evictions
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
@@ -97,7 +98,7 @@ func (c *cluster) ends(ctx context.Context) (map[string][]controlplane.Request, 
 		{Verb: "delete", Resource: "pods", Namespace: namespace},
 		{Verb: "create", Resource: "pods/eviction", Namespace: namespace},
 	} {
-		requests, err := c.plane.Requests(ctx, filter)
+		requests, err := c.Plane.Requests(ctx, filter)
 		if err != nil {
 			return nil, err
 		}
@@ -129,7 +130,7 @@ func end(requests []controlplane.Request, made, next time.Time) (controlplane.Re
 			if within.ID == "" || r.Code >= within.Code {
 				within = r
 			}
-		case r.User == user && r.Answered.After(made):
+		case r.User == sidebyside.User && r.Answered.After(made):
 			before = r
 		}
 	}
@@ -157,12 +158,16 @@ func later(a, b time.Time) time.Time {
 // for those that leave without having to.
 func (c *cluster) awaitEnd(ctx context.Context) error {
 	const tail = 3 * time.Second
-	err := wait.Until(ctx, "the end", func(ctx context.Context) (bool, error) {
-		left, deadline, err := c.outstanding(ctx)
-		return err == nil && (left == 0 || time.Now().After(deadline)), err
-	})
-	if err != nil {
+	if err := c.awaitNone(ctx, "the end"); err != nil {
 		return err
 	}
 	return wait.Pause(ctx, tail)
+}
+
+// awaitNone waits until every pod that must leave has left or is lost.
+func (c *cluster) awaitNone(ctx context.Context, what string) error {
+	return wait.Until(ctx, what, func(ctx context.Context) (bool, error) {
+		left, deadline, err := c.outstanding(ctx)
+		return err == nil && (left == 0 || time.Now().After(deadline)), err
+	})
 }

@@ -1,4 +1,4 @@
-package main
+package evictions
 
 import (
 	"net/http"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 var noon = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
@@ -57,7 +58,7 @@ func slow(id, user string, received, answered int) controlplane.Request {
 func TestTheEndIsTheRequestWithinAPodsLife(t *testing.T) {
 	both := []controlplane.Request{
 		request("1", "scenario", http.StatusOK, 10),
-		request("2", user, http.StatusOK, 20),
+		request("2", sidebyside.User, http.StatusOK, 20),
 	}
 	for name, test := range map[string]struct {
 		requests   []controlplane.Request
@@ -68,25 +69,25 @@ func TestTheEndIsTheRequestWithinAPodsLife(t *testing.T) {
 		"of the second of its name": {both, at(11), time.Time{}, "2"},
 		"answered rather than unanswered": {
 			[]controlplane.Request{
-				request("1", "scenario", http.StatusCreated, 10), request("2", user, 0, 20),
+				request("1", "scenario", http.StatusCreated, 10), request("2", sidebyside.User, 0, 20),
 			}, at(1), time.Time{}, "1",
 		},
 		"unanswered if there is no other": {
-			[]controlplane.Request{request("1", user, 0, 10)}, at(1), time.Time{}, "1",
+			[]controlplane.Request{request("1", sidebyside.User, 0, 10)}, at(1), time.Time{}, "1",
 		},
 		"none": {both[:1], at(11), time.Time{}, ""},
 		"under way when the pod was made": {
-			[]controlplane.Request{slow("1", user, 10, 12)}, at(11), time.Time{}, "1",
+			[]controlplane.Request{slow("1", sidebyside.User, 10, 12)}, at(11), time.Time{}, "1",
 		},
 		"within rather than before": {
-			[]controlplane.Request{slow("1", user, 10, 12), request("2", "scenario", 200, 13)},
+			[]controlplane.Request{slow("1", sidebyside.User, 10, 12), request("2", "scenario", 200, 13)},
 			at(11), time.Time{}, "2",
 		},
 		"the scenario's carries a UID": {
 			[]controlplane.Request{slow("1", "scenario", 10, 12)}, at(11), time.Time{}, "",
 		},
 		"received before and never answered": {
-			[]controlplane.Request{request("1", user, 0, 10)}, at(11), time.Time{}, "",
+			[]controlplane.Request{request("1", sidebyside.User, 0, 10)}, at(11), time.Time{}, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,11 +108,11 @@ func TestADeletionByNameThatEndsTheNextPodIsTheSubjects(t *testing.T) {
 	}}
 	cases := c.cases(nil, map[string][]controlplane.Request{name: {
 		request("1", "scenario", http.StatusOK, 21),
-		slow("2", user, 22, 25),
+		slow("2", sidebyside.User, 22, 25),
 	}})
 	require.Equal(t, []judge.Case{
 		{
-			Life: judge.Life{Pod: "default/" + name, Left: at(23), By: user},
+			Life: judge.Life{Pod: "default/" + name, Left: at(23), By: sidebyside.User},
 			Duty: judge.Duty{Due: at(33)},
 		},
 		{
@@ -119,7 +120,7 @@ func TestADeletionByNameThatEndsTheNextPodIsTheSubjects(t *testing.T) {
 			Duty: judge.Duty{Due: at(20)},
 		},
 	}, cases)
-	counts, err := judge.Count(cases, judge.Rules{Subject: user, Late: 3 * time.Second})
+	counts, err := judge.Count(cases, judge.Rules{Subject: sidebyside.User, Late: 3 * time.Second})
 	require.NoError(t, err)
 	require.Equal(t, judge.Counts{Must: 1, Early: 1}, counts)
 }
@@ -128,6 +129,6 @@ func TestAnEndThatNoRequestExplainsAllowsNoVerdict(t *testing.T) {
 	c := &cluster{pods: []*pod{{name: "web", node: "calm", made: at(1)}}}
 	cases := c.cases(nil, nil)
 	require.Equal(t, judge.Life{Pod: "default/web", Left: at(1)}, cases[0].Life)
-	_, err := judge.Count(cases, judge.Rules{Subject: user})
+	_, err := judge.Count(cases, judge.Rules{Subject: sidebyside.User})
 	require.ErrorContains(t, err, "pod default/web: no request explains")
 }

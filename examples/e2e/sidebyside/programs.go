@@ -1,5 +1,3 @@
-// Package sidebyside is the frame of measurements that play scenarios with our
-// programs and with others, on a real API server.
 package sidebyside
 
 import (
@@ -88,16 +86,13 @@ func ProtobufClient(config *rest.Config, agent string) (kubernetes.Interface, er
 	return kubernetes.NewForConfig(config)
 }
 
-// Lines lets several goroutines write whole lines.
-type Lines struct {
+// lines lets several goroutines write whole lines.
+type lines struct {
 	mu  sync.Mutex
 	out io.Writer
 }
 
-// NewLines returns a writer of whole lines to out.
-func NewLines(out io.Writer) *Lines { return &Lines{out: out} }
-
-func (l *Lines) Write(p []byte) (int, error) {
+func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.out.Write(p)

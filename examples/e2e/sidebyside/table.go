@@ -1,176 +1,306 @@
 package sidebyside
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"sync"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/kubelife/lifecycle/examples/process/htmlpage"
 )
 
 var (
 	// ErrOursFailed means that ours has a fault, or could not be judged.
 	ErrOursFailed = errors.New("ours has failed")
-	// ErrIncomplete means that a cell of the table has no counts.
+	// ErrIncomplete means that a cell of the table has no value.
 	ErrIncomplete = errors.New("the table is incomplete")
-
-	errNotPlayed   = errors.New("not played")
-	errInterrupted = errors.New("interrupted")
 )
 
-// Ours is the name of the subject whose faults are an error.
-const Ours = "ours"
-
-// A Heading is that of a row or column. Messages have its name, the table its
-// title.
-type Heading struct{ Name, Title string }
-
-// A Table has a row for each scenario and a column for each subject. A cell has
-// the counts of one play, or the reason why there are none: a play that fails
-// leaves the other cells alone. Its methods may be called concurrently, its
-// fields are set before.
-type Table[Counts interface{ Clean() bool }] struct {
-	// Corner is the heading of the first column.
-	Corner              string
-	Scenarios, Subjects []Heading
-	// Show returns counts in a few words.
-	Show func(Counts) string
-	// Legend says how to read the table.
-	Legend string
-
-	mu    sync.Mutex
-	cells map[cell]verdict[Counts]
+// tables returns the columns of each table.
+func (r *Results[S, R]) tables() [][]*Column[S, R] {
+	var tables [][]*Column[S, R]
+	at := map[string]int{}
+	for _, c := range r.Columns {
+		key := c.heading.Table
+		if key == "" {
+			key = c.heading.Name
+		}
+		i, known := at[key]
+		if !known {
+			i = len(tables)
+			at[key], tables = i, append(tables, nil)
+		}
+		tables[i] = append(tables[i], c)
+	}
+	return tables
 }
 
-// cell has the indices of a scenario and a subject.
-type cell struct{ scenario, subject int }
-
-// verdict is the result of a play: counts, or the reason why there are none.
-type verdict[Counts any] struct {
-	counts Counts
-	err    error
-}
-
-// Play fills the table, some cells at a time. After the end of ctx it begins no
-// play, and waits for those that have begun. Errors go to progress in full.
-func (t *Table[Counts]) Play(
-	ctx context.Context, parallel int, progress io.Writer,
-	play func(ctx context.Context, scenario, subject int) (Counts, error),
-) {
-	var group errgroup.Group
-	group.SetLimit(parallel)
-	for i := range t.Scenarios {
-		for k := range t.Subjects {
-			group.Go(func() error {
-				if ctx.Err() == nil {
-					t.set(cell{i, k}, t.judged(ctx, progress, cell{i, k}, play))
-				}
-				return nil
-			})
+// heads returns the heads of a table.
+func (r *Results[S, R]) heads(columns []*Column[S, R]) []string {
+	cells := []string{columns[0].heading.Title}
+	if columns[0].heading.Table != "" {
+		cells[0] = columns[0].heading.Table
+	}
+	for _, c := range columns {
+		if c.heading.Table == "" {
+			cells = append(cells, c.Subject.Title)
+		} else {
+			cells = append(cells, c.Subject.Title+", "+c.heading.Name)
 		}
 	}
-	_ = group.Wait() // no play returns its error
+	if r.hasRatio(columns) {
+		cells = append(cells, "ours to "+r.of.Ratio+"'s")
+	}
+	return cells
 }
 
-// judged plays one cell, and tells the error of one that cannot be judged.
-func (t *Table[Counts]) judged(
-	ctx context.Context, progress io.Writer, c cell,
-	play func(ctx context.Context, scenario, subject int) (Counts, error),
-) verdict[Counts] {
-	counts, err := play(ctx, c.scenario, c.subject)
-	if err == nil {
-		return verdict[Counts]{counts, nil}
-	}
-	fmt.Fprintf(progress, "%s, %s: not judged: %v\n",
-		t.Scenarios[c.scenario].Name, t.Subjects[c.subject].Name, err)
-	if ctx.Err() != nil {
-		err = errInterrupted
-	}
-	return verdict[Counts]{counts, err}
+// A row is one of a table. What is wrong in it is bold.
+type row struct {
+	cells []string
+	// short says that the short table has it too.
+	short bool
 }
 
-func (t *Table[Counts]) set(at cell, v verdict[Counts]) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cells == nil {
-		t.cells = map[cell]verdict[Counts]{}
+// rows returns the rows of the table of some columns, without its head.
+func (r *Results[S, R]) rows(columns []*Column[S, R], notes *Notes) []row {
+	rows := []row{textRow("repetitions", columns, func(c *Column[S, R]) string {
+		return strings.TrimSpace(fmt.Sprint(len(c.Records)) + c.mark(notes))
+	})}
+	if r.of.Disturbed != nil {
+		rows = append(rows, textRow("played again, because living nodes were silent", columns,
+			func(c *Column[S, R]) string { return fmt.Sprint(c.disturbed) }))
 	}
-	t.cells[at] = v
-}
-
-// at returns the verdict of a cell. One without a play has an error.
-func (t *Table[Counts]) at(scenario, subject int) verdict[Counts] {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if v, played := t.cells[cell{scenario, subject}]; played {
-		return v
-	}
-	return verdict[Counts]{err: errNotPlayed}
-}
-
-// Write writes the table in Markdown, the reasons of cells without counts, and
-// the legend.
-func (t *Table[Counts]) Write(out io.Writer) error {
-	var text strings.Builder
-	fmt.Fprintf(&text, "| %s |", t.Corner)
-	for _, subject := range t.Subjects {
-		fmt.Fprintf(&text, " %s |", subject.Title)
-	}
-	text.WriteString("\n|" + strings.Repeat(" --- |", len(t.Subjects)+1) + "\n")
-	var notes Notes
-	for i, scenario := range t.Scenarios {
-		fmt.Fprintf(&text, "| %s |", scenario.Title)
-		for k := range t.Subjects {
-			v := t.at(i, k)
-			if v.err != nil {
-				fmt.Fprintf(&text, " %s |", show(v.err, &notes))
-				continue
+	for _, f := range r.of.Figures(columns) {
+		line := textRow(f.Title, columns, func(c *Column[S, R]) string { return c.cell(f, notes) })
+		line.short = f.Main || f.Fault
+		if r.hasRatio(columns) {
+			text := "–"
+			if ratio, known := Ratio(f, ColumnOf(columns, Ours), ColumnOf(columns, r.of.Ratio)); known {
+				text = fmt.Sprintf("%.2f", ratio)
 			}
-			fmt.Fprintf(&text, " %s |", t.Show(v.counts))
+			line.cells = append(line.cells, text)
+		}
+		rows = append(rows, line)
+	}
+	rows = append(rows, textRow("load average before", columns, func(c *Column[S, R]) string {
+		return strings.Join(c.loads, ", ")
+	}))
+	for i := range rows {
+		for len(rows[i].cells) < len(r.heads(columns)) {
+			rows[i].cells = append(rows[i].cells, "")
+		}
+	}
+	return rows
+}
+
+func textRow[S Scenario, R any](title string, columns []*Column[S, R], cell func(*Column[S, R]) string) row {
+	line := row{cells: []string{title}}
+	for _, c := range columns {
+		line.cells = append(line.cells, cell(c))
+	}
+	return line
+}
+
+// hasRatio reports whether a table has both sides of the ratio.
+func (r *Results[S, R]) hasRatio(columns []*Column[S, R]) bool {
+	return ColumnOf(columns, Ours) != nil && ColumnOf(columns, r.of.Ratio) != nil
+}
+
+// mark returns the mark of the reason why the column has no more records.
+func (c *Column[S, R]) mark(notes *Notes) string {
+	if c.Err == nil {
+		return ""
+	}
+	return " " + notes.Add(c.Err)
+}
+
+// cell writes a figure of the column, and why it is not that of a complete
+// play.
+func (c *Column[S, R]) cell(f Figure[R], notes *Notes) string {
+	s := f.spread(c.Shown())
+	if s.N == 0 {
+		return "–" + c.mark(notes)
+	}
+	if len(c.Records) == 0 {
+		return f.text(s, c.mark(notes))
+	}
+	return f.text(s, "")
+}
+
+// words writes the records of the column in a few words each.
+func (c *Column[S, R]) words(show func(*R) string, notes *Notes) string {
+	var all []string
+	for _, record := range c.Records {
+		all = append(all, show(record))
+	}
+	switch {
+	case c.Err == nil:
+	case errors.Is(c.Err, errNotPlayed) || errors.Is(c.Err, errInterrupted):
+		all = append(all, c.Err.Error())
+	default:
+		all = append(all, "not judged "+notes.Add(c.Err))
+	}
+	return strings.Join(all, " · ")
+}
+
+// Write writes the tables in Markdown, how to read them, the reasons of what is
+// missing, and what the measurement tells besides.
+func (r *Results[S, R]) Write(out io.Writer) error {
+	var text strings.Builder
+	var notes Notes
+	line := func(cells []string) { fmt.Fprintf(&text, "| %s |\n", strings.Join(cells, " | ")) }
+	if r.of.Show != nil {
+		heads := []string{r.of.Corner}
+		for _, s := range r.Subjects {
+			heads = append(heads, s.Title)
+		}
+		line(heads)
+		text.WriteString("|" + strings.Repeat(" --- |", len(heads)) + "\n")
+		for _, columns := range r.tables() {
+			line(textRow(columns[0].heading.Title, columns, func(c *Column[S, R]) string {
+				return c.words(r.of.Show, &notes)
+			}).cells)
 		}
 		text.WriteString("\n")
+	} else {
+		for _, columns := range r.tables() {
+			heads := r.heads(columns)
+			line(heads)
+			text.WriteString("|" + strings.Repeat(" --- |", len(heads)) + "\n")
+			for _, one := range r.rows(columns, &notes) {
+				line(one.cells)
+			}
+			text.WriteString("\n")
+		}
 	}
-	text.WriteString(notes.String() + "\n" + t.Legend + "\n")
+	text.WriteString(r.of.Legend() + notes.String())
+	if r.of.Tell != nil {
+		for i, told := range r.of.Tell(r.Columns) {
+			if i == 0 {
+				text.WriteString("\n")
+			}
+			fmt.Fprintf(&text, "- %s\n", told)
+		}
+	}
 	_, err := io.WriteString(out, text.String())
 	return err
 }
 
-// Err returns what the exit code is to say: ErrOursFailed, ErrIncomplete, both,
-// or nil. Faults of other subjects are none.
-func (t *Table[Counts]) Err() error {
-	var failed, missing []string
-	for i, scenario := range t.Scenarios {
-		for k, subject := range t.Subjects {
-			v := t.at(i, k)
-			if v.err != nil {
-				missing = append(missing, scenario.Name+" of "+subject.Name)
-			}
-			started := !errors.Is(v.err, errNotPlayed) && !errors.Is(v.err, errInterrupted)
-			if subject.Name == Ours && started && (v.err != nil || !v.counts.Clean()) {
-				failed = append(failed, scenario.Name)
-			}
-		}
-	}
-	return errors.Join(named(ErrOursFailed, failed), named(ErrIncomplete, missing))
-}
-
-func named(err error, names []string) error {
-	if len(names) == 0 {
+// Page returns the same as a page, or nil if no play has a record.
+func (r *Results[S, R]) Page() *htmlpage.Page {
+	if !slices.ContainsFunc(r.Columns, func(c *Column[S, R]) bool { return len(c.Shown()) > 0 }) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", err, strings.Join(names, ", "))
+	p := &htmlpage.Page{
+		Name: names(r.Subjects, func(s Subject) string { return s.Title }), About: r.of.Name,
+		Description: strings.ReplaceAll(r.of.Legend(), "\n", " "),
+		Program:     r.of.Name, Whole: "The table on standard output has all.",
+	}
+	if r.of.Chart != nil {
+		p.Runs, p.Plots = r.of.Chart(r.Columns)
+	}
+	if r.of.Show != nil {
+		p.Runs = r.verdicts()
+	} else {
+		p.Summary = []htmlpage.Table{r.page("Comparison in short", true)}
+		p.Tables = []htmlpage.Table{r.page("Comparison", false)}
+	}
+	if len(p.Runs) == 0 {
+		p.Runs = []htmlpage.Run{{Name: p.Name}}
+	}
+	return p
 }
 
-// show returns what a cell without counts says.
-func show(err error, notes *Notes) string {
-	if errors.Is(err, errNotPlayed) || errors.Is(err, errInterrupted) {
-		return err.Error()
+// verdicts returns a run for each subject, with a sentence for each scenario.
+func (r *Results[S, R]) verdicts() []htmlpage.Run {
+	var runs []htmlpage.Run
+	for _, s := range r.Subjects {
+		run := htmlpage.Run{Name: s.Title}
+		var notes Notes
+		for _, c := range r.Columns {
+			if c.Subject.Name == s.Name {
+				words := c.words(r.of.Show, &notes)
+				run.Verdicts = append(run.Verdicts, htmlpage.Verdict{
+					Text: c.heading.Title + ": " + plain(words), Wrong: strings.Contains(words, "**"),
+				})
+			}
+		}
+		runs = append(runs, run)
 	}
-	return "not judged " + notes.Add(err)
+	return runs
+}
+
+// page returns all tables as one, or of each the main rows.
+func (r *Results[S, R]) page(title string, short bool) htmlpage.Table {
+	t := htmlpage.Table{Title: title}
+	var notes Notes
+	for i, columns := range r.tables() {
+		heads := r.heads(columns)
+		if i == 0 {
+			t.Header = append([]string{""}, heads[1:]...)
+		}
+		t.Rows = append(t.Rows, htmlpage.Row{Cells: heads[:1]})
+		for _, one := range r.rows(columns, &notes) {
+			if short && !one.short {
+				continue
+			}
+			var line htmlpage.Row
+			for k, cell := range one.cells {
+				if strings.Contains(cell, "**") {
+					line.Wrong = append(line.Wrong, k)
+				}
+				line.Cells = append(line.Cells, plain(cell))
+			}
+			t.Rows = append(t.Rows, line)
+		}
+	}
+	t.Left = strings.Join(notes, "; ")
+	return t
+}
+
+// plain returns a text without what makes parts of it bold.
+func plain(text string) string { return strings.ReplaceAll(text, "**", "") }
+
+// Err returns what the exit code is to say: ErrOursFailed, ErrIncomplete, both,
+// or nil. Faults of other subjects are none. What ours has not played, and what
+// the machine has spoilt, is no fault of it either.
+func (r *Results[S, R]) Err() error {
+	var problems []error
+	for _, c := range r.Columns {
+		if c.isOurs() {
+			problems = append(problems, r.faults(c))
+		}
+		if c.Err != nil {
+			problems = append(problems, fmt.Errorf("%w: %s: %w", ErrIncomplete, c.Name(), c.Err))
+		}
+	}
+	if r.of.Judge != nil {
+		problems = append(problems, r.of.Judge(r.Columns))
+	}
+	return errors.Join(problems...)
+}
+
+// faults returns what ours has done wrong in a column.
+func (r *Results[S, R]) faults(c *Column[S, R]) error {
+	var problems []error
+	for i, record := range c.Records {
+		if err := r.of.Faults(record, true); err != nil {
+			problems = append(problems, fmt.Errorf("%w: %s, repetition %d: %w", ErrOursFailed, c.heading.Name, i+1, err))
+		}
+	}
+	if c.Partial != nil {
+		if err := r.of.Faults(c.Partial, false); err != nil {
+			problems = append(problems,
+				fmt.Errorf("%w: %s, in the play that is not complete: %w", ErrOursFailed, c.heading.Name, err))
+		}
+	}
+	excused := errors.Is(c.Err, errNotPlayed) || errors.Is(c.Err, errInterrupted) ||
+		r.of.Disturbed != nil && errors.Is(c.Err, r.of.Disturbed)
+	if c.Err != nil && !excused {
+		problems = append(problems, fmt.Errorf("%w: %s could not be judged", ErrOursFailed, c.heading.Name))
+	}
+	return errors.Join(problems...)
 }
 
 // Notes are the reasons below a table for cells without values, each once.
@@ -195,12 +325,4 @@ func (n Notes) String() string {
 		fmt.Fprintf(&text, "\n[%d] %s\n", i+1, reason)
 	}
 	return text.String()
-}
-
-// Thousands writes a number with commas.
-func Thousands(n int) string {
-	if n < 1000 {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%s,%03d", Thousands(n/1000), n%1000)
 }

@@ -1,137 +1,267 @@
 package sidebyside
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/process/htmlpage"
 )
 
-// faults are counts in their smallest form.
-type faults int
-
-func (f faults) Clean() bool { return f == 0 }
-
-func newTable() *Table[faults] {
-	return &Table[faults]{
-		Corner:    "while it rains",
-		Scenarios: []Heading{{"a", "a drizzle"}, {"b", "a shower"}},
-		Subjects:  []Heading{{Ours, "umbrella"}, {"upstream", "newspaper"}},
-		Show:      func(f faults) string { return fmt.Sprintf("%d drops", int(f)) },
-		Legend:    "Drops are counted below.",
-	}
-}
-
-func written(t *testing.T, table *Table[faults]) string {
-	t.Helper()
-	var out strings.Builder
-	require.NoError(t, table.Write(&out))
-	return out.String()
-}
-
 func TestACellThatCannotBeJudgedSaysSoAndTheOthersAreShown(t *testing.T) {
-	table := newTable()
-	var progress strings.Builder
-	table.Play(t.Context(), 1, &progress, func(_ context.Context, scenario, subject int) (faults, error) {
-		if scenario == 0 && subject == 1 {
-			return 7, errors.New("pod web | is gone\nlast lines of a log")
+	r := played(t, rain(), func(name, subject string, _ int) (*drops, error) {
+		switch {
+		case name == "a" && subject == "upstream":
+			return nil, errors.New("pod web | is gone\nlast lines of a log")
+		case name == "a":
+			return &drops{1}, nil
 		}
-		return faults(10*scenario*subject + 1 - scenario), nil
+		return &drops{0}, nil
 	})
 	require.Equal(t, `| while it rains | umbrella | newspaper |
 | --- | --- | --- |
 | a drizzle | 1 drops | not judged [1] |
-| a shower | 0 drops | 10 drops |
-
-[1] pod web | is gone
+| a shower | 0 drops | 0 drops |
 
 Drops are counted below.
-`, written(t, table))
-	require.Contains(t, progress.String(), "a, upstream: not judged: pod web | is gone\nlast lines of a log")
 
-	err := table.Err()
-	require.ErrorIs(t, err, ErrOursFailed)
-	require.ErrorIs(t, err, ErrIncomplete)
-	require.EqualError(t, err, "ours has failed: a\nthe table is incomplete: a of upstream")
+[1] pod web | is gone
+`, written(t, r))
+	require.ErrorIs(t, r.Err(), ErrOursFailed)
+	require.ErrorIs(t, r.Err(), ErrIncomplete)
+	require.ErrorContains(t, r.Err(), "ours has failed: a, repetition 1: it is wet: 1\n")
+	require.ErrorContains(t, r.Err(), "the table is incomplete: a of upstream: pod web | is gone")
 }
 
 func TestAReasonThatCellsShareIsGivenOnce(t *testing.T) {
-	table := newTable()
-	table.Play(t.Context(), 2, io.Discard, func(_ context.Context, scenario, subject int) (faults, error) {
-		if subject == 1 {
-			return 0, errors.New("no such compiler")
+	r := played(t, rain(), func(name, subject string, _ int) (*drops, error) {
+		if subject == "upstream" {
+			return nil, errors.New("no such compiler")
 		}
-		return 0, fmt.Errorf("no etcd for %d", scenario)
+		return nil, fmt.Errorf("no etcd for %s", name)
 	})
-	require.Contains(t, written(t, table), `
+	require.Contains(t, written(t, r), `
 | a drizzle | not judged [1] | not judged [2] |
 | a shower | not judged [3] | not judged [2] |
 
-[1] no etcd for 0
+Drops are counted below.
+
+[1] no etcd for a
 
 [2] no such compiler
 
-[3] no etcd for 1
+[3] no etcd for b
 `)
-	require.ErrorContains(t, table.Err(), "ours has failed: a, b")
 }
 
 func TestOnlyFaultsOfOursAndMissingCellsAreErrors(t *testing.T) {
+	broken := errors.New("broken")
 	for name, test := range map[string]struct {
-		ours, upstream verdict[faults]
-		want           string
+		ours, upstream         float64
+		oursErr, upstreamErr   error
+		wantFault, wantMissing bool
 	}{
 		"none":              {},
-		"upstream's":        {upstream: verdict[faults]{counts: 1}},
-		"ours":              {ours: verdict[faults]{counts: 1}, want: "ours has failed: a"},
-		"upstream unjudged": {upstream: verdict[faults]{err: io.EOF}, want: "the table is incomplete: a of upstream"},
-		"ours unjudged": {
-			ours: verdict[faults]{err: io.EOF},
-			want: "ours has failed: a\nthe table is incomplete: a of ours",
-		},
-		"ours interrupted": {
-			ours: verdict[faults]{err: errInterrupted}, want: "the table is incomplete: a of ours",
-		},
-		"ours not played": {
-			ours: verdict[faults]{err: errNotPlayed}, want: "the table is incomplete: a of ours",
-		},
+		"upstream's":        {upstream: 1},
+		"ours":              {ours: 1, wantFault: true},
+		"upstream unjudged": {upstreamErr: broken, wantMissing: true},
+		"ours unjudged":     {oursErr: broken, wantFault: true, wantMissing: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			table := newTable()
-			table.Scenarios = table.Scenarios[:1]
-			table.set(cell{0, 0}, test.ours)
-			table.set(cell{0, 1}, test.upstream)
-			err := table.Err()
-			if test.want == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.EqualError(t, err, test.want)
+			r := played(t, rain(), func(_, subject string, _ int) (*drops, error) {
+				if subject == Ours {
+					return &drops{test.ours}, test.oursErr
+				}
+				return &drops{test.upstream}, test.upstreamErr
+			})
+			require.Equal(t, test.wantFault, errors.Is(r.Err(), ErrOursFailed))
+			require.Equal(t, test.wantMissing, errors.Is(r.Err(), ErrIncomplete))
 		})
 	}
 }
 
+func TestOneFaultInAnyRepetitionIsAnError(t *testing.T) {
+	m := rain()
+	m.Repetitions = 3
+	second := func(of string) func(name, subject string, n int) (*drops, error) {
+		return func(name, subject string, n int) (*drops, error) {
+			if name == "a" && subject == of && n == 1 {
+				return &drops{5}, nil
+			}
+			return &drops{0}, nil
+		}
+	}
+	r := played(t, m, second(Ours))
+	require.ErrorContains(t, r.Err(), "ours has failed: a, repetition 2: it is wet: 5")
+	require.Contains(t, written(t, r), "| a drizzle | 0 drops · 5 drops · 0 drops | 0 drops · 0 drops · 0 drops |\n")
+	require.NoError(t, played(t, m, second("upstream")).Err(), "upstream's faults are its own")
+}
+
 func TestAnInterruptionLeavesWhatIsKnown(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	table := newTable()
-	table.Play(ctx, 1, io.Discard, func(ctx context.Context, scenario, subject int) (faults, error) {
-		if subject == 1 {
+	r := playedUntil(t, ctx, rain(), func(name, subject string, _ int) (*drops, error) {
+		if subject == "upstream" {
 			interrupt()
-			return 0, fmt.Errorf("waiting for the end: %w", ctx.Err())
+			return nil, fmt.Errorf("waiting for the end: %w", ctx.Err())
 		}
-		require.Zero(t, scenario, "nothing begins after the interruption")
-		return 0, nil
+		require.Equal(t, "a", name, "nothing begins after the interruption")
+		return &drops{0}, nil
 	})
-	require.Contains(t, written(t, table), `
+	require.Contains(t, written(t, r), `
 | a drizzle | 0 drops | interrupted |
 | a shower | not played | not played |
 
 Drops are counted below.
 `)
-	require.EqualError(t, table.Err(),
-		"the table is incomplete: a of upstream, b of ours, b of upstream")
+	require.ErrorIs(t, r.Err(), ErrIncomplete)
+	require.NotErrorIs(t, r.Err(), ErrOursFailed)
+}
+
+// A play that did not get to its end is shown if there is no other, and what is
+// wrong in it stays wrong.
+func TestAnInterruptedPlayIsShownIfThereIsNoOther(t *testing.T) {
+	interrupted := func(known float64, complete int) *Results[weather, drops] {
+		m := showers()
+		m.Repetitions = 2
+		m.Subjects = m.Subjects[:1]
+		ctx, interrupt := context.WithCancel(t.Context())
+		return playedUntil(t, ctx, m, func(_, _ string, n int) (*drops, error) {
+			if n < complete {
+				return &drops{0}, nil
+			}
+			interrupt()
+			return &drops{known}, ctx.Err()
+		})
+	}
+	r := interrupted(1, 0)
+	text := written(t, r)
+	require.Contains(t, text, "| repetitions | 0 [1] |\n")
+	require.Contains(t, text, "| drops | 1.0 s [1] |\n")
+	require.Contains(t, text, "\n[1] interrupted\n")
+	require.NotErrorIs(t, r.Err(), ErrOursFailed, "what is missing may have come later")
+	require.NotNil(t, r.Page())
+	require.Contains(t, written(t, interrupted(-1, 0)), "| drops | – [1] |\n")
+	require.ErrorIs(t, interrupted(12, 0).Err(), ErrOursFailed)
+	require.Contains(t, written(t, interrupted(12, 0)), "| holes | **2** [1] |\n")
+
+	text = written(t, interrupted(1, 1))
+	require.Contains(t, text, "| repetitions | 1 [1] |\n")
+	require.Contains(t, text, "| drops | 0.0 s |\n")
+}
+
+// A machine that was too busy for heartbeats says nothing of a subject.
+func TestADisturbedPlayIsPlayedAgain(t *testing.T) {
+	plays := func(errs ...error) (*Results[weather, drops], int) {
+		m := showers()
+		m.Scenarios, m.Subjects = m.Scenarios[:1], m.Subjects[:1]
+		n := 0
+		r := played(t, m, func(string, string, int) (*drops, error) {
+			n++
+			return &drops{0}, errs[min(n, len(errs))-1]
+		})
+		return r, n
+	}
+	disturbed := fmt.Errorf("%w: a-1", errWind)
+	r, n := plays(disturbed, disturbed, nil)
+	require.Equal(t, 3, n)
+	require.NoError(t, r.Err())
+	require.Len(t, r.Columns[0].Records, 1)
+	require.Contains(t, written(t, r), "| played again, because living nodes were silent | 2 |\n")
+
+	r, n = plays(disturbed)
+	require.Equal(t, mostDisturbed+1, n, "not for ever")
+	require.ErrorIs(t, r.Err(), errWind)
+	require.NotErrorIs(t, r.Err(), ErrOursFailed, "the machine's fault")
+	r, n = plays(errors.New("it has ended"))
+	require.Equal(t, 1, n)
+	require.ErrorIs(t, r.Err(), ErrOursFailed, "the subject's fault")
+}
+
+func TestTheTableHasMediansAndSpread(t *testing.T) {
+	m := showers()
+	m.Repetitions, m.Ratio = 3, "upstream"
+	m.Scenarios = m.Scenarios[:1]
+	r := played(t, m, func(_, subject string, n int) (*drops, error) {
+		if subject == Ours {
+			return &drops{[]float64{12, 10, 20}[n]}, nil
+		}
+		return &drops{8}, nil
+	})
+	for i, load := range []string{"0.50", "0.75", "1.00"} {
+		r.Columns[0].loads[i], r.Columns[1].loads[i] = load, "0.25"
+	}
+	require.Equal(t, `| a drizzle | umbrella | newspaper | ours to upstream's |
+| --- | --- | --- | --- |
+| repetitions | 3 | 3 |  |
+| played again, because living nodes were silent | 0 | 0 |  |
+| drops | 12.0 s (10.0–20.0 s) | 8.0 s | 1.50 |
+| holes | **2** (0–10) | 0 | – |
+| depth | 1.0 | 1.0 | 1.00 |
+| load average before | 0.50, 0.75, 1.00 | 0.25, 0.25, 0.25 |  |
+
+Drops are counted below.
+`, written(t, r))
+}
+
+func TestScenariosMayShareATableAndSubjectsAPlay(t *testing.T) {
+	m := showers()
+	m.Scenarios = []weather{
+		{Name: "calm", Title: "calm", Table: "weather"}, {Name: "windy", Title: "windy", Table: "weather"},
+		{Name: "together", Title: "under one roof", Together: "both"},
+	}
+	m.Tell = func(columns []*Column[weather, drops]) []string { return []string{"told of " + columns[4].Name()} }
+	r := played(t, m, func(name, _ string, _ int) (*drops, error) {
+		if name == "together" {
+			return &drops{3}, nil
+		}
+		return &drops{0}, nil
+	})
+	text := written(t, r)
+	require.Contains(t, text,
+		"| weather | umbrella, calm | newspaper, calm | umbrella, windy | newspaper, windy |\n| --- | --- | --- | --- | --- |\n")
+	require.Contains(t, text, "| under one roof | both |\n| --- | --- |\n")
+	require.Contains(t, text, "\n- told of together of all\n")
+	require.ErrorContains(t, r.Err(), "ours has failed: together, repetition 1: it is wet: 3")
+}
+
+func TestThePageHasTheTablesAndWhatIsWrong(t *testing.T) {
+	m := showers()
+	m.Scenarios = m.Scenarios[:1]
+	p := played(t, m, func(_, subject string, _ int) (*drops, error) {
+		if subject == Ours {
+			return &drops{12}, nil
+		}
+		return &drops{8}, nil
+	}).Page()
+	wrong := htmlpage.Row{Cells: []string{"holes", "2", "0"}, Wrong: []int{1}}
+	require.Contains(t, p.Tables[0].Rows, wrong)
+	require.Contains(t, p.Summary[0].Rows, wrong)
+	require.Contains(t, p.Summary[0].Rows, htmlpage.Row{Cells: []string{"drops", "12.0 s", "8.0 s"}})
+	require.NotContains(t, p.Summary[0].Rows, htmlpage.Row{Cells: []string{"depth", "1.0", "1.0"}})
+	require.Contains(t, p.Tables[0].Rows, htmlpage.Row{Cells: []string{"depth", "1.0", "1.0"}})
+	var out bytes.Buffer
+	require.NoError(t, htmlpage.Write(&out, p))
+
+	m = rain()
+	m.Show = func(d *drops) string { return fmt.Sprintf("**%.0f** drops", d.n) }
+	p = played(t, m, func(string, string, int) (*drops, error) { return &drops{2}, nil }).Page()
+	require.Len(t, p.Runs, 2)
+	require.Equal(t, htmlpage.Verdict{Text: "a drizzle: 2 drops", Wrong: true}, p.Runs[0].Verdicts[0])
+	out.Reset()
+	require.NoError(t, htmlpage.Write(&out, p))
+	require.Contains(t, out.String(), "a drizzle: 2 drops")
+
+	none := played(t, m, func(string, string, int) (*drops, error) { return nil, errWind })
+	require.Nil(t, none.Page())
+}
+
+func TestSpread(t *testing.T) {
+	require.Equal(t, Spread{Median: 2, Least: 1, Most: 9, N: 3}, SpreadOf([]float64{9, 1, 2}))
+	require.Equal(t, Spread{Median: 3, Least: 1, Most: 9, N: 4}, SpreadOf([]float64{4, 9, 1, 2}))
+	require.Equal(t, Spread{Median: 7, Least: 7, Most: 7, N: 1}, SpreadOf([]float64{7}))
+	require.Zero(t, SpreadOf(nil))
 }

@@ -1,0 +1,61 @@
+package blindness
+
+import (
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/e2e/blindness/judge"
+)
+
+func TestThereAreNineScenariosAndTwoSubjects(t *testing.T) {
+	c, err := measurement().Parse(nil, io.Discard)
+	require.NoError(t, err)
+	require.Len(t, c.Scenarios, 9)
+	require.Len(t, c.Subjects, 2)
+	require.Equal(t, 2, c.Parallel)
+	require.Contains(t, c.Subjects[0].Args, "--node-heartbeat-interval=5s")
+	require.NotContains(t, c.Subjects[1].Args, "--node-heartbeat-interval=5s", "upstream has no such flag")
+	require.Contains(t, c.Subjects[1].Args, "--kube-api-qps=200")
+	require.Contains(t, measurement().Legend(), "a grace period of 20 s, beats every 5 s,")
+}
+
+func TestTheTableShowsEachCount(t *testing.T) {
+	require.Equal(t, `declared 0 of 97 living, 0 tainted, 0 pods evicted; missed 0 of 3 dead, the last after 24.1 s`,
+		show(&judge.Counts{Living: 97, Dead: 3, Latest: 24120 * time.Millisecond}))
+	wrong := &judge.Counts{
+		Living: 97, Dead: 3, Wrong: 4, Silent: 1, Tainted: 3, Evicted: 2, Missed: 1,
+		Latest: 80 * time.Second, LatestDown: time.Minute,
+	}
+	require.Equal(t, `declared **4** of 97 living (and 1 that were silent for as long), **3** tainted, `+
+		`**2** pods evicted; missed **1** of 3 dead, the last after 80.0 s, 60.0 s of them without the API server`,
+		show(wrong))
+	require.ErrorContains(t, measurement().Faults(wrong, true), "declared 4 of 97 living")
+	require.NoError(t, measurement().Faults(&judge.Counts{Living: 97, Dead: 3}, true))
+}
+
+// TestOursDeclaresTheDeadAndNoneOfTheLivingAfterAnOutage kills the API server
+// for two grace periods. Silence counts only while it could have been heard
+// (H4). The test fails when all silence counts and no lease is read before a
+// declaration; each of the two alone saves the living here.
+func TestOursDeclaresTheDeadAndNoneOfTheLivingAfterAnOutage(t *testing.T) {
+	if os.Getenv("LIFECYCLE_E2E") != "full" {
+		t.Skip("long tier: set LIFECYCLE_E2E=full")
+	}
+	m := measurement()
+	c, err := m.Parse([]string{"--subject=ours", "--dir=" + t.TempDir()}, t.Output())
+	require.NoError(t, err)
+	// With shorter periods all nodes are back before any of them is declared.
+	short := outage("outage", "two grace periods", 2*grace, 1)
+	short.zones = map[string]int{"a": 12, "b": 12, "c": 12}
+	c.Scenarios = []scenario{short}
+	r, err := m.Measure(t.Context(), c, t.Output())
+	require.NoError(t, err)
+	require.NoError(t, r.Err())
+	counts := r.Columns[0].Records[0]
+	require.Equal(t, 33, counts.Living)
+	require.Equal(t, 3, counts.Dead)
+}

@@ -1,0 +1,61 @@
+package evictions
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
+)
+
+func TestThereAreSixScenariosAndTwoSubjects(t *testing.T) {
+	c, err := measurement().Parse(nil, io.Discard)
+	require.NoError(t, err)
+	require.Len(t, c.Scenarios, 6)
+	require.Len(t, c.Subjects, 2)
+	require.Equal(t, 2, c.Parallel)
+
+	c, err = measurement().Parse([]string{"--scenario=budget,denied", "--ours=--confirm --v=4"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, []string{"denied", "budget"}, []string{c.Scenarios[0].name, c.Scenarios[1].name})
+	require.Equal(t, []string{"--confirm", "--v=4"}, c.Scenarios[0].ours)
+	require.Equal(t, []string{"--action=evict", "--confirm", "--v=4"}, c.Scenarios[1].ours)
+}
+
+func TestTheTable(t *testing.T) {
+	require.Equal(t, "nothing happens; late after 3 s",
+		scenario{title: "nothing happens", late: 3 * time.Second}.Heading().Title)
+	require.Equal(t, "a fault (ours with `--confirm`); late after 60 s",
+		scenario{title: "a fault", ours: []string{"--confirm"}, late: time.Minute}.Heading().Title)
+	for want, n := range map[string]judge.Counts{
+		"2 of 2, the last after 1.2 s": {Must: 2, Evicted: 2, Latest: 1240 * time.Millisecond},
+		"0 of 2; **2 lost**":           {Must: 2, Lost: 2},
+		"6 of 9, the last after 70.0 s; **1 early, 2 late, 1 lost, 3 wrong**": {
+			Must: 9, Evicted: 6, Early: 1, Late: 2, Latest: 70 * time.Second, Lost: 1, Wrong: 3,
+		},
+		"1 of 1, the last after 0.0 s; **1 wrong**": {Must: 1, Evicted: 1, Wrong: 1},
+	} {
+		require.Equal(t, want, show(&n))
+	}
+	require.NoError(t, faults(&judge.Counts{Must: 2, Evicted: 2}, true))
+	require.EqualError(t, faults(&judge.Counts{Must: 2, Lost: 2}, true), "0 of 2; 2 lost")
+}
+
+// TestOursEvictsExactlyThePodsThatMustLeave plays every scenario with our
+// program: none early, none late, none lost, none wrong. Two at a time it takes
+// about two minutes.
+func TestOursEvictsExactlyThePodsThatMustLeave(t *testing.T) {
+	m := measurement()
+	c, err := m.Parse([]string{"--subject=ours", "--dir=" + t.TempDir()}, t.Output())
+	require.NoError(t, err)
+	r, err := m.Measure(t.Context(), c, t.Output())
+	require.NoError(t, err)
+	require.NoError(t, r.Err())
+	require.Len(t, r.Columns, 6)
+	for _, column := range r.Columns {
+		require.Len(t, column.Records, 1, column.Name())
+		require.True(t, column.Records[0].Clean(), "%s: %+v", column.Name(), column.Records[0])
+	}
+}

@@ -1,0 +1,58 @@
+// Command measure compares our programs with others on a real etcd and
+// kube-apiserver:
+//
+//	go -C examples/e2e run ./measure evictions
+//	go -C examples/e2e run ./measure blindness --help
+//
+// It prints a table in Markdown, and its progress on standard error. With --html
+// it also writes a page. Package sidebyside says how fair the comparison is, and
+// the package of each measurement what is counted.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+
+	"k8s.io/klog/v2"
+
+	"github.com/kubelife/lifecycle/examples/e2e/blindness"
+	"github.com/kubelife/lifecycle/examples/e2e/evictions"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+)
+
+func main() {
+	klog.SetLogger(klog.Logger{}) // fleets log each heartbeat that fails, informers each outage
+	sidebyside.Main("measure", run)
+}
+
+// measurements are those that the first argument chooses from.
+var measurements = []struct {
+	name, about string
+	run         func(ctx context.Context, args []string, out, diagnostics io.Writer) error
+}{
+	{"evictions", "six ways to lose a pod", evictions.Run},
+	{"blindness", "which nodes are declared dead while little can be seen", blindness.Run},
+}
+
+var errNoMeasurement = errors.New("wants a measurement, see --help")
+
+func run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
+	if len(args) > 0 {
+		for _, m := range measurements {
+			if m.name == args[0] {
+				return m.run(ctx, args[1:], out, diagnostics)
+			}
+		}
+	}
+	fmt.Fprintln(diagnostics, "Usage: go -C examples/e2e run ./measure MEASUREMENT [FLAGS], --help for its flags")
+	for _, m := range measurements {
+		fmt.Fprintf(diagnostics, "  %-10s %s\n", m.name, m.about)
+	}
+	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
+		return flag.ErrHelp
+	}
+	return sidebyside.WithExitCode(errNoMeasurement, 2)
+}

@@ -1,0 +1,227 @@
+// Package sidebyside is the frame of measurements that compare our programs
+// with others on a real API server.
+//
+// A [Measurement] says which scenarios there are, which subjects play them, how
+// a play goes, and what is counted. The frame does the rest: it reads the flags,
+// builds the programs, gives each play a fresh control plane, repeats plays,
+// shows medians and spread as a table in Markdown and as a page, and says by its
+// exit code whether ours did anything wrong.
+//
+//	play: control plane -> nodes and pods -> subject -> steps -> record
+//	record of each repetition -> median (least–most) -> table, page, exit code
+//
+// # How fair it is
+//
+// Each subject plays on a control plane of its own, with the same nodes, pods,
+// steps and flags. Subjects take turns, so that what else the machine does
+// meets all. They may send as many requests in total: kube-controller-manager
+// gives each of its controllers the limit of --kube-api-qps, Events included,
+// and ours has one limit for all but Events and the same again for these.
+//
+// Nothing that a subject says about itself counts. Each process is the user
+// [User] for the API server, whose audit log has its requests. CPU time and
+// memory are those that the system counts.
+package sidebyside
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/kubelife/lifecycle/examples/process/atomicfile"
+	"github.com/kubelife/lifecycle/examples/process/htmlpage"
+)
+
+// A Scenario is what subjects play.
+type Scenario interface{ Heading() Heading }
+
+// A Heading is that of a scenario.
+type Heading struct {
+	// Name is what --scenario and messages call it, Title what the table does.
+	Name, Title string
+	// Table is the corner of the table in which the scenario is columns next to
+	// those of other scenarios. Empty: it has a table of its own.
+	Table string
+	// Together is the head of the one column of a scenario that all subjects play
+	// in one play. Empty: each plays it.
+	Together string
+}
+
+// A Measurement plays scenarios with subjects. S is a scenario, R the record of
+// a play. Its fields are set before, and Check may set more.
+type Measurement[S Scenario, R any] struct {
+	// Name is the word of the command line that chooses it, and Help what --help
+	// says before the flags.
+	Name, Help string
+	Scenarios  []S
+	Subjects   []Subject
+	// Repetitions is how often each subject plays each scenario by default.
+	Repetitions int
+	// Parallel is how many plays there are at a time by default. Zero: one, since
+	// they measure what other plays would disturb, and there is no such flag.
+	Parallel int
+	// Longest bounds a play.
+	Longest time.Duration
+	// Flags adds flags, and Check checks them. It may change what was chosen.
+	Flags func(*flag.FlagSet)
+	Check func(*Choice[S]) error
+	// Prepare builds what plays need besides the programs of subjects, into a
+	// folder.
+	Prepare func(ctx context.Context, dir string, progress io.Writer) error
+	// Play plays once. A record that comes with an error is what is known of a
+	// play that did not get to its end.
+	Play func(context.Context, *Play[S]) (*R, error)
+	// Disturbed is the error of a play that the machine has spoilt. It tells
+	// nothing of the subject, and is played again.
+	Disturbed error
+
+	// Show writes a record in a few words, what is wrong in bold. Then there is
+	// one table, with a row for each scenario, and Corner is its first cell.
+	Show   func(*R) string
+	Corner string
+	// Figures are the rows of a table, if Show is nil.
+	Figures func([]*Column[S, R]) []Figure[R]
+	// Ratio is the subject to which the last column puts the figures of ours.
+	Ratio string
+	// Legend says how to read the tables.
+	Legend func() string
+	// Faults returns what ours did wrong in a play. In one that is not complete
+	// what is missing may have come later.
+	Faults func(record *R, complete bool) error
+	// Judge returns what is wrong with the subjects next to each other, and Tell
+	// the lines that say more of it below the tables.
+	Judge func([]*Column[S, R]) error
+	Tell  func([]*Column[S, R]) []string
+	// Chart returns what the page shows besides tables.
+	Chart func([]*Column[S, R]) ([]htmlpage.Run, []htmlpage.Plot)
+}
+
+// A Choice is what the flags have chosen.
+type Choice[S Scenario] struct {
+	Scenarios             []S
+	Subjects              []Subject
+	Repetitions, Parallel int
+	// Dir keeps data and logs if it is not empty.
+	Dir string
+	// Program is the path of our program, empty if it is to be built.
+	Program string
+	html    string
+}
+
+// Parse reads the flags.
+func (m *Measurement[S, R]) Parse(args []string, diagnostics io.Writer) (*Choice[S], error) {
+	flags := flag.NewFlagSet(m.Name, flag.ContinueOnError)
+	flags.SetOutput(diagnostics)
+	flags.Usage = func() {
+		fmt.Fprint(diagnostics, m.Help+exitCodes+"\nFlags:\n")
+		flags.PrintDefaults()
+	}
+	c := &Choice[S]{Scenarios: m.Scenarios, Subjects: m.Subjects, Parallel: 1}
+	scenarios := flags.String("scenario", "",
+		"comma-separated `scenarios` (default: all): "+names(m.Scenarios, scenarioName))
+	subjects := flags.String("subject", "",
+		"comma-separated `subjects` (default: all): "+names(m.Subjects, subjectName))
+	flags.IntVar(&c.Repetitions, "repetitions", m.Repetitions, "how `often` each subject plays each scenario")
+	if m.Parallel > 0 {
+		flags.IntVar(&c.Parallel, "parallel", m.Parallel,
+			"how `many` scenarios are played at a time, each on a control plane of its own")
+	}
+	flags.StringVar(&c.html, "html", "", "also write a page to `FILE`")
+	flags.StringVar(&c.Dir, "dir", "", "`folder` for data and logs, which stay (default: temporary ones)")
+	flags.StringVar(&c.Program, "program", "", "`path` of our program (default: it is built)")
+	if m.Flags != nil {
+		m.Flags(flags)
+	}
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	var err error
+	switch {
+	case flags.NArg() > 0:
+		return nil, fmt.Errorf("takes no arguments, got %q", flags.Args())
+	case c.Repetitions < 1:
+		return nil, fmt.Errorf("--repetitions is %d, want at least 1", c.Repetitions)
+	case c.Parallel < 1:
+		return nil, fmt.Errorf("--parallel is %d, want at least 1", c.Parallel)
+	}
+	if c.Scenarios, err = chosen(m.Scenarios, *scenarios, scenarioName); err != nil {
+		return nil, fmt.Errorf("--scenario: %w", err)
+	}
+	if c.Subjects, err = chosen(m.Subjects, *subjects, subjectName); err != nil {
+		return nil, fmt.Errorf("--subject: %w", err)
+	}
+	if m.Check != nil {
+		err = m.Check(c)
+	}
+	return c, err
+}
+
+func scenarioName[S Scenario](s S) string { return s.Heading().Name }
+func subjectName(s Subject) string        { return s.Name }
+
+const exitCodes = `
+Exit code: 0 ours did nothing wrong; 1 it did; 2 wrong flags, or the table is incomplete.
+Ctrl-C prints what is known by then.
+`
+
+// The exit codes besides 0.
+const (
+	exitOursFailed = 1
+	exitUnknown    = 2
+)
+
+// Run reads the flags, plays, and writes the tables and the page.
+func (m *Measurement[S, R]) Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
+	c, err := m.Parse(args, diagnostics)
+	if err == nil {
+		err = m.run(ctx, c, out, &lines{out: diagnostics})
+	}
+	// That ours has failed is certain, also in a table that is incomplete.
+	if errors.Is(err, ErrOursFailed) {
+		return WithExitCode(err, exitOursFailed)
+	}
+	return WithExitCode(err, exitUnknown)
+}
+
+func (m *Measurement[S, R]) run(ctx context.Context, c *Choice[S], out, progress io.Writer) error {
+	page, err := atomicfile.NewFile("--html", c.html)
+	if err != nil {
+		return err
+	}
+	r, err := m.Measure(ctx, c, progress)
+	if err != nil {
+		return err
+	}
+	err = r.Write(out)
+	if p := r.Page(); p != nil {
+		err = errors.Join(err, page.Write(func(out io.Writer) error { return htmlpage.Write(out, p) }))
+	}
+	return errors.Join(err, r.Err())
+}
+
+// Measure builds the programs and plays all that was chosen.
+func (m *Measurement[S, R]) Measure(
+	ctx context.Context, c *Choice[S], progress io.Writer,
+) (r *Results[S, R], err error) {
+	dir, err := os.MkdirTemp("", "measure-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if m.Prepare != nil {
+		if err := m.Prepare(ctx, dir, progress); err != nil {
+			return nil, err
+		}
+	}
+	programs, problems := map[string]Program{}, map[string]error{}
+	for _, s := range c.Subjects {
+		programs[s.Name], problems[s.Name] = s.build(ctx, dir, c.Program, progress)
+	}
+	r = m.results(c, problems)
+	r.play(ctx, programs, progress)
+	return r, nil
+}

@@ -1,0 +1,216 @@
+package sidebyside
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// weather is a scenario.
+type weather Heading
+
+func (w weather) Heading() Heading { return Heading(w) }
+
+// drops is the record of a play in its smallest form. Below zero it says nothing
+// of the figure of that name.
+type drops struct{ n float64 }
+
+func nothing(context.Context, string, io.Writer) (Program, error) { return Program{}, nil }
+
+// rain is a measurement whose cells are words.
+func rain() *Measurement[weather, drops] {
+	return &Measurement[weather, drops]{
+		Name: "rain", Corner: "while it rains", Repetitions: 1,
+		Scenarios: []weather{{Name: "a", Title: "a drizzle"}, {Name: "b", Title: "a shower"}},
+		Subjects: []Subject{
+			{Name: Ours, Title: "umbrella", Build: nothing}, {Name: "upstream", Title: "newspaper", Build: nothing},
+		},
+		Show:   func(d *drops) string { return fmt.Sprintf("%.0f drops", d.n) },
+		Legend: func() string { return "Drops are counted below.\n" },
+		Faults: func(d *drops, complete bool) error {
+			if d.n > 0 && (complete || d.n > 1) {
+				return fmt.Errorf("it is wet: %.0f", d.n)
+			}
+			return nil
+		},
+	}
+}
+
+// showers is a measurement whose rows are figures.
+func showers() *Measurement[weather, drops] {
+	m := rain()
+	m.Show = nil
+	m.Disturbed = errWind
+	m.Figures = func([]*Column[weather, drops]) []Figure[drops] {
+		return []Figure[drops]{
+			{
+				Title: "drops", Format: Seconds, Main: true,
+				Of: func(d *drops) (float64, bool) { return d.n, d.n >= 0 },
+			},
+			{
+				Title: "holes", Format: Count, Fault: true,
+				Of: func(d *drops) (float64, bool) { return max(0, d.n-10), true },
+			},
+			Number("depth", Format("%.1f"), func(*drops) float64 { return 1 }),
+		}
+	}
+	return m
+}
+
+var errWind = errors.New("the wind has turned it")
+
+// played returns the results of plays that give what outcome does.
+func played(
+	t *testing.T, m *Measurement[weather, drops], outcome func(name, subject string, n int) (*drops, error),
+) *Results[weather, drops] {
+	t.Helper()
+	return playedUntil(t, t.Context(), m, outcome)
+}
+
+func playedUntil(
+	t *testing.T, ctx context.Context, m *Measurement[weather, drops],
+	outcome func(name, subject string, n int) (*drops, error),
+) *Results[weather, drops] {
+	t.Helper()
+	c, err := m.Parse(nil, io.Discard)
+	require.NoError(t, err)
+	r := m.results(c, nil)
+	for _, column := range r.Columns {
+		for n := range c.Repetitions {
+			column.play(ctx, m, func(context.Context) (*drops, error) {
+				return outcome(column.heading.Name, column.Subject.Name, n)
+			}, func(string, ...any) {})
+		}
+	}
+	return r
+}
+
+func written(t *testing.T, r *Results[weather, drops]) string {
+	t.Helper()
+	var out strings.Builder
+	require.NoError(t, r.Write(&out))
+	return out.String()
+}
+
+func TestFlagsChooseScenariosAndSubjects(t *testing.T) {
+	m := rain()
+	c, err := m.Parse(nil, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, m.Scenarios, c.Scenarios)
+	require.Len(t, c.Subjects, 2)
+	require.Equal(t, []int{1, 1}, []int{c.Repetitions, c.Parallel})
+
+	m.Parallel = 2
+	c, err = m.Parse([]string{
+		"--scenario=b,a", "--subject=upstream", "--repetitions=3", "--parallel=4", "--dir=here", "--program=there",
+	}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, "a, b", names(c.Scenarios, scenarioName), "in the order of the table")
+	require.Equal(t, "upstream", names(c.Subjects, subjectName))
+	require.Equal(t, []int{3, 4}, []int{c.Repetitions, c.Parallel})
+	require.Equal(t, []string{"here", "there"}, []string{c.Dir, c.Program})
+
+	for want, args := range map[string][]string{
+		`--scenario: there is no "flood", only a, b`:           {"--scenario=flood"},
+		`--subject: there is no "theirs", only ours, upstream`: {"--subject=theirs"},
+		"--parallel is 0, want at least 1":                     {"--parallel=0"},
+		"--repetitions is 0, want at least 1":                  {"--repetitions=0"},
+		`takes no arguments, got ["now"]`:                      {"now"},
+	} {
+		_, err := m.Parse(args, io.Discard)
+		require.EqualError(t, err, want)
+	}
+}
+
+func TestAMeasurementHasFlagsAndHelpOfItsOwn(t *testing.T) {
+	m := rain()
+	m.Help = "Measures rain.\n"
+	var inches int
+	errDry := errors.New("--inches is 0")
+	m.Flags = func(flags *flag.FlagSet) { flags.IntVar(&inches, "inches", 1, "how `much` it rains") }
+	m.Check = func(c *Choice[weather]) error {
+		c.Scenarios = c.Scenarios[:1]
+		if inches == 0 {
+			return errDry
+		}
+		return nil
+	}
+	c, err := m.Parse([]string{"--inches=7"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, 7, inches)
+	require.Len(t, c.Scenarios, 1)
+	_, err = m.Parse([]string{"--inches=0"}, io.Discard)
+	require.ErrorIs(t, err, errDry)
+
+	var text strings.Builder
+	_, err = m.Parse([]string{"--help"}, &text)
+	require.ErrorIs(t, err, flag.ErrHelp)
+	for _, want := range []string{"Measures rain.", "Exit code: 0", "-inches much", "-repetitions often", "-html FILE"} {
+		require.Contains(t, text.String(), want)
+	}
+	require.NotContains(t, text.String(), "-parallel", "plays that measure would disturb each other")
+}
+
+func TestExitCodes(t *testing.T) {
+	for want, args := range map[int][]string{2: {"--scenario=flood"}} {
+		require.Equal(t, want, ExitCode(rain().Run(t.Context(), args, io.Discard, io.Discard)))
+	}
+	missing := filepath.Join(t.TempDir(), "none", "page.html")
+	err := rain().Run(t.Context(), []string{"--html=" + missing}, io.Discard, io.Discard)
+	require.ErrorContains(t, err, "--html "+missing)
+	require.Equal(t, 2, ExitCode(err))
+}
+
+// An interruption leaves the tables without plays, and a page of before.
+func TestAnInterruptionIsIncomplete(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	page := filepath.Join(t.TempDir(), "page.html")
+	require.NoError(t, os.WriteFile(page, []byte("of before"), 0o600))
+	var out strings.Builder
+	err := rain().Run(ctx, []string{"--html=" + page}, &out, io.Discard)
+	require.ErrorIs(t, err, ErrIncomplete)
+	require.NotErrorIs(t, err, ErrOursFailed)
+	require.Equal(t, 2, ExitCode(err))
+	require.Contains(t, out.String(), "| a drizzle | not played | not played |\n")
+	content, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Equal(t, "of before", string(content))
+}
+
+func TestAProgramThatCannotBeBuiltIsACellAndNotTheEndOfTheTable(t *testing.T) {
+	broken := errors.New("no such compiler")
+	m := rain()
+	m.Subjects[0].Build = func(context.Context, string, io.Writer) (Program, error) { return Program{}, broken }
+	m.Subjects = m.Subjects[:1]
+	var out strings.Builder
+	err := m.Run(t.Context(), nil, &out, io.Discard)
+	require.Contains(t, out.String(), "| a drizzle | not judged [1] |\n")
+	require.Contains(t, out.String(), "\n[1] no such compiler\n")
+	require.ErrorIs(t, err, ErrOursFailed, "what cannot be judged is no success")
+	require.ErrorIs(t, err, ErrIncomplete)
+	require.ErrorIs(t, err, broken)
+	require.Equal(t, 1, ExitCode(err), "the worse one")
+}
+
+// One of ours that is there already is taken as it is.
+func TestOurProgramMayBeThereAlready(t *testing.T) {
+	s := OurSubject("tainteviction", "--v=2")
+	over, cancel := context.WithCancel(t.Context())
+	cancel() // so that nothing can be built
+	built, err := s.build(over, t.TempDir(), "/bin/tainteviction", io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, Program{Path: "/bin/tainteviction", Args: []string{"--v=2"}}, built)
+	for _, other := range []Subject{s, Upstream("taint-eviction-controller")} {
+		_, err = other.build(over, t.TempDir(), "", io.Discard)
+		require.ErrorIs(t, err, context.Canceled)
+	}
+}

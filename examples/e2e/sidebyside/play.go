@@ -1,0 +1,216 @@
+package sidebyside
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
+)
+
+// A Play is a scenario with a subject, on a control plane of its own.
+type Play[S Scenario] struct {
+	*Stage
+	Scenario S
+}
+
+// Results have what all plays have come to.
+type Results[S Scenario, R any] struct {
+	*Choice[S]
+	of *Measurement[S, R]
+	// Columns are those of each scenario and subject, in order.
+	Columns []*Column[S, R]
+}
+
+// A Column has the records of a scenario with a subject, and why there are no
+// more.
+type Column[S Scenario, R any] struct {
+	Scenario S
+	Subject  Subject
+	// Records are those of complete plays.
+	Records []*R
+	// Partial is what is known of the play that did not get to its end.
+	Partial *R
+	// Err is why there are no more records.
+	Err error
+
+	heading   Heading
+	disturbed int      // plays that were thrown away and played again
+	loads     []string // before each of the plays
+	mu        sync.Mutex
+}
+
+// Name is what messages call the column.
+func (c *Column[S, R]) Name() string { return c.heading.Name + " of " + c.Subject.Name }
+
+// Shown are the records of complete plays. If there are none, it is that of the
+// one that did not get to its end.
+func (c *Column[S, R]) Shown() []*R {
+	if len(c.Records) == 0 && c.Partial != nil {
+		return []*R{c.Partial}
+	}
+	return c.Records
+}
+
+// isOurs reports whether what is wrong in the column is a fault of ours.
+func (c *Column[S, R]) isOurs() bool { return c.Subject.Name == Ours || c.heading.Together != "" }
+
+var (
+	errNotPlayed   = errors.New("not played")
+	errInterrupted = errors.New("interrupted")
+)
+
+// results returns the columns of all plays, without records. Those of a subject
+// whose program could not be built have the reason.
+func (m *Measurement[S, R]) results(c *Choice[S], problems map[string]error) *Results[S, R] {
+	r := &Results[S, R]{Choice: c, of: m}
+	for _, s := range c.Scenarios {
+		h := s.Heading()
+		if h.Together != "" {
+			all := Subject{Name: "all", Title: h.Together}
+			var err error
+			for _, subject := range c.Subjects {
+				err = errors.Join(err, problems[subject.Name])
+			}
+			r.Columns = append(r.Columns, &Column[S, R]{Scenario: s, Subject: all, heading: h, Err: err})
+			continue
+		}
+		for _, subject := range c.Subjects {
+			r.Columns = append(r.Columns, &Column[S, R]{
+				Scenario: s, Subject: subject, heading: h, Err: problems[subject.Name],
+			})
+		}
+	}
+	return r
+}
+
+// play plays each column, some plays at a time. The subjects of a scenario take
+// turns. After the end of ctx no play begins, and those that have begun are
+// waited for.
+func (r *Results[S, R]) play(ctx context.Context, programs map[string]Program, progress io.Writer) {
+	var group errgroup.Group
+	group.SetLimit(r.Parallel)
+	for first := 0; first < len(r.Columns); {
+		last := first + 1
+		for last < len(r.Columns) && r.Columns[last].heading.Name == r.Columns[first].heading.Name {
+			last++
+		}
+		for n := range r.Repetitions {
+			for _, c := range r.Columns[first:last] {
+				group.Go(func() error {
+					stage := &Stage{
+						Subject: c.Subject, programs: programs, progress: progress,
+						prefix: fmt.Sprintf("%s, %s, %d of %d", c.heading.Name, c.Subject.Name, n+1, r.Repetitions),
+					}
+					if r.Dir != "" {
+						stage.dir = filepath.Join(r.Dir, fmt.Sprintf("%s-%s-%d", c.heading.Name, c.Subject.Name, n+1))
+					}
+					c.play(ctx, r.of, func(ctx context.Context) (*R, error) {
+						return r.of.playOn(ctx, &Play[S]{stage, c.Scenario})
+					}, stage.Say)
+					return nil
+				})
+			}
+		}
+		first = last
+	}
+	_ = group.Wait() // no play returns its error
+}
+
+// mostDisturbed is how many plays of a column may be disturbed.
+const mostDisturbed = 3
+
+// play plays once, if it is not too late and no play has failed: the reason
+// would be the same again.
+func (c *Column[S, R]) play(
+	ctx context.Context, m *Measurement[S, R], once func(context.Context) (*R, error),
+	say func(format string, args ...any),
+) {
+	if c.failed() {
+		return
+	}
+	if ctx.Err() != nil {
+		c.add(nil, nil, errNotPlayed, "")
+		return
+	}
+	load := LoadAverage()
+	record, err := once(ctx)
+	for m.Disturbed != nil && errors.Is(err, m.Disturbed) && ctx.Err() == nil && c.again() {
+		say("played again: %v", err)
+		load = LoadAverage()
+		record, err = once(ctx)
+	}
+	if err == nil {
+		c.add(record, nil, nil, load)
+		return
+	}
+	say("not complete: %v", err)
+	if ctx.Err() != nil {
+		err = errInterrupted
+	}
+	c.add(nil, record, err, load)
+}
+
+func (c *Column[S, R]) failed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Err != nil
+}
+
+// again reports whether a disturbed play may be played again.
+func (c *Column[S, R]) again() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.disturbed == mostDisturbed {
+		return false
+	}
+	c.disturbed++
+	return true
+}
+
+func (c *Column[S, R]) add(record, partial *R, err error, load string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if record != nil {
+		c.Records, c.loads = append(c.Records, record), append(c.loads, load)
+	}
+	if partial != nil {
+		c.Partial = partial
+		if len(c.Records) == 0 {
+			c.loads = []string{load}
+		}
+	}
+	if c.Err == nil {
+		c.Err = err
+	}
+}
+
+// logTail is how many lines of the subject's log follow the error of a play.
+const logTail = 20
+
+// playOn plays on a fresh control plane. After it nothing runs.
+func (m *Measurement[S, R]) playOn(ctx context.Context, p *Play[S]) (record *R, err error) {
+	ctx, cancel := context.WithTimeout(ctx, m.Longest)
+	defer cancel()
+	begun := time.Now()
+	if p.Plane, err = controlplane.Start(ctx, controlplane.Config{Dir: p.dir}); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	if p.Client, err = p.ClientOf("script"); err != nil {
+		return nil, err
+	}
+	record, err = m.Play(ctx, p)
+	if err != nil && !errors.Is(err, wait.ErrEnded) { // which has the end of the log
+		err = fmt.Errorf("%w%s", err, p.logTails())
+	}
+	p.Say("done after %.0f s", time.Since(begun).Seconds())
+	return record, err
+}
