@@ -26,6 +26,8 @@ const (
 	domain       = "hollownode.kubelife.dev/"
 	// patience is how long a step may take on a machine that is busy.
 	patience = 2 * time.Minute
+	// oursNode is the node of a fleet of one.
+	oursNode = "ours-00001"
 )
 
 // agent is the manifest of the static pod of each node.
@@ -141,7 +143,6 @@ func (c *cluster) launch(name, path string, flags ...string) *controlplane.Proce
 	process, err := controlplane.StartProcess(controlplane.Command{
 		Name: name, Path: path, Args: append([]string{"--kubeconfig=" + c.plane.Kubeconfig()}, flags...),
 		LogFile: filepath.Join(c.programs, fmt.Sprintf("%s-%d.log", name, time.Now().UnixNano())),
-		Env:     []string{"TMPDIR=" + c.programs}, // kubemark leaves a socket in it
 	})
 	require.NoError(c, err)
 	c.root.Cleanup(func() {
@@ -186,6 +187,26 @@ func (c *cluster) nodes() []corev1.Node {
 	list, err := c.client.CoreV1().Nodes().List(c.Context(), metav1.ListOptions{})
 	require.NoError(c, err)
 	return list.Items
+}
+
+// nodeOf returns a node, or nil.
+func (c *cluster) nodeOf(name string) *corev1.Node {
+	c.Helper()
+	for _, node := range c.nodes() {
+		if node.Name == name {
+			return &node
+		}
+	}
+	return nil
+}
+
+func nodeIsReady(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 // nodesWhere returns the nodes that a function selects.

@@ -1,6 +1,8 @@
 package hollownode
 
 import (
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // The waits between the runs of a container that crashes, as the documentation
@@ -194,4 +197,49 @@ func (c *cluster) restarts(name string) int {
 		return 0
 	}
 	return int(list[0].RestartCount)
+}
+
+// recorder holds what a watch has shown of all pods since it was made.
+type recorder struct {
+	mu   sync.Mutex
+	pods map[string][]*corev1.Pod // by the name of the pod
+}
+
+// record records all pods until the test ends. There must be none yet.
+func (c *cluster) record() *recorder {
+	c.Helper()
+	pods := c.client.CoreV1().Pods(metav1.NamespaceDefault)
+	list, err := pods.List(c.Context(), metav1.ListOptions{})
+	require.NoError(c, err)
+	require.Empty(c, list.Items)
+	watching, err := pods.Watch(c.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	require.NoError(c, err)
+	r := &recorder{pods: map[string][]*corev1.Pod{}}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for event := range watching.ResultChan() {
+			if pod, isPod := event.Object.(*corev1.Pod); isPod && event.Type != watch.Deleted {
+				r.keep(pod)
+			}
+		}
+	}()
+	c.Cleanup(func() {
+		watching.Stop()
+		<-ended
+	})
+	return r
+}
+
+func (r *recorder) keep(pod *corev1.Pod) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pods[pod.Name] = append(r.pods[pod.Name], pod)
+}
+
+// objects returns all objects of a pod so far.
+func (r *recorder) objects(name string) []*corev1.Pod {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.pods[name])
 }

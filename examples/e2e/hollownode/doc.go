@@ -40,14 +40,11 @@
 //     work again.
 //
 //   - A fleet that starts again with --list-per-node lists the pods of each
-//     node once, with the options of the real kubelet. Other lists differ as
-//     listed.
+//     node once, with the options of the real kubelet. What else it lists is
+//     named.
 //
-//   - On a hollow node and on kubemark the same pods go through the same
-//     phases, conditions, reasons and deletions, except for listed differences.
-//     Kubemark is the real kubelet v1.37.1 with a runtime that runs nothing.
-//     Its recorder drops all Events, so those of a hollow node are compared
-//     with what the source says.
+//   - The API server has the events of pods that come, go, pass a deadline or
+//     are rejected, in order.
 //
 // Its tests are processes on two cores, so each step has a minute or more. The
 // seconds that it took are in the log:

@@ -1,9 +1,11 @@
 package hollownode
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
-	"time"
+	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -11,41 +13,52 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// wantedEvents are the reasons that a kubelet gives for the pod of each story,
-// in order. They follow from the source of v1.37.1: kubemark's kubelet has a
-// recorder that drops them all.
-var wantedEvents = map[string]string{
-	"cpu":        "OutOfcpu",
-	"memory":     "OutOfmemory",
-	"storage":    "OutOfephemeral-storage",
-	"taint":      "TaintToleration",
-	"affinity":   "NodeAffinity",
-	"system":     "PodOSSelectorNodeLabelDoesNotMatch",
-	"overflow":   "OutOfpods",
-	"plain":      "Pulled Created Started Killing",
-	"two":        "Pulled Created Started Pulled Created Started Killing Killing",
-	"init":       "Pulled Created Started Killing",
-	"hooks":      "Pulled Created Started Killing",
-	"forced":     "Pulled Created Started Killing",
-	"gate":       "Pulled Created Started Killing",
-	"afterwards": "Pulled Created Started Killing",
-	staticStory:  "Pulled Created Started Killing",
-	"deadline":   "Pulled Created Started DeadlineExceeded Killing",
+// staticManifest is the manifest of a static pod.
+const staticManifest = `apiVersion: v1
+kind: Pod
+metadata: {name: static, namespace: default}
+spec:
+  containers: [{name: main, image: example.invalid/main}]
+`
+
+// The API server takes the events of pods that come, go, pass their deadlines
+// and are rejected, in the order in which they are told.
+func TestEventsOfPodsOnARealAPIServer(t *testing.T) {
+	c := newPlane(t)
+	manifest := filepath.Join(c.programs, "static.yaml")
+	require.NoError(t, os.WriteFile(manifest, []byte(staticManifest), 0o600))
+	c.startNodes("--nodes=1", "--name-prefix=ours", "--capacity=pods=3", "--pod-manifest-path="+manifest)
+	c.awaitReady(1)
+	c.wantEvents("static-"+oursNode, "Pulled Created Started")
+	c.bind(oursNode, "plain", nil)
+	c.wantEvents("plain", "Pulled Created Started")
+	c.bindUntil(oursNode, "deadline", 4)
+	c.wantEvents("deadline", "Pulled Created Started DeadlineExceeded Killing")
+	c.bind(oursNode, "other", nil)
+	c.wantEvents("other", "Pulled Created Started")
+	c.bind(oursNode, "overflow", nil)
+	c.wantEvents("overflow", "OutOfpods")
+	require.NoError(t, c.client.CoreV1().Pods(metav1.NamespaceDefault).
+		Delete(t.Context(), "plain", metav1.DeleteOptions{}))
+	c.wantEvents("plain", "Pulled Created Started Killing")
 }
 
-// wantEvents waits until the API server has the events of a story. They may
-// come after the states that they are about. Whether a pod finds its image on
-// the node depends on which of them was first, so its pull does not count.
-func (c *cluster) wantEvents(story, pod string) {
+// bindUntil creates a pod with a deadline on a node.
+func (c *cluster) bindUntil(node, name string, seconds int64) {
 	c.Helper()
-	var reasons string
-	for range 50 {
-		if reasons = c.reasonsOf(pod); reasons == wantedEvents[story] {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	require.Equal(c, wantedEvents[story], reasons, "the events of %s", story)
+	spec := template(name, nil).Spec
+	spec.NodeName, spec.ActiveDeadlineSeconds = node, &seconds
+	_, err := c.client.CoreV1().Pods(metav1.NamespaceDefault).Create(c.Context(),
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{})
+	require.NoError(c, err)
+}
+
+// wantEvents waits until the API server has the events of a pod. Whether a pod
+// finds its image on the node depends on which of them was first, so its pull
+// does not count.
+func (c *cluster) wantEvents(pod, reasons string) {
+	c.Helper()
+	c.eventually(pod+" has its events", func() string { return unless(c.reasonsOf(pod), reasons) })
 }
 
 // reasonsOf returns those of a pod's events. Their names end with when they

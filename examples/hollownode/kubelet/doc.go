@@ -134,11 +134,11 @@
 // # Facts
 //
 // Names, constants and decisions are those of the kubelet v1.37.1 with its
-// default features. Its tables are tests here: 73 of the 85 cases
-// for computePodActions, and all 94 for the phase. The others are 3 about
-// in-place resize and 9 about ephemeral containers. In total, 224 of the 590
-// cases in the tables of its parts are. Of 13 of the 26 tables none is. Package
-// examples/e2e/conformance/tables lists them all, with the reasons.
+// default features. Cases of its tables are tests here, of what a sync
+// does, the phase, conditions, grace periods, deadlines, back-offs, probes and
+// problems of a node. Package examples/e2e/conformance compares other decisions
+// with those of the kubelet's own functions. A table of whole pods has the
+// states that the kubelet has shown of them.
 //
 // # Differences from the kubelet
 //
