@@ -153,3 +153,34 @@ func (c *cluster) wantRolledOut(name string, nodes int32) func(*witness) error {
 		return nil
 	}
 }
+
+// TestManifestOfDaemonsetStartsAClusterWithoutANetwork: the nodes have the
+// taints of a cluster in which no network plugin runs. The program is bound to
+// them, and gives them the pods of the plugin.
+func TestManifestOfDaemonsetStartsAClusterWithoutANetwork(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, map[string]int{"a": 2})
+	nodes := c.fleet.Nodes("a")
+	c.patchNodes(nodes, `{"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},
+		{"key":"node.kubernetes.io/network-unavailable","effect":"NoSchedule"}]}}`)
+	c.startSchedulerAndDeployments()
+	stranger := c.newStranger()
+	c.applyManifest("daemonset")
+	c.wantMemoryFits("daemonset", 2)
+	c.eventually("the replicas are on two nodes", func(*witness) error { return c.wantSpread("daemonset", nodes...) })
+	c.eventually("they run", func(*witness) error { return c.wantAvailable("daemonset") })
+	require.ErrorContains(t, c.wantBound(stranger), "untolerated taint")
+
+	c.launchDeployed("daemonset")
+	c.addSet("network", nil)
+	c.eventually("each node has a pod of the network plugin", func(*witness) error {
+		pods := c.daemonsOf("network")
+		if len(pods) != len(nodes) {
+			return fmt.Errorf("%d pods", len(pods))
+		}
+		return errors.Join(c.wantBound(pods[0].Name), c.wantBound(pods[1].Name))
+	})
+	c.openNodes(nodes)
+	c.eventually("other pods start", func(*witness) error { return c.wantBound(stranger) })
+	c.wantUpdatesEnd("daemonset", nodes)
+}

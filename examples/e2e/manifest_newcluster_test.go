@@ -19,12 +19,12 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 )
 
-// TestManifestsStartAClusterThatIsJustBorn: every node is born with a taint
+// TestManifestsStartANewCluster: every node is born with a taint
 // that only nodelifecycle removes, and kube-scheduler binds its replicas
 // nevertheless, the second to the second node. An update on as many nodes as
 // replicas ends, one on a single node replaces all replicas, and a replica
 // leaves a node that fails.
-func TestManifestsStartAClusterThatIsJustBorn(t *testing.T) {
+func TestManifestsStartANewCluster(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, map[string]int{"a": 3})
 	nodes := c.fleet.Nodes("a")
@@ -70,37 +70,6 @@ func TestManifestsStartAClusterThatIsJustBorn(t *testing.T) {
 			return errors.Join(c.wantSpread(program, first[1], spare), c.wantAvailable(program))
 		})
 	}
-}
-
-// TestManifestOfDaemonsetStartsAClusterWithoutANetwork: the nodes have the
-// taints of a cluster in which no network plugin runs. The program is bound to
-// them, and gives them the pods of the plugin.
-func TestManifestOfDaemonsetStartsAClusterWithoutANetwork(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, map[string]int{"a": 2})
-	nodes := c.fleet.Nodes("a")
-	c.patchNodes(nodes, `{"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},
-		{"key":"node.kubernetes.io/network-unavailable","effect":"NoSchedule"}]}}`)
-	c.startSchedulerAndDeployments()
-	stranger := c.newStranger()
-	c.applyManifest("daemonset")
-	c.wantMemoryFits("daemonset", 2)
-	c.eventually("the replicas are on two nodes", func(*witness) error { return c.wantSpread("daemonset", nodes...) })
-	c.eventually("they run", func(*witness) error { return c.wantAvailable("daemonset") })
-	require.ErrorContains(t, c.wantBound(stranger), "untolerated taint")
-
-	c.launchDeployed("daemonset")
-	c.addSet("network", nil)
-	c.eventually("each node has a pod of the network plugin", func(*witness) error {
-		pods := c.daemonsOf("network")
-		if len(pods) != len(nodes) {
-			return fmt.Errorf("%d pods", len(pods))
-		}
-		return errors.Join(c.wantBound(pods[0].Name), c.wantBound(pods[1].Name))
-	})
-	c.openNodes(nodes)
-	c.eventually("other pods start", func(*witness) error { return c.wantBound(stranger) })
-	c.wantUpdatesEnd("daemonset", nodes)
 }
 
 // wantUpdatesEnd updates a program that runs on two nodes, and again with one
