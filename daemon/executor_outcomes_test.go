@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubelife/lifecycle/daemon"
@@ -131,4 +133,64 @@ func TestD4RefusalsAreToldFromLostAnswers(t *testing.T) {
 		planned(*specWith(everything()), creations(1)),
 	)
 	require.True(t, results[0].Refused, "it was not tried")
+}
+
+// rewriting is an API server with a webhook that changes what pods say.
+type rewriting struct {
+	daemon.PodClient
+	change func(*corev1.Pod)
+}
+
+func (r rewriting) Create(
+	_ context.Context,
+	pod *corev1.Pod,
+	_ metav1.CreateOptions,
+) (*corev1.Pod, error) {
+	made := pod.DeepCopy()
+	made.UID = "made"
+	r.change(made)
+	return made, nil
+}
+
+func (r rewriting) Delete(context.Context, string, metav1.DeleteOptions) error { return nil }
+
+// A created pod that is not the owner's counts for no node. Without an error
+// the next one would be made at once, without end, and none deleted.
+func TestD4APodThatAWebhookHasTakenAwayIsAFailure(t *testing.T) {
+	owner := agents()
+	owner.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
+	template := &corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "agent"}},
+	}
+	for name, change := range map[string]func(*corev1.Pod){
+		"controller": func(pod *corev1.Pod) { pod.OwnerReferences = nil },
+		"label":      func(pod *corev1.Pod) { pod.Labels["app"] = "another" },
+		"revision":   func(pod *corev1.Pod) { pod.Labels["controller-revision-hash"] = "another" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			executor, err := daemon.NewExecutor(
+				daemon.ExecutorConfig{Pods: func(string) daemon.PodClient { return rewriting{change: change} }},
+			)
+			require.NoError(t, err)
+			planner, err := daemon.NewPlanner(daemon.Config{Spec: *specWith(template)}, start)
+			require.NoError(t, err)
+			made := 0
+			for at := start; at.Before(start.Add(time.Minute)); at = at.Add(100 * time.Millisecond) {
+				planner.ObserveNode(at, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+				results, _ := execute(t.Context(), executor, owner, planOf(planner, at))
+				for _, result := range results {
+					finish(planner, at, result)
+					if result.Create != nil {
+						made++
+						require.ErrorIs(t, result.Err, daemon.ErrMutated)
+					}
+					if result.Pod != nil {
+						planner.ForgetPod(at, result.Pod) // released, or deleted as outdated
+					}
+				}
+			}
+			require.Positive(t, made)
+			require.LessOrEqual(t, made, 60)
+		})
+	}
 }

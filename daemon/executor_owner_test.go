@@ -38,7 +38,7 @@ func TestD5PlanOfAnotherOwnerIsNotCarriedOut(t *testing.T) {
 
 // D5: nor for an owner under deletion, whose pods are the garbage collector's.
 func TestD5PlanOfAnOwnerUnderDeletionIsNotCarriedOut(t *testing.T) {
-	s := newSet(t).nodes("a").evicted("b").running("b")
+	s := newSet(t).nodes("a").unfit("b").running("b")
 	going := agents()
 	going.Object.SetDeletionTimestamp(&metav1.Time{Time: start})
 	server := newPodServer()

@@ -6,21 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/daemon"
 )
-
-// unfit observes a node where no pod may stay.
-func (s *set) unfit(name string) *set {
-	s.ObserveNode(s.now, &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.NodeSpec{
-			Taints: []corev1.Taint{{Key: "out", Effect: corev1.TaintEffectNoExecute}},
-		},
-	})
-	return s
-}
 
 // C7: while a planner is halted it deletes nothing, creates what is missing,
 // and waits for no time. What was held is handed out at once after Resume.

@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -267,106 +268,6 @@ func TestVanishedNodeKeepsNothingThatWasNotScheduled(t *testing.T) {
 	require.Equal(t, daemon.Status{}, s.Status())
 }
 
-func TestFailedPodIsReplacedWithBackoff(t *testing.T) {
-	s := newSet(t).nodes("a")
-	wait := time.Duration(0)
-	for round := range 14 {
-		s.pod("x", "a", "old", phase(corev1.PodFailed))
-		if wait > 0 {
-			s.after(wait-time.Millisecond).want("").wantWait("a", daemon.WaitBackoff)
-			require.Equal(t, s.now.Add(time.Millisecond), s.Plan(s.now).Next)
-			s.after(time.Millisecond)
-		}
-		s.want("delete x: PodFailed")
-		s.Plan(s.now) // the creation: its pod is the next x
-		s.Report(s.now, ended{Create: &daemon.Creation{Node: "a"}, Taken: true})
-		wait = min(time.Second<<round, 15*time.Minute)
-	}
-	require.Equal(t, 15*time.Minute, wait)
-	s.pod("x", "a", "old", phase(corev1.PodFailed)).after(31 * time.Minute).want("delete x: PodFailed")
-	s.want("create on a: Missing")
-	s.gone("a-old-16").pod("x", "a", "old", phase(corev1.PodFailed)).after(time.Second)
-	s.want("delete x: PodFailed") // half an hour without: from the beginning
-}
-
-func TestNewRevisionForgivesFailures(t *testing.T) {
-	s := newSet(t).nodes("a").pod("x", "a", "old", phase(corev1.PodFailed)).want("delete x: PodFailed")
-	s.pod("y", "a", "old", phase(corev1.PodFailed)).want("")
-	s.template("new").want("delete y: PodFailed")
-}
-
-func TestSucceededPodIsReplaced(t *testing.T) {
-	s := newSet(t).nodes("a").pod("x", "a", "old", phase(corev1.PodSucceeded))
-	s.want("delete x: PodSucceeded").want("create on a: Missing").want("")
-}
-
-// D2: what happens to the terminal pods of a node does not depend on how many
-// tasks run at a time. Succeeded pods and one failed pod go together and count
-// as one failure. Another failed pod, and a pod that terminates later, wait.
-func TestD2TerminalPodsGoTogetherForAnyNumberOfWorkers(t *testing.T) {
-	for name, workers := range map[string]int{"one worker": 1, "three": 3, "enough": 10} {
-		t.Run(name, func(t *testing.T) {
-			s := newSet(t).nodes("a", "b").running("b")
-			s.terminal("a", corev1.PodSucceeded, "x", "y", "z")
-			s.terminal("a", corev1.PodFailed, "f", "g")
-			want := map[string]daemon.StepReason{
-				"x": daemon.StepPodSucceeded, "y": daemon.StepPodSucceeded, "z": daemon.StepPodSucceeded,
-				"f": daemon.StepPodFailed,
-			}
-			require.Equal(t, want, s.deletions(workers))
-			began := s.now
-			s.wantWait("a", daemon.WaitBackoff).terminal("a", corev1.PodSucceeded, "v")
-			require.Equal(t, began.Add(time.Second), s.WaitOf("a").Until, "the first failure")
-			s.after(time.Second)
-			want = map[string]daemon.StepReason{"v": daemon.StepPodSucceeded, "g": daemon.StepPodFailed}
-			require.Equal(t, want, s.deletions(workers))
-			began = s.now
-			s.terminal("a", corev1.PodSucceeded, "u")
-			require.Equal(t, began.Add(2*time.Second), s.WaitOf("a").Until, "the second failure")
-		})
-	}
-}
-
-// terminal gives a node pods that have terminated.
-func (s *set) terminal(node string, as corev1.PodPhase, pods ...string) *set {
-	for _, pod := range pods {
-		s.pod(pod, node, s.spec.Revision, phase(as))
-	}
-	return s
-}
-
-// deletions performs all deletions that may be started, with so many workers.
-// It returns their reasons by the names of the pods. They start a millisecond
-// apart, and the clock stays at the start of the last one. A creation finds its
-// name taken.
-func (s *set) deletions(workers int) map[string]daemon.StepReason {
-	reasons := map[string]daemon.StepReason{}
-	var last time.Time
-	for {
-		var started []*daemon.Deletion
-		for len(started) < workers {
-			task, ok := s.Start(s.now)
-			if ok && task.Create != nil {
-				s.Report(s.now, ended{Create: task.Create, Taken: true})
-				continue
-			}
-			if !ok {
-				break
-			}
-			started = append(started, task.Delete)
-			reasons[task.Delete.Pod], last = task.Delete.Reason, s.now
-			s.after(time.Millisecond)
-		}
-		if len(started) == 0 {
-			s.now = last
-			return reasons
-		}
-		for _, deletion := range started {
-			s.Report(s.now, ended{Delete: deletion, Gone: true})
-		}
-	}
-}
-
 func TestNextPodWaitsForTheFormerOneToBeGone(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").change("a-1", terminating)
 	s.want("").wantWait("a", daemon.WaitTerminating)
@@ -375,28 +276,94 @@ func TestNextPodWaitsForTheFormerOneToBeGone(t *testing.T) {
 	// nothing of it runs any more
 }
 
-func TestOfDuplicatesTheScheduledReadyOlderOneStays(t *testing.T) {
-	old, young := created(start.Add(-time.Hour)), created(start)
-	for name, test := range map[string]struct{ stays, leaves []func(*corev1.Pod) }{
-		"scheduled": {[]func(*corev1.Pod){young, unready}, []func(*corev1.Pod){old, available,
-			unscheduled}},
-		"ready": {[]func(*corev1.Pod){young, available}, []func(*corev1.Pod){old, unready}},
-		"older": {[]func(*corev1.Pod){old, available}, []func(*corev1.Pod){young, available}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newSet(
-				t,
-			).nodes("a").
-				pod("leaves", "a", "old", test.leaves...).
-				pod("stays", "a", "old", test.stays...)
-			s.want("delete leaves: Duplicate").want("")
-		})
-	}
-}
-
+// #63465: terminating pods that no kubelet ends held up all others.
 func TestTerminatingPodOnADeadNodeDelaysNoOther(t *testing.T) {
 	s := newSet(t).nodes("a", "dead").running("a", "dead").change("dead-1", terminating, unready)
 	s.want("").wantWait("dead", daemon.WaitTerminating)
 	s.nodes("b").want("create on b: Missing")
 	s.gone("a-1").want("create on a: Missing")
+}
+
+func TestWhatIsHandedOutIsNotHandedOutAgain(t *testing.T) {
+	s := newSet(t).nodes("a").pod("x", "gone", "old", unscheduled)
+	require.Equal(t, "create on a: Missing\ndelete x: NodeGone", listed(s.Plan(s.now)))
+	require.Empty(t, listed(s.Plan(s.now.Add(time.Hour))))
+	s.wantWait("a", daemon.WaitUnderWay)
+}
+
+// The order and the history of observations must not matter. A new planner that
+// observes the present state counts and plans the same.
+func TestOldPlannerKnowsWhatANewOneObserves(t *testing.T) {
+	modes := map[string]func(*daemon.Rollout){
+		"rolling": func(*daemon.Rollout) {},
+		"surging": surge(2),
+		"strict":  func(r *daemon.Rollout) { r.Strict = true },
+	}
+	for name, mode := range modes {
+		t.Run(name, func(t *testing.T) {
+			was := newSet(
+				t,
+			).nodes("a", "b", "c", "d").
+				running("a", "b", "c", "d").
+				rollout(mode).
+				template("new")
+			was.Status() // evaluates the changes so far
+			nodes, tainted := []string{"d", "c", "b", "a"}, ""
+			for _, change := range []func(){
+				func() { was.change("b-1", unready) },
+				func() { was.tainted("d"); tainted = "d" },
+				func() { was.pod("c-2", "c", "new", available) },
+				func() { was.gone("c-1") },
+				func() { was.rollout(func(r *daemon.Rollout) { *r = daemon.Rollout{OnDelete: true} }) },
+				func() { was.rollout(surge(1)) },
+				func() { was.ForgetNode(was.now, "c"); nodes = []string{"d", "b", "a"} },
+				func() { was.pod("c-3", "c", "new", unscheduled) },
+				func() { was.pod("b-2", "b", "new", available, created(start.Add(-time.Hour))) },
+				func() { was.template("newer") },
+				func() {
+					was.rollout(func(r *daemon.Rollout) {
+						*r = daemon.Rollout{MaxUnavailable: intstr.FromInt32(1)}
+					})
+				},
+				func() { was.rollout(mode) },
+				func() { was.change("a-1", terminating) },
+				func() { was.nodes("d"); tainted = "" },
+			} {
+				change()
+				is := newSet(t).nodes(nodes...)
+				if tainted != "" {
+					is.tainted(tainted)
+				}
+				is.spec = was.spec
+				require.NoError(t, is.SetSpec(is.now, is.spec))
+				for _, pod := range was.pods {
+					is.ObservePod(is.now, pod)
+				}
+				require.Equal(t, is.Status(), was.Status())
+				require.Equal(t, slices.Collect(is.Waits()), slices.Collect(was.Waits()))
+			}
+		})
+	}
+}
+
+// tainted observes a node where a pod may stay, but none should be.
+func (s *set) tainted(name string) *set {
+	s.ObserveNode(s.now, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.NodeSpec{
+			Taints: []corev1.Taint{{Key: "repair", Effect: corev1.TaintEffectNoSchedule}},
+		},
+	})
+	return s
+}
+
+// unfit observes a node where no pod may stay.
+func (s *set) unfit(name string) *set {
+	s.ObserveNode(s.now, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.NodeSpec{
+			Taints: []corev1.Taint{{Key: "out", Effect: corev1.TaintEffectNoExecute}},
+		},
+	})
+	return s
 }

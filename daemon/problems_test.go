@@ -101,7 +101,7 @@ func TestD5InvalidRolloutStopsNothingButTheRollout(t *testing.T) {
 			s := newSet(t).nodes("failed", "missing", "old", "unready").running("old").tainted("out")
 			s.pod("failed-1", "failed", "old", phase(corev1.PodFailed)).
 				pod("unready-1", "unready", "old", unready)
-			s.evicted("out").running("out")
+			s.unfit("out").running("out")
 			change(&s.spec)
 			s.template("new")
 			s.want("create on missing: Missing", "delete failed-1: PodFailed", "delete out-1: Misscheduled")
@@ -140,7 +140,7 @@ func TestD5AfterARefusedSpecNothingIsMadeOfTheFormerOne(t *testing.T) {
 	).nodes("missing", "failed", "old").
 		running("old").
 		pod("failed-1", "failed", "old", phase(corev1.PodFailed))
-	s.evicted("out").running("out").template("new")
+	s.unfit("out").running("out").template("new")
 	refused := s.spec
 	refused.Template = anyOf(labelled("cores", corev1.NodeSelectorOpGt, "many"))
 	require.ErrorIs(t, s.SetSpec(s.now, refused), daemon.ErrInvalidSpec)

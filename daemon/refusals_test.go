@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/kubelife/lifecycle/daemon"
 )
+
+var errRefused = errors.New("exceeded quota")
 
 // outcome is how often something was refused, and when the others got their
 // turn.
@@ -65,17 +68,6 @@ func (s *set) carryOut(bad func(node string) bool, most time.Duration) outcome {
 	return o
 }
 
-// evicted observes a node from which its pod has to go.
-func (s *set) evicted(name string) *set {
-	s.ObserveNode(s.now, &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.NodeSpec{
-			Taints: []corev1.Taint{{Key: "out", Effect: corev1.TaintEffectNoExecute}},
-		},
-	})
-	return s
-}
-
 func everyNode(string) bool { return true }
 
 func ofThousand(bad func(i int) bool) func(node string) bool {
@@ -98,7 +90,7 @@ func TestD5RefusedNodesDelayOthersByTwoSeconds(t *testing.T) {
 	}
 	what := map[string]func(s *set, node string){
 		"creations": func(s *set, node string) { s.nodes(node) },
-		"deletions": func(s *set, node string) { s.evicted(node).running(node) },
+		"deletions": func(s *set, node string) { s.unfit(node).running(node) },
 	}
 	for at, bad := range where {
 		for kind, prepare := range what {
@@ -146,7 +138,7 @@ func TestD5RefusedNodesDelayARolloutByTwoSeconds(t *testing.T) {
 func TestD5RefusalsCostABoundedNumberOfCallsForTheSet(t *testing.T) {
 	for name, prepare := range map[string]func(s *set, node string){
 		"creations": func(s *set, node string) { s.nodes(node) },
-		"deletions": func(s *set, node string) { s.evicted(node).running(node) },
+		"deletions": func(s *set, node string) { s.unfit(node).running(node) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSet(t)
@@ -202,4 +194,173 @@ func TestD2NameOfATerminatingPodIsNoRefusal(t *testing.T) {
 	s.want("").wantWait("a", daemon.WaitTerminating)
 	s.ForgetPod(s.now, going)
 	s.want("create on a: Missing")
+}
+
+func TestRefusedCreationsAreNotTriedInThousands(t *testing.T) {
+	s := newSet(t)
+	for i := range 500 {
+		s.nodes(fmt.Sprintf("n%03d", i))
+	}
+	calls := 0
+	for s.now.Before(start.Add(10 * time.Minute)) {
+		plan := s.Plan(s.now)
+		for i := range plan.Create {
+			calls++
+			s.Report(s.now, ended{Create: &plan.Create[i], Err: errRefused})
+		}
+		if plan.Empty() {
+			require.True(t, plan.Next.After(s.now))
+			s.now = plan.Next
+		}
+	}
+	require.Less(t, calls, 310) // one every two seconds
+}
+
+// The right to delete pods is missing.
+func TestRefusedDeletionsAreNotTriedInThousands(t *testing.T) {
+	s := newSet(t)
+	for i := range 500 {
+		name := fmt.Sprintf("n%03d", i)
+		s.nodes(name).running(name)
+	}
+	s.template("new")
+	calls := 0
+	for s.now.Before(start.Add(10 * time.Minute)) {
+		plan := s.Plan(s.now)
+		for i := range plan.Refresh {
+			s.Report(s.now, ended{Refresh: &plan.Refresh[i], Pod: s.pods[plan.Refresh[i].Pod]})
+		}
+		for i := range plan.Delete {
+			calls++
+			s.Report(s.now, ended{Delete: &plan.Delete[i], Err: errRefused})
+		}
+		if plan.Empty() {
+			require.True(t, plan.Next.After(s.now))
+			s.now = plan.Next
+		}
+	}
+	require.Less(t, calls, 310) // with maxUnavailable 1; kube-controller-manager: 17
+}
+
+func TestOneNodeThatRefusesDoesNotHoldUpOthers(t *testing.T) {
+	s := newSet(t).nodes("a", "b", "c")
+	done := map[string]bool{}
+	for len(done) < 2 {
+		plan := s.Plan(s.now)
+		for i := range plan.Create {
+			step := &plan.Create[i]
+			if step.Node == "a" {
+				s.Report(s.now, ended{Create: step, Err: errRefused})
+				continue
+			}
+			done[step.Node] = true
+			s.Report(
+				s.now,
+				ended{
+					Create: step,
+					Pod: &corev1.Pod{
+						ObjectMeta: metav1.ObjectMeta{Name: step.Node},
+						Spec:       corev1.PodSpec{NodeName: step.Node},
+					},
+				},
+			)
+		}
+		if plan.Empty() {
+			s.now = plan.Next
+		}
+		require.Less(t, s.now.Sub(start), time.Second)
+	}
+	s.wantWait("a", daemon.WaitCreationRefused)
+}
+
+// refuse has creations on some nodes refused and lets others succeed, until a
+// node has its pod or some time has passed.
+func (s *set) refuse(bad func(node string) bool, until string, most time.Duration) *set {
+	end := s.now.Add(most)
+	for s.now.Before(end) {
+		plan := s.Plan(s.now)
+		for i := range plan.Create {
+			step := &plan.Create[i]
+			if bad(step.Node) {
+				s.Report(s.now, ended{Create: step, Err: errRefused, Refused: true})
+				continue
+			}
+			s.pod(step.Node+"-1", step.Node, step.Revision, available)
+			s.Report(s.now, ended{Create: step, Pod: s.pods[step.Node+"-1"]})
+			if step.Node == until {
+				return s
+			}
+		}
+		if plan.Empty() {
+			require.True(s, plan.Next.After(s.now), "nothing is to be done, nor ever will be")
+			s.now = plan.Next
+		}
+	}
+	return s
+}
+
+func TestNodeThatAlwaysRefusesDoesNotHoldUpANewOne(t *testing.T) {
+	bad := func(node string) bool { return node == "bad" }
+	s := newSet(t).nodes("bad").refuse(bad, "", time.Hour)
+	step := s.Plan(s.now).Create[0]
+	s.Report(s.now, ended{Create: &step, Err: errRefused, Refused: true})
+	joined := s.after(time.Second).nodes("good").now
+	s.refuse(bad, "good", time.Hour)
+	require.Less(t, s.now.Sub(joined), 5*time.Second)
+}
+
+// The other side of unknown outcomes: one pod that may never be deleted stops
+// no other.
+func TestDeletionThatIsAlwaysRefusedHoldsUpNoOtherNode(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("a", "b").template("new")
+	for s.now.Before(start.Add(2 * time.Minute)) {
+		plan := s.Plan(s.now)
+		for i := range plan.Refresh {
+			s.Report(s.now, ended{Refresh: &plan.Refresh[i], Pod: s.pods[plan.Refresh[i].Pod]})
+		}
+		for i := range plan.Delete {
+			if plan.Delete[i].Pod == "b-1" {
+				return
+			}
+			s.Report(s.now, ended{Delete: &plan.Delete[i], Err: errRefused})
+		}
+		if plan.Empty() {
+			s.now = plan.Next
+		}
+	}
+	t.Error("b-1 was not replaced within two minutes")
+}
+
+// A wait that ends by itself says when.
+func TestHoldAfterARefusedDeletionHasAnEnd(t *testing.T) {
+	s := newSet(
+		t,
+		func(c *daemon.Config) { c.Burst = 1 },
+	).running("a", "b")
+	// on nodes where they may not stay
+	for _, name := range []string{"a", "b"} {
+		s.ObserveNode(
+			s.now,
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{
+				Taints: []corev1.Taint{{Key: "out", Effect: corev1.TaintEffectNoExecute}},
+			}},
+		)
+	}
+	plan := s.Plan(s.now)
+	require.Len(t, plan.Delete, 1)
+	s.Report(s.now, ended{Delete: &plan.Delete[0], Err: errors.New("no"), Refused: true})
+	require.Empty(t, s.Plan(s.now).Delete)
+	wait := s.WaitOf("b")
+	require.Equal(t, daemon.WaitHeld, wait.Reason)
+	require.False(t, wait.Until.IsZero())
+}
+
+// Limited would be the word for a limit that is used up. This one is not.
+func TestNodeThatIsHeldUpByARefusalIsNotLimited(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("a", "b").template("new")
+	plan := s.Plan(s.now)
+	require.Len(t, plan.Delete, 1)
+	s.Report(s.now, ended{Delete: &plan.Delete[0], Err: errors.New("no"), Refused: true})
+	require.Empty(t, s.Plan(s.now).Delete)
+	require.Equal(t, daemon.WaitHeld, s.WaitOf("b").Reason)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubelife/lifecycle/daemon"
@@ -22,6 +21,7 @@ func TestRolloutKeepsToMaxUnavailable(t *testing.T) {
 	s.want("create on b: Missing", "delete c-1: Outdated")
 }
 
+// #123232.
 func TestUnavailableOldPodsAreReplacedAtOnceUnlessStrict(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		s := newSet(t).nodes("a", "b", "c", "d").running("a")
@@ -41,35 +41,6 @@ func TestUnavailableOldPodsAreReplacedAtOnceUnlessStrict(t *testing.T) {
 		s.want("delete b-1: OutdatedUnavailable", "delete c-1: OutdatedUnavailable")
 		s.want("create on b: Missing").want("create on c: Missing").want("")
 		s.change("b-new-2", available).want("delete d-1: OutdatedUnavailable")
-	}
-}
-
-func TestPodOnANotReadyNodeNeedNotEatTheBudget(t *testing.T) {
-	for _, excuse := range []bool{false, true} {
-		s := newSet(t, func(c *daemon.Config) {
-			if excuse {
-				c.ClassifyUnavailable = daemon.IgnoreNotReadyNodes
-			}
-		})
-		for _, name := range []string{"a", "b", "dead"} {
-			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-			if name != "dead" {
-				node.Status.Conditions = []corev1.NodeCondition{
-					{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
-				}
-			}
-			s.ObserveNode(s.now, node)
-		}
-		s.running("a", "b").
-			pod("dead-1", "dead", "old", unready).
-			template("new").
-			pod("dead-2", "dead", "new", unready).
-			gone("dead-1")
-		if excuse {
-			s.want("delete a-1: Outdated")
-		} else {
-			s.want("").wantWait("a", daemon.WaitLimited)
-		}
 	}
 }
 
@@ -126,82 +97,41 @@ func TestPartitionKeepsTheLastNodes(t *testing.T) {
 		want("delete b-1: Outdated", "delete c-1: Outdated")
 }
 
-func TestNodesComeInTheOrderOfLessAndOnlyThoseSelected(t *testing.T) {
+// D5: so does the canary filter.
+func TestD5SetEligibleWidensACanary(t *testing.T) {
 	s := newSet(t, func(c *daemon.Config) {
-		c.Less = func(a, b *corev1.Node) bool { return a.Labels["rank"] < b.Labels["rank"] }
-		c.Eligible = func(node *corev1.Node) bool { return node.Labels["rank"] != "3" }
-	})
-	for name, rank := range map[string]string{"a": "2", "b": "1", "c": "3", "d": "1"} {
-		s.ObserveNode(
-			s.now,
-			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"rank": rank}}},
-		)
-	}
-	s.running("a", "b", "c", "d").template("new")
+		c.Eligible = func(node *corev1.Node) bool { return node.Labels["rank"] == "canary" }
+	}).ranked("a", "").ranked("b", "canary").ranked("c", "").running("a", "b", "c").template("new")
 	s.want("delete b-1: Outdated").want("create on b: Missing").change("b-new-2", available)
-	s.want("delete d-1: Outdated").want("create on d: Missing").change("d-new-2", available)
-	s.want("delete a-1: Outdated").want("create on a: Missing").change("a-new-2", available)
-	s.want("").wantWait("c", daemon.WaitNotEligible)
+	s.want("").wantWait("a", daemon.WaitNotEligible)
+	s.SetEligible(s.now, func(node *corev1.Node) bool { return node.Name != "a" })
+	steps := s.Plan(s.now)
+	require.Equal(t, "delete c-1: Outdated", listed(steps))
+	s.Report(s.now, ended{Delete: &steps.Delete[0], Err: errRefused, Refused: true})
+	s.SetEligible(s.now, nil)
+	s.wantWait("c", daemon.WaitDeletionRefused)
+	s.after(time.Second).want("delete a-1: Outdated") // which was refused nothing
 }
 
-func TestSurgeMakesTheNewPodFirst(t *testing.T) {
-	s := newSet(t).nodes("a", "b").running("a", "b").rollout(func(r *daemon.Rollout) {
-		r.MaxSurge, r.MaxUnavailable = intstr.FromInt32(1), intstr.FromInt32(0)
-	}).template("new")
-	s.want("create on a: Surging")
-	s.want("").wantWait("a", daemon.WaitNotAvailable).wantWait("b", daemon.WaitLimited)
-	s.change("a-new-2", available).want("delete a-1: Replaced").want("create on b: Surging")
+func TestPartitionOfAllKeepsAll(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("a", "b").tainted("z").running("z")
+	s.rollout(func(r *daemon.Rollout) { r.Partition = intstr.FromString("100%") }).
+		template("new").
+		want("")
 }
 
-func TestSurgeRetiresAMisscheduledPodOnlyWhenThereAreEnough(t *testing.T) {
-	s := newSet(t).nodes("a").running("a").rollout(func(r *daemon.Rollout) {
-		r.MaxSurge, r.MaxUnavailable = intstr.FromInt32(1), intstr.FromInt32(0)
-	})
-	s.ObserveNode(s.now, &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "b"},
-		Spec: corev1.NodeSpec{
-			Taints: []corev1.Taint{{Key: "repair", Effect: corev1.TaintEffectNoSchedule}},
+// D3: a partition in percent rounds up, as all amounts of a rollout.
+func TestD3PartitionInPercentRoundsUp(t *testing.T) {
+	limits, err := daemon.Rollout{Partition: intstr.FromString("34%")}.Limits(3)
+	require.NoError(t, err)
+	require.Equal(t, 2, limits.Partition)
+	s := newSet(t).nodes("a", "b", "c").running("a", "b", "c").template("new")
+	s.rollout(
+		func(r *daemon.Rollout) {
+			r.Partition, r.MaxUnavailable = intstr.FromString("34%"),
+				intstr.FromInt32(3)
 		},
-	})
-	s.running("b").template("new").change("a-1", unready)
-	s.want("create on a: Surging").want("delete a-1: Replaced").want("") // which was not ready anyway
-	s.change("a-new-2", available).want("delete b-1: Misscheduled").want("")
-}
-
-func TestSurgeReplacesFailedPodsWithBackoffToo(t *testing.T) {
-	s := newSet(t).nodes("a").rollout(func(r *daemon.Rollout) { r.MaxSurge = intstr.FromInt32(1) })
-	s.pod("x", "a", "old", phase(corev1.PodFailed)).want("create on a: Missing", "delete x: PodFailed")
-	s.change("a-old-2", phase(corev1.PodFailed)).want("").wantWait("a", daemon.WaitBackoff)
-	s.after(time.Second).want("create on a: Missing", "delete a-old-2: PodFailed")
-}
-
-// D3: a new pod next to the old one that a later taint keeps from being
-// scheduled takes no place in the surge. It goes, and so does the old one, if
-// there are enough others.
-func TestD3SurgedPodThatCannotBeScheduledAnyMoreStopsNoRollout(t *testing.T) {
-	s := newSet(t).nodes("a", "b").running("a", "b").rollout(surge(1)).template("new")
-	s.want("create on a: Surging").
-		change("a-new-2", unscheduled).
-		want("").
-		wantWait("b", daemon.WaitLimited)
-	s.tainted("a").
-		want("delete a-new-2: Misscheduled").
-		want("create on b: Surging", "delete a-1: Misscheduled")
-	s.change("b-new-2", available).want("delete b-1: Replaced").want("")
-	s.nodes("a").want("create on a: Missing") // and when the taint goes, so does the wait
-}
-
-// D3: one that was scheduled before the taint came stays.
-func TestD3SurgedPodThatWasScheduledStays(t *testing.T) {
-	s := newSet(t).nodes("a", "b").running("a", "b").rollout(surge(1)).template("new")
-	s.want("create on a: Surging").tainted("a").want("").wantWait("a", daemon.WaitNotAvailable)
-	s.change("a-new-2", available).want("delete a-1: Replaced").want("create on b: Surging")
-}
-
-// D3: its deletion may be refused, and stops no rollout either.
-func TestD3SurgedPodThatCannotBeDeletedStopsNoRollout(t *testing.T) {
-	s := newSet(t).nodes("a", "b").running("a", "b").rollout(surge(1)).template("new")
-	s.want("create on a: Surging").change("a-new-2", unscheduled).tainted("a")
-	o := s.carryOut(func(node string) bool { return node == "a" }, time.Minute)
-	require.Equal(t, 2, o.done) // b gets its new pod, and loses the old one
+	)
+	s.want("delete a-1: Outdated").want("create on a: Missing").change("a-new-2", available)
+	s.want("").wantWait("b", daemon.WaitPartitioned)
 }

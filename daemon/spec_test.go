@@ -72,6 +72,7 @@ func TestSpecWithFaultsIsRefusedAndChangesNothing(t *testing.T) {
 	require.ErrorContains(t, err, "ExpectationTimeout is -1s, want zero or more")
 }
 
+// #106417.
 func TestSurgeWithAPortOfTheNodeIsAProblemWhereverItComesFrom(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	web := corev1.Container{Name: "web", Ports: []corev1.ContainerPort{{ContainerPort: 80}}}
@@ -97,4 +98,13 @@ func TestSurgeWithAPortOfTheNodeIsAProblemWhereverItComesFrom(t *testing.T) {
 			require.NoError(t, err, name)
 		}
 	}
+}
+
+// D3: a strategy of a type that is not known is a rolling update.
+func TestD3StrategyOfUnknownTypeRollsOut(t *testing.T) {
+	set := &appsv1.DaemonSet{}
+	set.Spec.UpdateStrategy.Type = "Sometimes"
+	s := newSet(t).nodes("a").running("a")
+	s.spec.Rollout = daemon.SpecOf(set, "new").Rollout
+	s.template("new").want("delete a-1: Outdated")
 }

@@ -204,6 +204,15 @@ func TestAnOwnerThatIsNotCompleteIsRefused(t *testing.T) {
 	}
 }
 
+// The API server refuses a DaemonSet that does not select its own pods. It does
+// not check an own kind, whose pods would be released as soon as they are made.
+func TestATemplateThatItsOwnerDoesNotSelectIsRefused(t *testing.T) {
+	source := sourceOf(shippers("shipper:1"))
+	source.Owner.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "typo"}}
+	_, err := revision.Compute(source, nil, nil)
+	require.ErrorIs(t, err, ownership.ErrInvalidOwner)
+}
+
 func FuzzTemplateAndRollback(f *testing.F) {
 	for _, seed := range []string{
 		`{"spec":{"template":{"$patch":"replace",` +

@@ -1,8 +1,7 @@
 package daemon_test
 
 import (
-	"errors"
-	"fmt"
+	"context"
 	"testing"
 	"time"
 
@@ -13,83 +12,6 @@ import (
 
 	"github.com/kubelife/lifecycle/daemon"
 )
-
-func TestWhatIsHandedOutIsNotHandedOutAgain(t *testing.T) {
-	s := newSet(t).nodes("a").pod("x", "gone", "old", unscheduled)
-	require.Equal(t, "create on a: Missing\ndelete x: NodeGone", listed(s.Plan(s.now)))
-	require.Empty(t, listed(s.Plan(s.now.Add(time.Hour))))
-	s.wantWait("a", daemon.WaitUnderWay)
-}
-
-// #65309, #76370.
-// #123232.
-// #117204, #139226.
-// #118823.
-// #106417.
-var errRefused = errors.New("exceeded quota")
-
-func TestRefusedCreationsAreNotTriedInThousands(t *testing.T) {
-	s := newSet(t)
-	for i := range 500 {
-		s.nodes(fmt.Sprintf("n%03d", i))
-	}
-	calls := 0
-	for s.now.Before(start.Add(10 * time.Minute)) {
-		plan := s.Plan(s.now)
-		for i := range plan.Create {
-			calls++
-			s.Report(s.now, ended{Create: &plan.Create[i], Err: errRefused})
-		}
-		if plan.Empty() {
-			require.True(t, plan.Next.After(s.now))
-			s.now = plan.Next
-		}
-	}
-	require.Less(t, calls, 310) // one every two seconds
-}
-
-func TestOneNodeThatRefusesDoesNotHoldUpOthers(t *testing.T) {
-	s := newSet(t).nodes("a", "b", "c")
-	done := map[string]bool{}
-	for len(done) < 2 {
-		plan := s.Plan(s.now)
-		for i := range plan.Create {
-			step := &plan.Create[i]
-			if step.Node == "a" {
-				s.Report(s.now, ended{Create: step, Err: errRefused})
-				continue
-			}
-			done[step.Node] = true
-			s.Report(
-				s.now,
-				ended{
-					Create: step,
-					Pod: &corev1.Pod{
-						ObjectMeta: metav1.ObjectMeta{Name: step.Node},
-						Spec:       corev1.PodSpec{NodeName: step.Node},
-					},
-				},
-			)
-		}
-		if plan.Empty() {
-			s.now = plan.Next
-		}
-		require.Less(t, s.now.Sub(start), time.Second)
-	}
-	s.wantWait("a", daemon.WaitCreationRefused)
-}
-
-func TestCreationWhoseAnswerWasLostIsTriedUnderTheSameName(t *testing.T) {
-	s := newSet(t).nodes("a")
-	first := s.Plan(s.now).Create[0]
-	s.Report(s.now, ended{Create: &first, Err: errRefused})
-	s.after(time.Minute)
-	second := s.Plan(s.now).Create[0]
-	require.Equal(t, first.Attempt, second.Attempt)
-	s.Report(s.now, ended{Create: &second, Taken: true})
-	s.wantWait("a", daemon.WaitCreationRefused).after(time.Second)
-	require.Equal(t, first.Attempt+1, s.Plan(s.now).Create[0].Attempt)
-}
 
 // #72155, #136932: kube-controller-manager waits five minutes, for the whole
 // set.
@@ -165,44 +87,6 @@ func TestOldNewsDoNotUndoWhatWeWrote(t *testing.T) {
 	require.Equal(t, 1, s.Status().Current)
 }
 
-// #113287.
-func TestBurstLimitsWhatWasNotSeenYet(t *testing.T) {
-	s := newSet(t, func(c *daemon.Config) { c.Burst = 3 })
-	for i := range 10 {
-		s.nodes(fmt.Sprint(i))
-	}
-	made := 0
-	for range 10 {
-		plan := s.Plan(s.now)
-		for i := range plan.Create {
-			made++
-			step := &plan.Create[i]
-			s.Report(
-				s.now,
-				ended{
-					Create: step,
-					Pod: &corev1.Pod{
-						ObjectMeta: metav1.ObjectMeta{Name: step.Node, UID: types.UID(step.Node)},
-						Spec:       corev1.PodSpec{NodeName: step.Node},
-					},
-				},
-			)
-		}
-	}
-	require.Equal(t, 3, made)
-	s.wantWait("7", daemon.WaitBurst)
-	s.ObservePod(
-		s.now,
-		&corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "0", UID: "0"},
-			Spec:       corev1.PodSpec{NodeName: "0"},
-		},
-	)
-	s.want("create on 3: Missing")
-}
-
-// #63465: terminating pods that no kubelet ends held up all others. #124388:
-// with maxSurge the next pod came at once, though the failed one was held back.
 func TestPodThatIsGoneDoesNotComeBackWithLateNews(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").template("new")
 	ghost := s.pods["a-1"]
@@ -226,4 +110,109 @@ func TestPodThatWentBeforeTheAnswerCameIsNotExpected(t *testing.T) {
 	}
 	s.Report(s.now, ended{Create: &step, Pod: made})
 	s.want("create on a: Missing")
+}
+
+func TestLostDeletionHoldsItsPlaceInTheBudget(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("a", "b").template("new")
+	plan := s.Plan(s.now)
+	require.Equal(t, "delete a-1: Outdated", listed(plan))
+	s.Report(
+		s.now,
+		ended{Delete: &plan.Delete[0], Err: context.DeadlineExceeded},
+	) // the API server has done it
+	require.Empty(
+		t,
+		s.Plan(s.now).Delete,
+	) // a-1 may be terminating already
+}
+
+// D2: nor for one whose name another pod has had since. That it went was never
+// shown.
+func TestD2PodWhoseNameWasTakenBeforeTheReportIsNotWaitedFor(t *testing.T) {
+	s := newSet(t).nodes("a")
+	plan := s.Plan(s.now)
+	s.pod("x", "a", "old")
+	made := s.pods["x"]
+	s.pod("x", "a", "old").gone("x")
+	s.Report(s.now, ended{Create: &plan.Create[0], Pod: made})
+	s.want("create on a: Missing")
+}
+
+// The refresh was for the creation. Its answer was read before the pod was
+// deleted.
+func TestRefreshThatWasUnderWayBeforeTheDeletionDoesNotUndoIt(t *testing.T) {
+	s := newSet(t, byRank).ranked("a", "1")
+	step := s.Plan(s.now).Create[0]
+	made := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            "a-1",
+			UID:             "a-1",
+			ResourceVersion: "10",
+			Labels:          map[string]string{"controller-revision-hash": "old"},
+		},
+		Spec: corev1.PodSpec{NodeName: "a"},
+	}
+	available(made)
+	s.Report(s.now, ended{Create: &step, Pod: made})
+	refresh := s.after(30 * time.Second).Plan(s.now)
+	require.Equal(t, "refresh a-1", listed(refresh))
+	s.ranked("b", "2").running("b")
+	s.ObservePod(s.now, made)
+	deletion := s.template("new").Plan(s.now)
+	require.Equal(t, "delete a-1: Outdated", listed(deletion))
+	s.Report(s.now, ended{Delete: &deletion.Delete[0]})
+	s.Report(s.now, ended{Refresh: &refresh.Refresh[0], Pod: made})
+	s.ranked("a", "3")
+	s.want("") // and not b-1, too
+}
+
+// makes reports the one creation of a plan, and nothing of it is observed.
+func (s *set) makes(node string) *corev1.Pod {
+	plan := s.Plan(s.now)
+	require.Len(s, plan.Create, 1)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: node + "-1", UID: types.UID(node), ResourceVersion: "10",
+			Labels: map[string]string{"controller-revision-hash": plan.Create[0].Revision},
+		},
+		Spec: corev1.PodSpec{NodeName: node},
+	}
+	s.Report(s.now, ended{Create: &plan.Create[0], Pod: pod})
+	return pod
+}
+
+// The pod was read while it was being deleted, and before that was done.
+func TestRefreshDuringADeletionDoesNotUndoIt(t *testing.T) {
+	s := newSet(t).nodes("a")
+	pod := s.makes("a")
+	deletion := s.template("new").Plan(s.now)
+	require.Equal(t, "delete a-1: OutdatedUnavailable", listed(deletion))
+	refresh := s.after(time.Minute).Plan(s.now)
+	if len(refresh.Refresh) == 0 {
+		return // it is not even read
+	}
+	s.Report(s.now, ended{Delete: &deletion.Delete[0]})
+	s.Report(s.now, ended{Refresh: &refresh.Refresh[0], Pod: pod})
+	s.want("") // and not: delete a-1 again
+}
+
+// etcd was restored from a backup: all informers list again.
+func TestVersionsThatBeginAgainAreBelievedAfterALiveRead(t *testing.T) {
+	s := newSet(t).nodes("a").running("a").template("new")
+	plan := s.Plan(s.now)
+	s.Report(s.now, ended{Delete: &plan.Delete[0]})
+	refresh := s.after(30 * time.Second).Plan(s.now)
+	require.Equal(t, "refresh a-1", listed(refresh))
+	restored := s.pods["a-1"].DeepCopy()
+	restored.ResourceVersion = "7"
+	unready(restored)
+	s.Report(
+		s.now,
+		ended{Refresh: &refresh.Refresh[0], Pod: restored},
+	) // which may be older than the news
+	s.ObservePod(
+		s.now,
+		restored,
+	) // no: the informers have listed again
+	s.want("delete a-1: OutdatedUnavailable")
 }

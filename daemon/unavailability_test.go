@@ -109,3 +109,33 @@ func TestD3TakenNodeCountsUntilItHasAnAvailablePodOrIsGone(t *testing.T) {
 		})
 	}
 }
+
+// #117204, #139226.
+func TestPodOnANotReadyNodeNeedNotEatTheBudget(t *testing.T) {
+	for _, excuse := range []bool{false, true} {
+		s := newSet(t, func(c *daemon.Config) {
+			if excuse {
+				c.ClassifyUnavailable = daemon.IgnoreNotReadyNodes
+			}
+		})
+		for _, name := range []string{"a", "b", "dead"} {
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			if name != "dead" {
+				node.Status.Conditions = []corev1.NodeCondition{
+					{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
+				}
+			}
+			s.ObserveNode(s.now, node)
+		}
+		s.running("a", "b").
+			pod("dead-1", "dead", "old", unready).
+			template("new").
+			pod("dead-2", "dead", "new", unready).
+			gone("dead-1")
+		if excuse {
+			s.want("delete a-1: Outdated")
+		} else {
+			s.want("").wantWait("a", daemon.WaitLimited)
+		}
+	}
+}

@@ -13,8 +13,44 @@ import (
 	"github.com/kubelife/lifecycle/daemon"
 )
 
+// #113287.
+func TestBurstLimitsWhatWasNotSeenYet(t *testing.T) {
+	s := newSet(t, func(c *daemon.Config) { c.Burst = 3 })
+	for i := range 10 {
+		s.nodes(fmt.Sprint(i))
+	}
+	made := 0
+	for range 10 {
+		plan := s.Plan(s.now)
+		for i := range plan.Create {
+			made++
+			step := &plan.Create[i]
+			s.Report(
+				s.now,
+				ended{
+					Create: step,
+					Pod: &corev1.Pod{
+						ObjectMeta: metav1.ObjectMeta{Name: step.Node, UID: types.UID(step.Node)},
+						Spec:       corev1.PodSpec{NodeName: step.Node},
+					},
+				},
+			)
+		}
+	}
+	require.Equal(t, 3, made)
+	s.wantWait("7", daemon.WaitBurst)
+	s.ObservePod(
+		s.now,
+		&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "0", UID: "0"},
+			Spec:       corev1.PodSpec{NodeName: "0"},
+		},
+	)
+	s.want("create on 3: Missing")
+}
+
 // What vanishes in the middle takes no room with it for ever: Burst is 1.
-func TestReviewNothingThatVanishesInTheMiddleKeepsItsRoom(t *testing.T) {
+func TestNothingThatVanishesKeepsItsRoomInTheBurst(t *testing.T) {
 	made := func(name, node string) *corev1.Pod {
 		revision := map[string]string{"controller-revision-hash": "old"}
 		return &corev1.Pod{
@@ -105,29 +141,30 @@ func TestReviewNothingThatVanishesInTheMiddleKeepsItsRoom(t *testing.T) {
 	}
 }
 
-// The right to delete pods is missing. The sister of
-// TestRefusedCreationsAreNotTriedInThousands.
-func TestReviewRefusedDeletionsAreNotTriedInThousands(t *testing.T) {
-	s := newSet(t)
-	for i := range 500 {
-		name := fmt.Sprintf("n%03d", i)
-		s.nodes(name).running(name)
+func TestUnseenPodIsReadAlsoAfterARefusedDeletion(t *testing.T) {
+	// refused deletions are tried again after a minute
+	for _, timeout := range []time.Duration{30 * time.Second, 5 * time.Minute} {
+		t.Run(timeout.String(), func(t *testing.T) {
+			s := newSet(t, func(c *daemon.Config) { c.Burst, c.ExpectationTimeout = 1, timeout }).nodes("a")
+			pod := s.makes("a")
+			s.template("new").nodes("b") // Burst is taken by a-1, which was not seen
+			for s.now.Before(start.Add(time.Hour)) {
+				plan := s.Plan(s.now)
+				if len(plan.Create) > 0 {
+					return
+				}
+				for i := range plan.Refresh {
+					s.Report(s.now, ended{Refresh: &plan.Refresh[i], Pod: pod})
+				}
+				for i := range plan.Delete {
+					s.Report(s.now, ended{Delete: &plan.Delete[i], Err: errRefused, Refused: true})
+				}
+				if plan.Empty() {
+					require.False(t, plan.Next.IsZero())
+					s.now = plan.Next
+				}
+			}
+			t.Error("a pod that was never seen holds up all creations")
+		})
 	}
-	s.template("new")
-	calls := 0
-	for s.now.Before(start.Add(10 * time.Minute)) {
-		plan := s.Plan(s.now)
-		for i := range plan.Refresh {
-			s.Report(s.now, ended{Refresh: &plan.Refresh[i], Pod: s.pods[plan.Refresh[i].Pod]})
-		}
-		for i := range plan.Delete {
-			calls++
-			s.Report(s.now, ended{Delete: &plan.Delete[i], Err: errRefused})
-		}
-		if plan.Empty() {
-			require.True(t, plan.Next.After(s.now))
-			s.now = plan.Next
-		}
-	}
-	require.Less(t, calls, 310) // with maxUnavailable 1; kube-controller-manager: 17
 }

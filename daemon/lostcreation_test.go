@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -268,4 +269,72 @@ func unclear(s *set) int {
 		}
 	}
 	return count
+}
+
+// loseSurging has a creation whose answer is lost, on the first node, with maxSurge
+// 1.
+func (s *set) loseSurging() *set {
+	plan := s.rollout(surge(1)).template("new").Plan(s.now)
+	require.Equal(s, "create on a: Surging", listed(plan))
+	s.Report(s.now, ended{Create: &plan.Create[0], Err: context.DeadlineExceeded})
+	return s
+}
+
+func TestLostCreationIsNotTriedAgainWhereNoneShouldBe(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("a").pod("b-1", "b", "new").loseSurging()
+	s.tainted("a").
+		after(time.Minute).
+		want("read the creation on a").
+		want("")
+		// a-1 stays as long as it is the only one that is available
+	s.change("b-1", available).want("delete a-1: Misscheduled")
+}
+
+func TestLostCreationThatIsNotRetriedDelaysNothingForever(t *testing.T) {
+	s := newSet(t, func(c *daemon.Config) {
+		c.Eligible = func(node *corev1.Node) bool { return node.Labels["rank"] == "" }
+	}).nodes("a", "b").running("a", "b").loseSurging()
+	s.ranked("a", "not selected").after(29 * time.Second).want("").after(time.Second)
+	s.readCreation("a", ended{Gone: true}).want("create on b: Surging")
+}
+
+// The pod that may have been created counts as a second one, also on a node that
+// should have none any more.
+func TestLostCreationKeepsItsPlaceWhereNoneShouldBeAnyMore(t *testing.T) {
+	s := newSet(t).nodes("a", "b", "d").running("a", "b").pod("d-1", "d", "new").loseSurging()
+	s.tainted("a").after(29 * time.Second).want("") // a-1 must stay as long as d-1 is not available
+	s.wantWait("b", daemon.WaitLimited).after(time.Second)
+	s.readCreation("a", ended{Gone: true}).want("create on b: Surging")
+}
+
+// It was made all the same, was seen, and has gone since.
+func TestLostCreationIsClearOnceThePodWasSeen(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("a", "b").loseSurging()
+	s.pod("a-2", "a", "new").after(time.Minute).want("")
+	s.gone("a-2").pod("b-2", "b", "new") // has the only place
+	s.want("")
+}
+
+func TestLostCreationHoldsItsPlaceInTheSurge(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("a", "b").rollout(surge(1)).template("new")
+	plan := s.Plan(s.now)
+	require.Equal(t, "create on a: Surging", listed(plan))
+	s.Report(
+		s.now,
+		ended{Create: &plan.Create[0], Err: context.DeadlineExceeded},
+	) // the API server has done it
+	s.after(249 * time.Millisecond).want("")
+	s.after(time.Millisecond).want("create on a: Surging")
+}
+
+func TestLostCreationIsTriedUnderTheSameName(t *testing.T) {
+	s := newSet(t).nodes("a")
+	first := s.Plan(s.now).Create[0]
+	s.Report(s.now, ended{Create: &first, Err: errRefused})
+	s.after(time.Minute)
+	second := s.Plan(s.now).Create[0]
+	require.Equal(t, first.Attempt, second.Attempt)
+	s.Report(s.now, ended{Create: &second, Taken: true})
+	s.wantWait("a", daemon.WaitCreationRefused).after(time.Second)
+	require.Equal(t, first.Attempt+1, s.Plan(s.now).Create[0].Attempt)
 }
