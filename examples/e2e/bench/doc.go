@@ -31,5 +31,5 @@
 // the process, all its threads and the garbage collector included. That still
 // depends on what else uses the caches. So a row's two sides are taken one
 // after the other, and the load average before and after the run is printed
-// above the table.
+// above the table. -benchtime is the least CPU time of each side, too.
 package bench

@@ -49,7 +49,7 @@ const usage = `Usage, from the root of the repository:
         became faster is lowered, so that the check holds the gain.
 
 How a ratio is measured: ours and upstream's are run one after the other for a
-tenth of a second each, five times, each time in a new process. The ratio is that
+tenth of a second of CPU each, five times, each time in a new process. The ratio is that
 of the best CPU time of each side (of the bytes, in a row about memory). Other
 work on the machine disturbs both sides, and the best of five runs little. No
 absolute time is judged. --record takes the median of three such ratios.
