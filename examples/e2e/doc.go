@@ -7,17 +7,12 @@
 //
 // Tests that measure no times run two at a time.
 //
-// The folder evictions is a program too. It prints what goes wrong while pods
-// are evicted, with our controller and with upstream's.
+// The command measure compares our programs with others, a measurement each:
+// evictions, blindness, hollow. Package sidebyside is their frame.
 //
 //	go -C examples/e2e run ./measure evictions
 //
-// So is the folder blindness: which nodes are declared dead while beats cannot
-// be heard.
-//
-//	go -C examples/e2e run ./measure blindness
-//
-// So is the folder rollouts: the life of a DaemonSet, with our controller and
+// The folder rollouts is a program too: the life of a DaemonSet, with our controller and
 // with upstream's.
 //
 //	go -C examples/e2e run ./rollouts
@@ -31,10 +26,6 @@
 // and of upstream's.
 //
 //	go -C examples/e2e run ./compare
-//
-// And the folder hollow: what examples/hollownode costs, next to kwok.
-//
-//	go -C examples/e2e run ./hollow
 //
 // The first run builds etcd and kube-apiserver from the Go module proxy, which
 // takes about five minutes on two cores. They are kept in the user's cache. So

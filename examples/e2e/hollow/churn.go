@@ -1,4 +1,4 @@
-package main
+package hollow
 
 import (
 	"context"
@@ -27,11 +27,11 @@ func (p *play) comeAndGo(ctx context.Context) error {
 	if p.churn == 0 {
 		return nil
 	}
-	if err := p.cluster.fill(ctx, app, p.pods, p.nodes); err != nil {
+	if err := p.fill(ctx, app, p.options.pods, p.options.nodes); err != nil {
 		return err
 	}
-	if err := await(ctx, p.process, "pods ready", func() (bool, error) {
-		return true, p.cluster.haveReady(app, p.pods)
+	if err := p.await(ctx, "pods ready", func() (bool, error) {
+		return true, p.haveReady(app, p.options.pods)
 	}); err != nil {
 		return err
 	}
@@ -56,19 +56,19 @@ func (p *play) comeAndGo(ctx context.Context) error {
 func (p *play) turn(ctx context.Context, slot int, turns *atomic.Int64) error {
 	for i := slot; ctx.Err() == nil; i += churners {
 		name := podName("churn", i)
-		if err := p.cluster.create(ctx, "churn", name, nodeName(i%p.nodes)); err != nil {
+		if err := p.create(ctx, "churn", name, nodeName(i%p.options.nodes)); err != nil {
 			return err
 		}
-		if err := await(ctx, p.process, name+" to be ready", func() (bool, error) {
-			return p.cluster.showsReady(name)
+		if err := p.await(ctx, name+" to be ready", func() (bool, error) {
+			return p.showsReady(name)
 		}); err != nil {
 			return err
 		}
-		if err := p.cluster.remove(ctx, name); err != nil {
+		if err := p.remove(ctx, name); err != nil {
 			return err
 		}
-		if err := await(ctx, p.process, "the end of "+name, func() (bool, error) {
-			return p.cluster.showsGone(name)
+		if err := p.await(ctx, "the end of "+name, func() (bool, error) {
+			return p.showsGone(name)
 		}); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (p *play) turn(ctx context.Context, slot int, turns *atomic.Int64) error {
 // watchChurn reads the memory until the time is over.
 func (p *play) watchChurn(ctx context.Context, turns *atomic.Int64) error {
 	begun := time.Now()
-	used, err := p.process.CPUTime()
+	used, err := p.running.CPUTime()
 	if err != nil {
 		return err
 	}
@@ -89,13 +89,13 @@ func (p *play) watchChurn(ctx context.Context, turns *atomic.Int64) error {
 		if err := wait.PauseUntil(ctx, begun.Add(p.churn*time.Duration(i+1)/samples)); err != nil {
 			return err
 		}
-		memory, err := p.process.Memory()
+		memory, err := p.running.Last().Memory()
 		if err != nil {
 			return err
 		}
 		resident = append(resident, float64(memory.Resident))
 	}
-	after, err := p.process.CPUTime()
+	after, err := p.running.CPUTime()
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (p *play) watchChurn(ctx context.Context, turns *atomic.Int64) error {
 	p.figures[churnRate] = float64(pods) / took.Seconds()
 	p.figures[churnCPU] = 1000 * (after - used).Seconds() / float64(pods)
 	p.figures[churnGrowth] = growth(resident)
-	p.say("%d pods have come and gone: %.1f MiB, %+.1f %%",
+	p.Say("%d pods have come and gone: %.1f MiB, %+.1f %%",
 		pods, mebibytes(resident[len(resident)-1]), p.figures[churnGrowth])
 	return nil
 }

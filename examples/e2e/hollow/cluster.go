@@ -1,10 +1,9 @@
-package main
+package hollow
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -12,12 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	listers "k8s.io/client-go/listers/core/v1"
 
-	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
-	"github.com/kubelife/lifecycle/examples/e2e/wait"
 	"github.com/kubelife/lifecycle/examples/hollownode/runner"
 )
 
@@ -35,45 +31,31 @@ const (
 	// patience bounds each wait. On two cores that others use as well, 60 pods a
 	// second become ready.
 	patience = 15 * time.Minute
-	// stopGrace is how long a process may take to end by itself.
-	stopGrace = 5 * time.Second
 )
 
 // A cluster is a control plane with nodes, and a watch that shows nodes and
 // pods to the script.
 type cluster struct {
-	plane     *controlplane.ControlPlane
-	client    kubernetes.Interface
+	*sidebyside.Stage
 	informers informers.SharedInformerFactory
 	nodes     listers.NodeLister
 	pods      listers.PodNamespaceLister
 	stopping  context.CancelFunc
 }
 
-// newCluster starts it and registers nodes, which nothing runs yet. After an
-// error nothing is left. The data stays in dir, unless that is the empty
-// string.
-func newCluster(ctx context.Context, dir string, nodes int) (*cluster, error) {
-	plane, err := controlplane.Start(ctx, controlplane.Config{Dir: dir})
-	if err != nil {
-		return nil, err
-	}
-	c := &cluster{plane: plane}
+// newCluster registers nodes, which nothing runs yet. After an error nothing is
+// left.
+func newCluster(ctx context.Context, stage *sidebyside.Stage, nodes int) (*cluster, error) {
+	c := &cluster{Stage: stage}
 	if err := c.start(ctx, nodes); err != nil {
-		return nil, errors.Join(err, c.stop())
+		c.stop()
+		return nil, err
 	}
 	return c, nil
 }
 
 func (c *cluster) start(ctx context.Context, nodes int) error {
-	config, err := c.plane.UserConfig("script", "system:masters")
-	if err != nil {
-		return err
-	}
-	if c.client, err = sidebyside.ProtobufClient(config, "script"); err != nil {
-		return err
-	}
-	watching, err := sidebyside.ProtobufClient(config, "script-watch") // a connection of its own
+	watching, err := c.ClientOf("script-watch") // a connection of its own
 	if err != nil {
 		return err
 	}
@@ -90,13 +72,12 @@ func (c *cluster) start(ctx context.Context, nodes int) error {
 	return context.Cause(ctx)
 }
 
-// stop ends all of it.
-func (c *cluster) stop() error {
+// stop ends the watch.
+func (c *cluster) stop() {
 	if c.stopping != nil {
 		c.stopping()
 		c.informers.Shutdown()
 	}
-	return c.plane.Stop()
 }
 
 // shown is the transform of the caches. It keeps what the script looks at.
@@ -138,7 +119,7 @@ func (c *cluster) register(ctx context.Context, i int) error {
 		corev1.ResourceEphemeralStorage: *resource.NewQuantity(1<<40, resource.BinarySI),
 		corev1.ResourcePods:             *resource.NewQuantity(podsPerNode, resource.DecimalSI),
 	}
-	_, err := c.client.CoreV1().Nodes().Create(ctx, &corev1.Node{
+	_, err := c.Client.CoreV1().Nodes().Create(ctx, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			corev1.LabelHostname: name, corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%zones+1),
 			corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64", runner.Label: fleetName,
@@ -159,36 +140,4 @@ func each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 		group.Go(func() error { return do(doing, i) })
 	}
 	return errors.Join(group.Wait(), context.Cause(ctx))
-}
-
-// launch starts a program as a user of its name, with a log of its own.
-func (c *cluster) launch(user, path string, args ...string) (*controlplane.Process, error) {
-	return c.launchAs(user, user, path, args...)
-}
-
-// launchAs starts a program as a user whose other processes have other names.
-func (c *cluster) launchAs(user, name, path string, args ...string) (*controlplane.Process, error) {
-	kubeconfig, err := c.plane.UserKubeconfig(user, "system:masters")
-	if err != nil {
-		return nil, err
-	}
-	return controlplane.StartProcess(controlplane.Command{
-		Name: name, Path: path, Args: append([]string{"--kubeconfig=" + kubeconfig}, args...),
-		// kwok would read more configuration from a folder in the user's home, and
-		// kubemark leaves a socket in the folder for temporary files.
-		Env:     []string{"KWOK_WORKDIR=" + c.plane.Dir(), "TMPDIR=" + c.plane.Dir()},
-		LogFile: filepath.Join(c.plane.Dir(), name+".log"),
-	})
-}
-
-// await waits until the caches show what is wanted, while a process runs.
-func await(
-	ctx context.Context, process *controlplane.Process, what string, ask func() (bool, error),
-) error {
-	return wait.For(ctx, patience, lookPeriod, what, func(context.Context) (bool, error) {
-		if !process.Running() {
-			return false, fmt.Errorf("%w\n%s", wait.ErrEnded, process.LogTail(20))
-		}
-		return ask()
-	})
 }

@@ -1,15 +1,11 @@
-package main
+package hollow
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"syscall"
 	"time"
 
@@ -18,18 +14,13 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
-// A play is the script with a subject, on a control plane of its own. Its
-// figures are those that it has come to, also after an error.
+// A play is the script with a subject. Its figures are those that it has come
+// to, also after an error.
 type play struct {
-	options
-	subject  subject
-	program  program
-	progress io.Writer
-
-	cluster *cluster
-	process *controlplane.Process // the first of the subject
+	*options
+	*cluster
 	figures figures
-	load    string
+	running *sidebyside.Processes
 }
 
 const (
@@ -41,33 +32,16 @@ const (
 
 // run plays the script.
 func (p *play) run(ctx context.Context) (err error) {
-	p.load = sidebyside.LoadAverage()
-	dir := p.dir
-	if dir != "" {
-		dir = filepath.Join(dir, p.subject.name)
+	var args []string
+	if p.Subject.Name == sidebyside.Ours {
+		args = []string{"--events=false"}
 	}
-	if p.cluster, err = newCluster(ctx, dir, p.nodes); err != nil {
+	if p.running, err = p.Launch(args...); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.cluster.stop()) }()
-	processes, err := p.launch()
-	defer func() {
-		for _, process := range processes {
-			process.Stop(stopGrace)
-			if root := process.KubemarkRoot(); root != "" {
-				err = errors.Join(err, os.RemoveAll(root))
-			}
-		}
-	}()
-	if err != nil {
-		return err
-	}
-	p.process = processes[0]
-	parts := []func(context.Context) error{p.start, p.bringUp, p.atRest, p.end, p.comeAndGo, p.mostMemory, p.dump}
-	if p.subject.argsOf != nil {
-		parts = []func(context.Context) error{p.start, p.bringUp, p.end, p.keepCalls}
-	}
-	for _, part := range parts {
+	for _, part := range []func(context.Context) error{
+		p.begin, p.bringUp, p.atRest, p.end, p.comeAndGo, p.mostMemory, p.dump,
+	} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -75,35 +49,9 @@ func (p *play) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// launch starts the processes of the subject, one or one for each node. Those
-// that have started are returned with an error.
-func (p *play) launch() (processes []*controlplane.Process, err error) {
-	if p.subject.argsOf == nil {
-		process, err := p.cluster.launch(p.subject.name, p.program.path, p.program.args...)
-		if err != nil {
-			return nil, err
-		}
-		return []*controlplane.Process{process}, nil
-	}
-	for i := range p.nodes {
-		own, err := p.subject.argsOf(nodeName(i))
-		if err != nil {
-			return processes, err
-		}
-		args := append(slices.Clip(p.program.args), own...)
-		process, err := p.cluster.launchAs(p.subject.name, nodeName(i), p.program.path, args...)
-		if err != nil {
-			return processes, err
-		}
-		processes = append(processes, process)
-	}
-	return processes, nil
-}
-
-// keepCalls leaves the figures that many processes have in common with one.
-func (p *play) keepCalls(context.Context) error {
-	maps.DeleteFunc(p.figures, func(f figure, _ float64) bool { return !f.isCalls() })
-	return nil
+// await waits until the caches show what is wanted, while the subject runs.
+func (p *play) await(ctx context.Context, what string, ask func() (bool, error)) error {
+	return p.running.For(ctx, patience, lookPeriod, what, func(context.Context) (bool, error) { return ask() })
 }
 
 // step does something, waits until it has the result that is wanted, and takes
@@ -111,7 +59,7 @@ func (p *play) keepCalls(context.Context) error {
 func (p *play) step(
 	ctx context.Context, what string, seconds, cpu figure, act func(context.Context) error, missing func() error,
 ) error {
-	used, err := p.process.CPUTime()
+	used, err := p.running.CPUTime()
 	if err != nil {
 		return err
 	}
@@ -119,30 +67,30 @@ func (p *play) step(
 	if err := act(ctx); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	if err := await(ctx, p.process, what, func() (bool, error) { return true, missing() }); err != nil {
+	if err := p.await(ctx, what, func() (bool, error) { return true, missing() }); err != nil {
 		return err
 	}
 	took := time.Since(begun)
 	if err := wait.Pause(ctx, quiet); err != nil {
 		return err
 	}
-	after, err := p.process.CPUTime()
+	after, err := p.running.CPUTime()
 	p.figures[seconds], p.figures[cpu] = took.Seconds(), (after - used).Seconds()
-	p.say("%s: %.1f s, %.2f s of CPU", what, p.figures[seconds], p.figures[cpu])
+	p.Say("%s: %.1f s, %.2f s of CPU", what, p.figures[seconds], p.figures[cpu])
 	return err
 }
 
-// start waits until all nodes are ready and have a lease.
-func (p *play) start(ctx context.Context) error {
+// begin waits until all nodes are ready and have a lease.
+func (p *play) begin(ctx context.Context) error {
 	since := time.Now()
 	err := p.step(ctx, "nodes ready", nodesSeconds, nodesCPU,
 		func(context.Context) error { return nil },
-		func() error { return p.cluster.haveReadyNodes(ctx, p.nodes) })
+		func() error { return p.haveReadyNodes(ctx, p.options.nodes) })
 	if err != nil {
 		return err
 	}
 	calls, err := p.calls(ctx, since, "*")
-	p.figures[nodesCalls] = float64(calls) / float64(p.nodes)
+	p.figures[nodesCalls] = float64(calls) / float64(p.options.nodes)
 	return err
 }
 
@@ -150,8 +98,8 @@ func (p *play) start(ctx context.Context) error {
 func (p *play) bringUp(ctx context.Context) error {
 	since := time.Now()
 	if err := p.step(ctx, "pods ready", upSeconds, upCPU,
-		func(ctx context.Context) error { return p.cluster.fill(ctx, app, p.pods, p.nodes) },
-		func() error { return p.cluster.haveReady(app, p.pods) }); err != nil {
+		func(ctx context.Context) error { return p.fill(ctx, app, p.options.pods, p.options.nodes) },
+		func() error { return p.haveReady(app, p.options.pods) }); err != nil {
 		return err
 	}
 	return p.countPodCalls(ctx, since, upCalls)
@@ -161,8 +109,8 @@ func (p *play) bringUp(ctx context.Context) error {
 func (p *play) end(ctx context.Context) error {
 	since := time.Now()
 	if err := p.step(ctx, "pods gone", endSeconds, endCPU,
-		func(ctx context.Context) error { return p.cluster.empty(ctx, app, p.pods) },
-		func() error { return p.cluster.haveReady(app, 0) }); err != nil {
+		func(ctx context.Context) error { return p.empty(ctx, app, p.options.pods) },
+		func() error { return p.haveReady(app, 0) }); err != nil {
 		return err
 	}
 	return p.countPodCalls(ctx, since, endCalls)
@@ -178,14 +126,14 @@ func (p *play) countPodCalls(ctx context.Context, since time.Time, to figure) er
 		}
 		total += calls
 	}
-	p.figures[to] = float64(total) / float64(p.pods)
+	p.figures[to] = float64(total) / float64(p.options.pods)
 	return nil
 }
 
 // calls returns how many requests of the subject the API server has received.
 func (p *play) calls(ctx context.Context, since time.Time, resource string) (int, error) {
-	requests, err := p.cluster.plane.Requests(ctx, controlplane.Filter{
-		User: p.subject.name, Resource: resource, Since: since,
+	requests, err := p.Plane.Requests(ctx, controlplane.Filter{
+		User: sidebyside.User, Resource: resource, Since: since,
 	})
 	return len(requests), err
 }
@@ -193,19 +141,19 @@ func (p *play) calls(ctx context.Context, since time.Time, resource string) (int
 // atRest measures while nothing happens but heartbeats.
 func (p *play) atRest(ctx context.Context) error {
 	since := time.Now()
-	used, err := p.process.CPUTime()
+	used, err := p.running.CPUTime()
 	if err != nil {
 		return err
 	}
 	if err := wait.Pause(ctx, p.rest); err != nil {
 		return err
 	}
-	after, err := p.process.CPUTime()
+	after, err := p.running.CPUTime()
 	if err != nil {
 		return err
 	}
 	took := time.Since(since)
-	memory, err := p.process.Memory()
+	memory, err := p.running.Last().Memory()
 	if err != nil {
 		return err
 	}
@@ -213,7 +161,7 @@ func (p *play) atRest(ctx context.Context) error {
 	p.figures[restCPU] = 100 * (after - used).Seconds() / took.Seconds()
 	p.figures[restMemory] = mebibytes(float64(memory.Resident))
 	p.figures[restRenewals] = float64(renewals) / took.Seconds()
-	p.say("at rest: %.1f %% of a core, %.0f MiB", p.figures[restCPU], p.figures[restMemory])
+	p.Say("at rest: %.1f %% of a core, %.0f MiB", p.figures[restCPU], p.figures[restMemory])
 	return err
 }
 
@@ -221,12 +169,12 @@ func mebibytes(bytes float64) float64 { return bytes / (1 << 20) }
 
 // mostMemory takes the most memory that the subject ever had.
 func (p *play) mostMemory(context.Context) error {
-	memory, err := p.process.Memory()
+	memory, err := p.running.Last().Memory()
 	if err != nil {
 		return err
 	}
 	p.figures[peakMemory] = mebibytes(float64(memory.Peak))
-	p.say("at most: %.0f MiB", p.figures[peakMemory])
+	p.Say("at most: %.0f MiB", p.figures[peakMemory])
 	return nil
 }
 
@@ -235,17 +183,18 @@ var goroutine = regexp.MustCompile(`(?m)^goroutine \d+ .*\]:\r?$`)
 
 // dump ends the subject so that it prints the traces of its goroutines.
 func (p *play) dump(ctx context.Context) error {
-	if err := p.process.Signal(syscall.SIGQUIT); err != nil {
+	process := p.running.Last()
+	if err := process.Signal(syscall.SIGQUIT); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	select {
-	case <-p.process.Exited():
+	case <-process.Exited():
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for the end after SIGQUIT: %w", context.Cause(ctx))
 	}
-	log, err := os.ReadFile(p.process.LogFile())
+	log, err := os.ReadFile(process.LogFile())
 	if err != nil {
 		return err
 	}
@@ -255,8 +204,4 @@ func (p *play) dump(ctx context.Context) error {
 	}
 	p.figures[goroutines] = float64(found)
 	return nil
-}
-
-func (p *play) say(format string, args ...any) {
-	fmt.Fprintf(p.progress, "%s: %s\n", p.subject.name, fmt.Sprintf(format, args...))
 }

@@ -1,8 +1,7 @@
-package main
+package hollow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,8 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
-
-var errMissing = errors.New("missing")
 
 // template is a pod like those of a Deployment, with one container.
 func template(app string) corev1.PodTemplateSpec {
@@ -27,7 +24,7 @@ func template(app string) corev1.PodTemplateSpec {
 func (c *cluster) create(ctx context.Context, app, name, node string) error {
 	of := template(app)
 	of.Spec.NodeName = node
-	_, err := c.client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
+	_, err := c.Client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: of.Labels}, Spec: of.Spec,
 	}, metav1.CreateOptions{})
 	return err
@@ -48,7 +45,7 @@ func (c *cluster) empty(ctx context.Context, app string, pods int) error {
 }
 
 func (c *cluster) remove(ctx context.Context, name string) error {
-	return c.client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+	return c.Client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{})
 }
 
 // haveReady returns an error until so many pods of an app are ready and no
@@ -118,7 +115,7 @@ func (c *cluster) haveReadyNodes(ctx context.Context, wanted int) error {
 	if ready != wanted {
 		return fmt.Errorf("%w: %d of %d nodes are ready", errMissing, ready, wanted)
 	}
-	leases, err := c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).
+	leases, err := c.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease).
 		List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err == nil && len(leases.Items) != wanted {
 		err = fmt.Errorf("%w: %d of %d nodes have a lease", errMissing, len(leases.Items), wanted)

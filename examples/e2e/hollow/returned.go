@@ -1,4 +1,4 @@
-package main
+package hollow
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ type readiness struct {
 }
 
 // watchReady begins to remember, until the cluster stops.
-func (c *circle) watchReady() (*readiness, error) {
+func (c *life) watchReady() (*readiness, error) {
 	r := &readiness{last: map[string]time.Time{}}
-	_, err := c.cluster.informers.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, err := c.informers.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		UpdateFunc: func(old, object any) {
 			before, isPod := old.(*corev1.Pod)
 			if pod, is := object.(*corev1.Pod); is && isPod {

@@ -1,4 +1,4 @@
-package main
+package hollow
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 // haveOpenNodes returns an error until all nodes are ready and without taints.
-func (c *circle) haveOpenNodes() error {
+func (c *life) haveOpenNodes() error {
 	nodes, err := c.cluster.nodes.List(labels.Everything())
 	if err != nil {
 		return err
@@ -22,10 +22,10 @@ func (c *circle) haveOpenNodes() error {
 			}
 		}
 	}
-	return missingOf(open, c.nodes, "nodes take pods")
+	return missingOf(open, c.options.nodes, "nodes take pods")
 }
 
-func (c *circle) haveTainted(wanted int) error {
+func (c *life) haveTainted(wanted int) error {
 	nodes, err := c.cluster.nodes.List(labels.Everything())
 	if err != nil {
 		return err
@@ -43,8 +43,8 @@ func (c *circle) haveTainted(wanted int) error {
 
 // haveEvicted returns an error while a pod of the ReplicaSet is on one of the
 // nodes and not deleted.
-func (c *circle) haveEvicted(silent map[string]time.Time) error {
-	pods, err := c.cluster.podsOf(app)
+func (c *life) haveEvicted(silent map[string]time.Time) error {
+	pods, err := c.podsOf(app)
 	if err != nil {
 		return err
 	}
@@ -57,8 +57,8 @@ func (c *circle) haveEvicted(silent map[string]time.Time) error {
 	return missingOf(-left, 0, "pods are to be evicted")
 }
 
-func (c *circle) haveReplacements(silent map[string]time.Time) error {
-	pods, err := c.cluster.podsOf(app)
+func (c *life) haveReplacements(silent map[string]time.Time) error {
+	pods, err := c.podsOf(app)
 	if err != nil {
 		return err
 	}
@@ -68,13 +68,13 @@ func (c *circle) haveReplacements(silent map[string]time.Time) error {
 			ready++
 		}
 	}
-	return missingOf(ready, c.pods, "pods are ready elsewhere")
+	return missingOf(ready, c.options.pods, "pods are ready elsewhere")
 }
 
 // haveStaying returns an error until the pods that stay on the nodes are all
 // shown ready, or not ready.
-func (c *circle) haveStaying(on map[string]time.Time, ready bool) error {
-	pods, err := c.cluster.podsOf(stays)
+func (c *life) haveStaying(on map[string]time.Time, ready bool) error {
+	pods, err := c.podsOf(stays)
 	if err != nil {
 		return err
 	}

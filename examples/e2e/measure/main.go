@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/blindness"
 	"github.com/kubelife/lifecycle/examples/e2e/evictions"
+	"github.com/kubelife/lifecycle/examples/e2e/hollow"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
@@ -35,6 +36,7 @@ var measurements = []struct {
 }{
 	{"evictions", "six ways to lose a pod", evictions.Run},
 	{"blindness", "which nodes are declared dead while little can be seen", blindness.Run},
+	{"hollow", "what hollow nodes cost next to kwok", hollow.Run},
 }
 
 var errNoMeasurement = errors.New("wants a measurement, see --help")
