@@ -1,10 +1,12 @@
 // Package mutations shows that the random worlds of package explore would
-// notice if the DaemonSet controller were wrong.
+// notice if the DaemonSet controller were wrong. It shows the same of the
+// random histories in the tests of package daemon, and its planner.
 //
-// A mutation is a deliberate fault in the controller, or in package daemon or
-// its subfolders. Package mutant puts the faults in, one at a time, and package
-// explore plays its worlds. The invariant that is there for the fault has to be
-// violated. A unit test catches what too few worlds show.
+// It has a list of deliberate faults for each. Package mutant puts them in, one
+// at a time, and the worlds or histories are played. The invariant that is
+// there for the fault has to be violated. A unit test catches what too few
+// worlds show. The planner's list is here, because the library's module imports
+// no example.
 //
 //	go -C examples test ./daemonset/mutations -v
 //	LIFECYCLE_TESTS=all go -C examples test ./daemonset/mutations -v

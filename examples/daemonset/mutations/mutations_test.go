@@ -3,122 +3,234 @@
 package mutations
 
 import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
 	"github.com/kubelife/lifecycle/examples/simulation/mutant"
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
-// mutation is a deliberate fault and what has to catch it.
-type mutation struct {
-	mutant.Mutation
+const (
+	// repository is its root, seen from this folder.
+	repository = "../../.."
+	controller = "examples/daemonset/controller"
+)
 
-	// caughtBy is the invariant, in a world from seed first on. It is 1 unless
-	// those before are known not to show it.
-	caughtBy invariant.Invariant
-	first    uint64
-	// unit is the test of package controller that catches it, for what too few
-	// worlds show.
-	unit string
+// Each of the faults can be put in, also those that are not tried.
+func TestMutationsFitTheSources(t *testing.T) {
+	require.NoError(t, mutant.Fit(repository, all()))
+	require.GreaterOrEqual(t, len(ofController), 16)
+	require.GreaterOrEqual(t, len(ofPlanner), 35)
 }
 
-func fault(by invariant.Invariant, name, file, old, with string) mutation {
-	return mutation{Mutation: mutant.Mutation{Name: name, File: file, Old: old, With: with}, caughtBy: by, first: 1}
+// TestMutationsAreCaught wants the random worlds, or the planner's random
+// histories, to show each of the faults, by the invariant that is there for it.
+// It runs if LIFECYCLE_TESTS=all, because it builds.
+func TestMutationsAreCaught(t *testing.T) {
+	if !seeds.Full() {
+		t.Skip("LIFECYCLE_TESTS=all builds the mutants and runs them")
+	}
+	mutant.Run(t, repository, all())
 }
 
-// from says which seed is tried first.
-func (m mutation) from(first uint64) mutation {
-	m.first = first
-	return m
+func all() []mutant.Mutation { return slices.Concat(ofController, ofPlanner) }
+
+// worlds are those of package explore.
+func worlds(by invariant.Invariant) mutant.Catch {
+	return mutant.Catch{
+		Package: "../explore", Until: string(by),
+		Tests: []string{"-test.run", "^TestRandomWorlds$", "-seeds", "2500"},
+	}
 }
 
-// in says which test catches it.
-func (m mutation) in(unit string) mutation {
-	m.unit = unit
-	return m
+// unit is a test of package controller, for what too few worlds show.
+func unit(test string) mutant.Catch {
+	return mutant.Catch{Package: "../controller", Tests: []string{"-test.run", "^" + test + "$"}}
 }
 
-// mutations are faults that controllers of this kind have had, or that this one
-// has had, among them those that random worlds have found. Each has to be
-// caught.
-var mutations = []mutation{
-	fault(invariant.Converged, "an orphan that could not be adopted is forgotten",
-		"examples/daemonset/controller/claim.go",
-		"	if failure == nil {\n		c.forgetUnclaimed", "	if true {\n		c.forgetUnclaimed"),
-	fault(invariant.Halted, "a halt holds no deletion",
-		"daemon/start.go", "return !p.halted && p.deletions.room(", "return p.deletions.room("),
-	fault(invariant.Reasoned, "a set goes on with a revision that it has lost",
-		"examples/daemonset/controller/plan.go",
-		`!slices.ContainsFunc(r.history, r.isCurrent)`, `r.own == nil`).in("TestALostRevisionIsNotRolledOut"),
-	fault(invariant.LiveRevisions, "a pod that the watch has not shown holds no revision",
-		"examples/daemonset/controller/pods.go",
-		"	c.answered(now, r, result.Pod.Pod)\n", "").in("TestAPodThatTheWatchHasNotShownHoldsItsRevision"),
-	fault(invariant.StatusConverged, "a status that is due later is not written",
-		"examples/daemonset/controller/status.go",
-		`	r.statusDue = now.Add(c.config.StatusInterval)`, `	r.statusDue = now.Add(1e6 * c.config.StatusInterval)`),
-	fault(invariant.StatusTrue, "observedGeneration rises before the nodes are evaluated",
-		"examples/daemonset/controller/visit.go",
-		`counts.Counts(max(r.planned, r.set.Status.Observed))`,
-		`counts.Counts(r.set.Source.Owner.Object.GetGeneration())`),
-	fault(invariant.StatusTrue, "counts from an old cache do not name their generation",
-		"daemon/statuspatch.go",
-		`	if after < before {`, `	if after <= before {`).from(1370),
-	fault(invariant.WithinRequests, "all requests of a claim are given back",
-		"examples/daemonset/controller/finish.go",
-		`c.requests.Settle(now, task.grant, result.Unused)`,
-		`c.requests.Settle(now, task.grant, task.MostRequests())`).from(1380),
-	fault(invariant.Converged, "a node that has changed is not visited",
-		"examples/daemonset/controller/observe.go",
-		"	c.nodes.Observe(now, node)\n	c.nodesChanged(now)\n",
-		"	c.nodes.Observe(now, node)\n"),
+// histories are those of the tests of package daemon, with their invariants.
+func histories(by string) mutant.Catch {
+	return mutant.Catch{
+		Package: "github.com/kubelife/lifecycle/daemon", Until: by,
+		Tests: []string{"-test.run", "^TestRandomHistories$", "-seeds", "2000"},
+	}
+}
 
-	fault(invariant.WithinUnavailable, "one more node than maxUnavailable may be without a pod",
-		"daemon/limits.go", `	return p.counts.of(unavailable) < now.Unavailable`,
-		`	return p.counts.of(unavailable) <= now.Unavailable`),
-	fault(invariant.WithinSurge, "one more node than maxSurge may have two pods",
-		"daemon/limits.go", "	if p.surges {\n		return p.surged() < now.Surge\n	}\n	return p.counts.of(unavailable)",
-		"	if p.surges {\n		return p.surged() <= now.Surge\n	}\n	return p.counts.of(unavailable)"),
-	fault(invariant.WithinUnavailable, "the old pod of a surge leaves before the new one is available",
-		"daemon/evaluate.go", `!isReady || a.available(a.fresh) {`, `!isReady || a.fresh != nil {`),
-	fault(invariant.OnePerNode, "a pod that terminates leaves room for the next one",
-		"daemon/evaluate.go", `	case a.any && !a.planner.surges:`, `	case a.any && a.planner.surges && a.oldest == nil:`),
-	fault(invariant.OnePerNode, "a retry after a lost answer has another name",
-		"daemon/finish.go", "	outcome := result.creationOutcome()\n",
-		"	outcome := result.creationOutcome()\n	if outcome == OutcomeFailed {\n		n.attempt++\n"+
-			"		outcome = OutcomeRefused\n	}\n"),
-	fault(invariant.OnePerNode, "an unclear creation does not hold the next template",
-		"daemon/state.go", `n.inDoubt() && n.unclear.Revision != revision`,
-		`n.inDoubt() && revision == ""`).from(380),
-	fault(invariant.RightPlace, "a NoSchedule taint does not keep pods away",
-		"daemon/placement.go", "		return Decision{ShouldContinue: true, Reason: ReasonTainted, Taint: first}",
-		"		return Decision{ShouldRun: true, ShouldContinue: true, Reason: ReasonTainted, Taint: first}"),
-	fault(invariant.Reasoned, "a NoSchedule taint evicts",
-		"daemon/placement.go", "		return Decision{ShouldContinue: true, Reason: ReasonTainted, Taint: first}",
-		"		return Decision{Reason: ReasonTainted, Taint: first}"),
-	fault(invariant.BetterStays, "of several pods the oldest stays",
-		"daemon/evaluate.go", `worth > other || worth == other && before(s, kept) {`,
-		`before(s, kept) || worth < other && before(s, kept) {`).from(960),
-	fault(invariant.Backoff, "failed pods are replaced at once",
-		"daemon/backoff.go", `f.last.Add(backoff.Delay(f.times - 1))`, `f.last.Add(0 * backoff.Delay(f.times-1))`),
-	fault(invariant.Reasoned, "OnDelete is a rolling update",
-		"daemon/evaluate.go", `	case rollout.OnDelete:`, `	case rollout.OnDelete && a.planner.invalid:`),
-	fault(invariant.Converged, "a pod waits for a node that is gone",
-		"daemon/evaluate.go", "			s.leave = StepNodeGone\n", "			_ = StepNodeGone\n"),
-
-	fault(invariant.OthersUntouched, "what is not selected is adopted",
-		"daemon/ownership/ownership.go", `	case !o.selects(object):
-		return Claim{ActionIgnore, ReasonUnselected}`, `	case !o.selects(object) && object.GetName() == "":
-		return Claim{ActionIgnore, ReasonUnselected}`),
-	fault(invariant.Converged, "what is no longer selected is kept",
-		"daemon/ownership/ownership.go", `	return Claim{ActionRelease, ReasonUnselected}`,
-		`	return Claim{ActionKeep, ReasonUnselected}`),
-
-	fault(invariant.LiveRevisions, "the history limit counts one less",
-		"daemon/revision/plan.go", `	excess := len(kept) - plan.Source.limit()`,
-		`	excess := len(kept) + 1 - plan.Source.limit()`),
-	fault(invariant.LiveRevisions, "a revision that pods carry is deleted",
-		"daemon/revision/plan.go", `		if excess > 0 && !carried[hashOf(revision)] {`, `		if excess > 0 {`),
-	fault(invariant.HistoryKept, "a rollback keeps the old number",
-		"daemon/revision/plan.go", `	if h.current.Revision != number {`, `	if h.current.Revision > number {`),
-	fault(invariant.HistoryKept, "a revision of another owner is taken for one's own",
-		"daemon/revision/manager.go", "	default:\n		return a.collide(ctx, live)\n	}\n",
-		"	default:\n		a.result.Current, a.result.Found = live, true\n		return nil\n	}\n"),
+// ofController are faults that controllers of this kind have had, or that this
+// one has had, among them those that random worlds have found.
+var ofController = []mutant.Mutation{
+	{
+		Name:    "an orphan that could not be adopted is forgotten",
+		Package: controller, Func: "(*Controller) finishClaim",
+		Rule:   "f == nil -> true",
+		Caught: worlds(invariant.Converged),
+	},
+	{
+		Name:    "a halt holds no deletion",
+		Package: "daemon", Func: "(*Planner) mayDelete",
+		Rule:   "!p.halted && m -> m",
+		Caught: worlds(invariant.Halted),
+	},
+	{
+		Name:    "a set goes on with a revision that it has lost",
+		Package: controller, Func: "(*Controller) considerRevisions",
+		Rule:   "!slices.ContainsFunc(r.history, r.isCurrent) -> r.own == nil",
+		Caught: unit("TestALostRevisionIsNotRolledOut"),
+	},
+	{
+		Name:    "a pod that the watch has not shown holds no revision",
+		Package: controller, Func: "(*Controller) finishPod",
+		Rule:   "c.answered(t, r, s.Pod.Pod) ->",
+		Caught: unit("TestAPodThatTheWatchHasNotShownHoldsItsRevision"),
+	},
+	{
+		Name:    "a status that is due later is not written",
+		Package: controller, Func: "(*Controller) finishStatus",
+		Rule:   "c.config.StatusInterval -> 1e6 * c.config.StatusInterval",
+		Caught: worlds(invariant.StatusConverged),
+	},
+	{
+		Name:    "observedGeneration rises before the nodes are evaluated",
+		Package: controller, Func: "(*Controller) settle",
+		Rule:   "max(r.planned, r.set.Status.Observed) -> r.set.Source.Owner.Object.GetGeneration()",
+		Caught: worlds(invariant.StatusTrue),
+	},
+	{
+		Name:    "counts from an old cache do not name their generation",
+		Package: "daemon", Func: "keepGeneration",
+		Rule:   "a < b -> a <= b",
+		Caught: worlds(invariant.StatusTrue).From(1370),
+	},
+	{
+		Name:    "all requests of a claim are given back",
+		Package: controller, Func: "(*Controller) Finish(_, task)",
+		Rule:   "r.Unused -> task.MostRequests()",
+		Caught: worlds(invariant.WithinRequests).From(1380),
+	},
+	{
+		Name:    "a node that has changed is not visited",
+		Package: controller, Func: "(*Controller) ObserveNode",
+		Rule:   "c.nodesChanged(t) ->",
+		Caught: worlds(invariant.Converged),
+	},
+	{
+		Name:    "one more node than maxUnavailable may be without a pod",
+		Package: "daemon", Func: "(*Planner) mayTakeAvailable",
+		Rule:   "p.counts.of(unavailable) < t.Unavailable -> p.counts.of(unavailable) <= t.Unavailable",
+		Caught: worlds(invariant.WithinUnavailable),
+		Also:   []mutant.Catch{histories("Budget")},
+	},
+	{
+		Name:    "one more node than maxSurge may have two pods",
+		Package: "daemon", Func: "(*Planner) mayTakeAvailable",
+		Rule:   "p.surged() < t.Surge -> p.surged() <= t.Surge",
+		Caught: worlds(invariant.WithinSurge),
+	},
+	{
+		Name:    "the old pod of a surge leaves before the new one is available",
+		Package: "daemon", Func: "(*assessment) decideBetween",
+		Rule:   "a.available(a.fresh) -> a.fresh != nil",
+		Caught: worlds(invariant.WithinUnavailable),
+	},
+	{
+		Name:    "a pod that terminates leaves room for the next one",
+		Package: "daemon", Func: "(*assessment) createOrReplace",
+		Rule:   "a.any && !a.planner.surges -> a.any && a.planner.surges && a.oldest == nil",
+		Caught: worlds(invariant.OnePerNode),
+	},
+	{
+		Name:    "a retry after a lost answer has another name",
+		Package: "daemon", Func: "(*Planner) finishCreation",
+		Rule: `n.endCreation(s, o, t, d) ->
+			if o == OutcomeFailed { n.attempt++; o = OutcomeRefused }
+			n.endCreation(s, o, t, d)`,
+		Caught: worlds(invariant.OnePerNode),
+	},
+	{
+		Name:    "an unclear creation does not hold the next template",
+		Package: "daemon", Func: "(*nodeState) held",
+		Rule:   `n.unclear.Revision != r -> r == ""`,
+		Caught: worlds(invariant.OnePerNode).From(380),
+		Also:   []mutant.Catch{histories("OnePerNode")},
+	},
+	{
+		Name:    "a NoSchedule taint does not keep pods away",
+		Package: "daemon", Func: "(*Placement) placeByTaints",
+		Rule: `Decision{ShouldContinue: true, Reason: ReasonTainted, Taint: f} ->
+			Decision{ShouldRun: true, ShouldContinue: true, Reason: ReasonTainted, Taint: f}`,
+		Caught: worlds(invariant.RightPlace),
+	},
+	{
+		Name:    "a NoSchedule taint evicts",
+		Package: "daemon", Func: "(*Placement) placeByTaints",
+		Rule: `Decision{ShouldContinue: true, Reason: ReasonTainted, Taint: f} ->
+			Decision{Reason: ReasonTainted, Taint: f}`,
+		Caught: worlds(invariant.Reasoned),
+	},
+	{
+		Name:    "of several pods the oldest stays",
+		Package: "daemon", Func: "(*assessment) keep",
+		Rule:   "w > o || w == o && before(s, k) -> before(s, k) || w < o && before(s, k)",
+		Caught: worlds(invariant.BetterStays).From(960),
+	},
+	{
+		Name:    "failed pods are replaced at once",
+		Package: "daemon", Func: "(*failures) replaceFrom",
+		Rule:   "b.Delay(f.times - 1) -> 0 * b.Delay(f.times-1)",
+		Caught: worlds(invariant.Backoff),
+	},
+	{
+		Name:    "OnDelete is a rolling update",
+		Package: "daemon", Func: "(a *assessment) nominate",
+		Rule:   "r.OnDelete -> r.OnDelete && a.planner.invalid",
+		Caught: worlds(invariant.Reasoned),
+	},
+	{
+		Name:    "a pod waits for a node that is gone",
+		Package: "daemon", Func: "(*assessment) nodeGone",
+		Rule:   "s.leave = StepNodeGone -> _ = StepNodeGone",
+		Caught: worlds(invariant.Converged),
+	},
+	{
+		Name:    "what is not selected is adopted",
+		Package: "daemon/ownership", Func: "(*Ownership) claimOrphan",
+		Rule:   `!o.selects(p) -> !o.selects(p) && p.GetName() == ""`,
+		Caught: worlds(invariant.OthersUntouched),
+	},
+	{
+		Name:    "what is no longer selected is kept",
+		Package: "daemon/ownership", Func: "(*Ownership) Claim",
+		Rule:   "ActionRelease -> ActionKeep",
+		Caught: worlds(invariant.Converged),
+	},
+	{
+		Name:    "the history limit counts one less",
+		Package: "daemon/revision", Func: "(*history) clean",
+		Rule:   "len(k) - p.Source.limit() -> len(k) + 1 - p.Source.limit()",
+		Caught: worlds(invariant.LiveRevisions),
+	},
+	{
+		Name:    "a revision that pods carry is deleted",
+		Package: "daemon/revision", Func: "(*history) clean",
+		Rule:   "e > 0 && !c[hashOf(r)] -> e > 0",
+		Caught: worlds(invariant.LiveRevisions),
+	},
+	{
+		Name:    "a rollback keeps the old number",
+		Package: "daemon/revision", Func: "(*history) update",
+		Rule:   "h.current.Revision != n -> h.current.Revision > n",
+		Caught: worlds(invariant.HistoryKept),
+	},
+	{
+		Name:    "a revision of another owner is taken for one's own",
+		Package: "daemon/revision", Func: "(*application) resolve",
+		Rule: `return a.collide(c, l) ->
+			a.result.Current, a.result.Found = l, true
+			return nil`,
+		Occurrence: 2,
+		Caught:     worlds(invariant.HistoryKept),
+	},
 }

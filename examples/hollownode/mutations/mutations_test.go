@@ -3,95 +3,230 @@
 package mutations
 
 import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
 	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
 	"github.com/kubelife/lifecycle/examples/simulation/mutant"
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
-// mutation is a deliberate fault and what has to catch it.
-type mutation struct {
-	mutant.Mutation
+const (
+	// repository is its root, seen from this folder.
+	repository = "../../.."
+	kubelet    = "examples/hollownode/kubelet"
+)
 
-	caughtBy invariant.Invariant
+// Each of the faults can be put in, also those that are not tried.
+func TestMutationsFitTheSources(t *testing.T) {
+	require.NoError(t, mutant.Fit(repository, mutations))
+	require.GreaterOrEqual(t, len(mutations), 16)
 }
 
-// fault returns a mutation of a file of package kubelet.
-func fault(by invariant.Invariant, name, file, old, with string) mutation {
-	return faultIn(by, name, "kubelet/"+file, old, with)
+// TestMutationsAreCaught wants the random worlds to show each of the faults, by
+// the invariant that is there for it. It runs if LIFECYCLE_TESTS=all, because
+// it builds.
+func TestMutationsAreCaught(t *testing.T) {
+	if !seeds.Full() {
+		t.Skip("LIFECYCLE_TESTS=all builds the mutants and runs them")
+	}
+	mutant.Run(t, repository, mutations)
 }
 
-// faultIn returns a mutation of a file of another package of the hollow nodes.
-func faultIn(by invariant.Invariant, name, file, old, with string) mutation {
-	return mutation{
-		Mutation: mutant.Mutation{Name: name, File: "examples/hollownode/" + file, Old: old, With: with},
-		caughtBy: by,
+// worlds are those of package explore, of which so many may pass before a fault
+// is caught.
+func worlds(by invariant.Invariant) mutant.Catch {
+	return mutant.Catch{
+		Package: "../explore", Until: string(by),
+		Tests: []string{"-test.run", "^TestRandomWorlds$", "-seeds", "490"},
 	}
 }
 
 // mutations are faults that kubelets have had or could have, among them those
-// that random worlds have found in this one. Each has to be caught.
-var mutations = []mutation{
-	fault(invariant.EndedFirst, "a pod is shown as failed while its containers run", "publication.go",
-		"return running && p.isFinal()", "return false && p.isFinal()"),
-	fault(invariant.EndedFirst, "a pod is over before its containers", "termination.go",
-		"		f.begin(now, r, steps)\n		return\n	}\n	f.publish(now, r, r.status(now, true))",
-		"		f.begin(now, r, steps)\n	}\n	f.publish(now, r, r.status(now, true))"),
-	fault(invariant.OneSync, "a plan of a former process is not waited for", "relist.go",
-		"	if r.observed.Busy {\n		// A former", "	if r.observed.Busy && r.pod == nil {\n		// A former"),
-	fault(invariant.WithinPolicy, "the policy Never is OnFailure", "decide.go",
-		"	case corev1.RestartPolicyNever:\n		return false\n	case", "	case"),
-	fault(invariant.BackedOff, "each crash is the first", "plan.go", "entry.before++", "entry.before = 0"),
-	fault(invariant.InOrder, "a sidecar lets the next container start before its probe does", "decide.go",
-		"	if spec.StartupProbe == nil {", "	if spec != nil {"),
-	fault(invariant.InOrder, "volumes are not waited for", "podworker.go",
-		"	return !now.Before(r.volumesAt)", "	return !now.Before(r.volumesAt.Add(-time.Hour))"),
-	fault(invariant.InOrder, "a second wait for volumes mounts them", "podworker.go",
-		"int(r.volumeFailures) < failures", "int(r.volumeFailures) < min(failures, 1)"),
-	fault(invariant.GraceKept, "no grace period is longer than 2 s", "termination.go",
-		"	return max(grace, shortestGrace)", "	return min(max(grace, shortestGrace), 2)"),
-	fault(invariant.WithinCapacity, "each pod is admitted as if it were alone", "admission.go",
-		"if quantity.Cmp(free) <= 0 {", "if quantity.Cmp(capacity) <= 0 {"),
-	fault(invariant.Forward, "a final phase of another client is overwritten", "publication.go",
-		"case isTerminal(api.Phase) && s.Phase != api.Phase && !", "case isTerminal(api.Phase) && pod == nil && !"),
-	fault(invariant.OwnPods, "a pod that has ended is removed", "fleet.go",
-		"r.pod.DeletionTimestamp != nil && r.api == apiPresent", "r.api == apiPresent"),
-	fault(invariant.ReadyTrue, "a container is ready before its first probe", "probes.go",
-		"		return &probe{result: ProbeFailure}", "		return &probe{result: ProbeSuccess}"),
-	fault(invariant.ReadyInTime, "a status that was overwritten is restored after minutes", "noderecord.go",
-		"now.Sub(n.compares)%reconcilePeriod)", "now.Sub(n.compares)%reconcilePeriod+30*reconcilePeriod)"),
-	fault(invariant.ReadyInTime, "a write that has failed often waits for a minute", "task.go",
-		"wait = min(wait, n.nextCompare(now).Sub(now))", "wait = min(wait, time.Minute)"),
-	fault(invariant.Forward, "a status may revive a container that its policy leaves", "status.go",
-		"	if pod.Spec.RestartPolicy == corev1.RestartPolicyAlways || mayRestartAll(pod) {",
-		"	if pod != nil {"),
-	fault(invariant.ReadyInTime, "a node that is back compares its statuses one period too late", "faults.go",
-		"f.spread(now.Add(returnPause), reconcilePeriod/2)",
-		"f.spread(now.Add(returnPause+reconcilePeriod), reconcilePeriod/2)"),
-	fault(invariant.Finished, "what was deleted while no kubelet ran goes on to run", "visits.go",
-		"	case f.synced:\n		f.adoptOrphans(now, n)\n", "	case f.synced:\n"),
-	fault(invariant.Started, "a crash loop waits for an hour", "plan.go",
-		"Max: longestBackOff}.Delay(b.before)", "Max: 12 * longestBackOff}.Delay(b.before)"),
-	fault(invariant.StatusConverged, "restarts are not counted", "containerstatus.go",
-		"RestartCount: latest.Attempt, State:", "State:"),
-	fault(invariant.PhaseTrue, "a pod has succeeded when one of its containers has", "containerstatus.go",
-		"	case n.stopped == n.succeeded:", "	case n.succeeded > 0:"),
-	fault(invariant.OneStatic, "a static pod does not wait for the former one of its name", "visits.go",
-		"	case !r.node.ending(nameOf(r.pod), r.pod.UID):", "	default:"),
-	fault(invariant.StaysUp, "the end of a mirror ends its static pod", "mirror.go",
-		"	delete(n.mirrors, name)\n	f.requestMirror(now, n, name)",
-		"	delete(n.mirrors, name)\n	if r := f.staticRecord(n, name); r != nil {\n		f.move(now, r, workerTerminating)\n	}\n"+
-			"	f.requestMirror(now, n, name)"),
-	fault(invariant.MirrorShown, "a mirror that is to be deleted stays", "mirror.go",
-		"m.pod.DeletionTimestamp != nil || m.of(static, node) == nil", "m.of(static, node) == nil"),
-	fault(invariant.Started, "a mirror that another client has failed stays so", "publication.go",
-		"s.Phase != api.Phase && !isMirror(pod):", "s.Phase != api.Phase:"),
-	fault(invariant.Quiet, "a status that has not changed is written", "publication.go",
-		"!isLegal(pod, old, &s) || p.version > 0 && sameStatus(old, &s)", "!isLegal(pod, old, &s)"),
-	fault(invariant.EndShown, "the result of an older write counts for the newer", "publication.go",
-		"p.written = max(p.written, version)", "p.written = p.version"),
-	fault(invariant.Finished, "what the runtime has not told is not looked for", "relist.go",
-		"	if n.loop != loopRunning || !f.synced {", "	if n.loop != loopRunning || f.synced {"),
-	fault(invariant.StaysDeleted, "a deletion does not end a pod that is synced", "configuration.go",
-		"	case workerSyncing:\n		if r.pod.DeletionTimestamp != nil || isTerminal", "	case workerSyncing:\n		if isTerminal"),
-	faultIn(invariant.OwnPods, "a deletion is not guarded by the UID", "edge/perform.go",
-		"metav1.NewUIDPreconditions(string(task.Pod.UID))", "nil"),
+// that random worlds have found in this one.
+var mutations = []mutant.Mutation{
+	{
+		Name:    "a pod is shown as failed while its containers run",
+		Package: kubelet, Func: "(*publication) holds",
+		Rule:   "r && p.isFinal() -> false && p.isFinal()",
+		Caught: worlds(invariant.EndedFirst),
+	},
+	{
+		Name:    "a pod is over before its containers",
+		Package: kubelet, Func: "(*Fleet) syncTerminating",
+		Rule:   "f.begin(t, r, s); return -> f.begin(t, r, s)",
+		Caught: worlds(invariant.EndedFirst),
+	},
+	{
+		Name:    "a plan of a former process is not waited for",
+		Package: kubelet, Func: "(*Fleet) inherit",
+		Rule:   "r.observed.Busy -> r.observed.Busy && r.pod == nil",
+		Caught: worlds(invariant.OneSync),
+	},
+	{
+		Name:    "the policy Never is OnFailure",
+		Package: kubelet, Func: "restartsAfter",
+		Rule:   `corev1.RestartPolicyNever -> "none"`,
+		Caught: worlds(invariant.WithinPolicy),
+	},
+	{
+		Name:    "each crash is the first",
+		Package: kubelet, Func: "(*backOffs) count",
+		Rule:   "e.before++ -> e.before = 0",
+		Caught: worlds(invariant.BackedOff),
+	},
+	{
+		Name:    "a sidecar lets the next container start before its probe does",
+		Package: kubelet, Func: "(*View) sidecarState",
+		Rule:   "s.StartupProbe == nil -> s != nil",
+		Caught: worlds(invariant.InOrder),
+	},
+	{
+		Name:    "volumes are not waited for",
+		Package: kubelet, Func: "(*podRecord) volumesReady",
+		Rule:   "t.Before(r.volumesAt) -> t.Before(r.volumesAt.Add(-time.Hour))",
+		Caught: worlds(invariant.InOrder),
+	},
+	{
+		Name:    "a second wait for volumes mounts them",
+		Package: kubelet, Func: "(*podRecord) volumesReady",
+		Rule:   "int(r.volumeFailures) < f -> int(r.volumeFailures) < min(f, 1)",
+		Caught: worlds(invariant.InOrder),
+	},
+	{
+		Name:    "no grace period is longer than 2 s",
+		Package: kubelet, Func: "effectiveGrace",
+		Rule:   "max(g, shortestGrace) -> min(max(g, shortestGrace), 2)",
+		Caught: worlds(invariant.GraceKept),
+	},
+	{
+		Name:    "each pod is admitted as if it were alone",
+		Package: kubelet, Func: "admitResources",
+		Rule:   "f.Sub(t) ->",
+		Caught: worlds(invariant.WithinCapacity),
+	},
+	{
+		Name:    "a final phase of another client is overwritten",
+		Package: kubelet, Func: "(*publication) shown(pod)",
+		Rule:   "s.Phase != a.Phase -> pod == nil",
+		Caught: worlds(invariant.Forward),
+	},
+	{
+		Name:    "a pod that has ended is removed",
+		Package: kubelet, Func: "(*podRecord) deletable",
+		Rule:   "f && r.pod.DeletionTimestamp != nil -> f",
+		Caught: worlds(invariant.OwnPods),
+	},
+	{
+		Name:    "a container is ready before its first probe",
+		Package: kubelet, Func: "newProbe",
+		Rule:   "ProbeFailure -> ProbeSuccess",
+		Caught: worlds(invariant.ReadyTrue),
+	},
+	{
+		Name:    "a status that was overwritten is restored after minutes",
+		Package: kubelet, Func: "(*nodeRecord) nextCompare",
+		Rule: `reconcilePeriod - s%reconcilePeriod ->
+			reconcilePeriod - s%reconcilePeriod + 30*reconcilePeriod`,
+		Caught: worlds(invariant.ReadyInTime),
+	},
+	{
+		Name:    "a write that has failed often waits for a minute",
+		Package: kubelet, Func: "(*Fleet) retry",
+		Rule:   "n.nextCompare(t).Sub(t) -> time.Minute",
+		Caught: worlds(invariant.ReadyInTime),
+	},
+	{
+		Name:    "a status may revive a container that its policy leaves",
+		Package: kubelet, Func: "isLegal",
+		Rule:   "p.Spec.RestartPolicy == corev1.RestartPolicyAlways || mayRestartAll(p) -> p != nil",
+		Caught: worlds(invariant.Forward),
+	},
+	{
+		Name:    "a node that is back compares its statuses one period too late",
+		Package: kubelet, Func: "(*Fleet) setFaults",
+		Rule:   "returnPause -> returnPause + reconcilePeriod",
+		Caught: worlds(invariant.ReadyInTime),
+	},
+	{
+		Name:    "what was deleted while no kubelet ran goes on to run",
+		Package: kubelet, Func: "(*Fleet) proceedRound",
+		Rule:   "f.adoptOrphans(t, n) ->",
+		Caught: worlds(invariant.Finished),
+	},
+	{
+		Name:    "a crash loop waits for an hour",
+		Package: kubelet, Func: "(backOff) delay",
+		Rule:   "longestBackOff -> 12 * longestBackOff",
+		Caught: worlds(invariant.Started),
+	},
+	{
+		Name:    "restarts are not counted",
+		Package: kubelet, Func: "(*statusView) containerStatus",
+		Rule:   "l.Attempt -> 0",
+		Caught: worlds(invariant.StatusConverged),
+	},
+	{
+		Name:    "a pod has succeeded when one of its containers has",
+		Package: kubelet, Func: "phase",
+		Rule:   "n.stopped == n.succeeded -> n.succeeded > 0",
+		Caught: worlds(invariant.PhaseTrue),
+	},
+	{
+		Name:    "a static pod does not wait for the former one of its name",
+		Package: kubelet, Func: "(*Fleet) visitStatic",
+		Rule:   "!r.node.ending(m, u) -> true",
+		Caught: worlds(invariant.OneStatic),
+	},
+	{
+		Name:    "the end of a mirror ends its static pod",
+		Package: kubelet, Func: "(*Fleet) forgetMirror",
+		Rule: `f.requestMirror(t, n, p) ->
+			if r := f.staticRecord(n, p); r != nil { f.move(t, r, workerTerminating) }
+			f.requestMirror(t, n, p)`,
+		Caught: worlds(invariant.StaysUp),
+	},
+	{
+		Name:    "a mirror that is to be deleted stays",
+		Package: kubelet, Func: "decideMirror",
+		Rule:   "m.pod.DeletionTimestamp != nil || o -> o",
+		Caught: worlds(invariant.MirrorShown),
+	},
+	{
+		Name:    "a mirror that another client has failed stays so",
+		Package: kubelet, Func: "(*publication) shown",
+		Rule:   "s && !isMirror(p) -> s",
+		Caught: worlds(invariant.Started),
+	},
+	{
+		Name:    "a status that has not changed is written",
+		Package: kubelet, Func: "(*publication) set",
+		Rule:   "i || q.version > 0 && sameStatus(o, s) -> i",
+		Caught: worlds(invariant.Quiet),
+	},
+	{
+		Name:    "the result of an older write counts for the newer",
+		Package: kubelet, Func: "(*publication) end",
+		Rule:   "max(p.written, v) -> p.version",
+		Caught: worlds(invariant.EndShown),
+	},
+	{
+		Name:    "what the runtime has not told is not looked for",
+		Package: kubelet, Func: "(*Fleet) relistAll",
+		Rule:   "!f.synced -> f.synced",
+		Caught: worlds(invariant.Finished),
+	},
+	{
+		Name:    "a deletion does not end a pod that is synced",
+		Package: kubelet, Func: "(*Fleet) update",
+		Rule:   "r.pod.DeletionTimestamp != nil || t -> t",
+		Caught: worlds(invariant.StaysDeleted),
+	},
+	{
+		Name:    "a deletion is not guarded by the UID",
+		Package: "examples/hollownode/edge", Func: "(*Edge) Perform",
+		Rule:   "metav1.NewUIDPreconditions(string(t.Pod.UID)) -> nil",
+		Caught: worlds(invariant.OwnPods),
+	},
 }

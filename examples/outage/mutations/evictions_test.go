@@ -2,161 +2,131 @@
 
 package mutations
 
-import "github.com/kubelife/lifecycle/examples/outage/invariant"
+import (
+	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/simulation/mutant"
+)
 
 // ofEvictions are faults in how pods are made to leave: budgets, actions,
 // PodDisruptionBudgets and whole nodes.
-var ofEvictions = []mutation{
+var ofEvictions = []mutant.Mutation{
 	{
-		name: "a failure gives its token back",
-		file: "eviction/start.go",
-		old: `	switch outcome {
-	case OutcomeAlreadyGone, OutcomeNotDue:
-`,
-		with: `	if outcome == OutcomeFailed {
-		return false
-	}
-	switch outcome {
-	case OutcomeAlreadyGone, OutcomeNotDue:
-`,
-		caughtBy: invariant.WithinBudget,
-		first:    620,
+		Name:    "a failure gives its token back",
+		Package: "eviction", Func: "(*Tracker) spends(outcome)",
+		Rule:   "return true -> return outcome != OutcomeFailed",
+		Caught: ordinary(invariant.WithinBudget).From(620),
 	},
 	{
-		name:     "budgets by node are ignored",
-		file:     "timedqueue/start.go",
-		old:      `		if wait > longest {`,
-		with:     `		if wait > longest && b.Name == "zone" {`,
-		caughtBy: invariant.WithinBudget,
+		Name:    "budgets by node are ignored",
+		Package: "timedqueue", Func: "(*Queue) laneOf",
+		Rule: `s := q.share(b, v); w, o := s.bucket.until(t) ->
+			s := q.share(b, v)
+			w, o := s.bucket.until(t)
+			if b.Name != "zone" { w = 0 }`,
+		Caught: ordinary(invariant.WithinBudget),
 	},
 	{
-		name:     "the budget of all pods is ignored",
-		file:     "timedqueue/queue.go",
-		old:      `	q.gates = append(q.gates, b)`,
-		with:     `	_ = q.gates`,
-		caughtBy: invariant.WithinBudget,
+		Name:    "the budget of all pods is ignored",
+		Package: "timedqueue", Func: "(*Queue) addBudget",
+		Rule:   "q.gates = append(q.gates, b) -> _ = q.gates",
+		Caught: ordinary(invariant.WithinBudget),
 	},
 	{
-		name: "a pod that a PodDisruptionBudget keeps counts as gone",
-		file: "eviction/start.go",
-		old: `	case OutcomeFailed, OutcomeBlocked:
-		t.failed`,
-		with: `	case OutcomeBlocked:
-		return leaving
-	case OutcomeFailed:
-		t.failed`,
-		caughtBy: invariant.InTime,
+		Name:    "a pod that a PodDisruptionBudget keeps counts as gone",
+		Package: "eviction", Func: "(*Tracker) learn",
+		Rule: `t.failed(n, e, a, o, r) ->
+			if o == OutcomeBlocked { return leaving }
+			t.failed(n, e, a, o, r)`,
+		Caught: ordinary(invariant.InTime),
 	},
 	{
-		name:     "what is evicted at first is never deleted",
-		file:     "eviction/action.go",
-		old:      `		if task.ClearCondition || task.StartedAt`,
-		with:     `		if task.ClearCondition || after < 0 && task.StartedAt`,
-		caughtBy: invariant.InTime,
+		Name:    "what is evicted at first is never deleted",
+		Package: "eviction", Func: "EvictThenDelete",
+		Rule:   "s >= a -> a < 0 && s >= a",
+		Caught: ordinary(invariant.InTime),
 	},
 	{
-		name:     "what is to be evicted at first is deleted at once",
-		file:     "eviction/action.go",
-		old:      `		if task.ClearCondition || task.StartedAt`,
-		with:     `		if task.ClearCondition || after > 0 || task.StartedAt`,
-		caughtBy: invariant.AsConfigured,
+		Name:    "what is to be evicted at first is deleted at once",
+		Package: "eviction", Func: "EvictThenDelete(_, _, after)",
+		Rule:   "t.ClearCondition -> t.ClearCondition || after > 0",
+		Caught: ordinary(invariant.AsConfigured),
 	},
 	{
-		name: "an eviction does not say which pod it is for",
-		file: "eviction/act.go",
-		old:  `DeleteOptions: &metav1.DeleteOptions{Preconditions: preconditions},`,
-		with: `DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: ` +
-			`preconditions.ResourceVersion}},`,
-		caughtBy: invariant.NeverEarly,
+		Name:    "an eviction does not say which pod it is for",
+		Package: "eviction", Func: "(*Evictor) Act",
+		Rule: `metav1.DeleteOptions{Preconditions: p} ->
+			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: p.ResourceVersion}}`,
+		Caught: ordinary(invariant.NeverEarly),
+		Also:   []mutant.Catch{schedules},
 	},
 	{
-		name: "taints from before the start evict no pod",
-		file: "eviction/observe.go",
-		old: `	n.taints = next
-	t.decideNode(now, n)
-`,
-		with: `	if t.synced {
-		n.taints = next
-	}
-	t.decideNode(now, n)
-`,
-		caughtBy: invariant.InTime,
+		Name:    "taints from before the start evict no pod",
+		Package: "eviction", Func: "(t *Tracker) ObserveNode",
+		Rule:   "n.taints = o -> if t.synced { n.taints = o }",
+		Caught: ordinary(invariant.InTime),
+		Also:   []mutant.Catch{schedules},
 	},
 	{
-		name: "a call whose answer is lost counts as an eviction",
-		file: "eviction/act.go",
-		old: `	if saysGone(err) {
-`,
-		with: `	if saysGone(err) || CauseOf(err) == CauseTimeout {
-`,
-		caughtBy: invariant.InTime,
-		in:       small,
+		Name:    "a call whose answer is lost counts as an eviction",
+		Package: "eviction", Func: "(*run) classify(_, err)",
+		Rule:   "saysGone(err) -> saysGone(err) || CauseOf(err) == CauseTimeout",
+		Caught: schedules,
 	},
 	{
-		name:     "a node that is ready again is emptied all the same",
-		file:     "examples/nodelifecycle/controller/release.go",
-		old:      `		c.evictions.CancelNodeEviction(now, n.object.Name)`,
-		with:     ``,
-		caughtBy: invariant.SparedWhenReady,
+		Name:    "a node that is ready again is emptied all the same",
+		Package: controller, Func: "(*Controller) cancelEmptying",
+		Rule:   "c.evictions.CancelNodeEviction(t, n.object.Name) ->",
+		Caught: ordinary(invariant.SparedWhenReady),
 	},
 	{
-		name:     "a tainted node that is ready again loses its pods all the same",
-		file:     "examples/nodelifecycle/controller/taint.go",
-		old:      `		c.evictions.SuspendTaintsOn(now, n.object.Name, taints.OwnsNoExecute)`,
-		with:     ``,
-		caughtBy: invariant.SparedWhenReady,
-		first:    480,
+		Name:    "a tainted node that is ready again loses its pods all the same",
+		Package: controller, Func: "(*Controller) suspendTaintsOfReady",
+		Rule:   "c.evictions.SuspendTaintsOn(t, n.object.Name, taints.OwnsNoExecute) ->",
+		Caught: ordinary(invariant.SparedWhenReady).From(480),
 	},
 	{
-		name:     "pods of a tainted node that was ready again stay when it falls",
-		file:     "examples/nodelifecycle/controller/taint.go",
-		old:      `		c.evictions.SuspendTaintsOn(now, n.object.Name, nil)`,
-		with:     ``,
-		caughtBy: invariant.InTime,
-		first:    190,
+		Name:    "pods of a tainted node that was ready again stay when it falls",
+		Package: controller, Func: "(*Controller) suspendTaintsOfReady",
+		Rule:   "c.evictions.SuspendTaintsOn(t, n.object.Name, nil) ->",
+		Caught: ordinary(invariant.InTime).From(190),
 	},
 	{
-		name:     "nodes are emptied without a timeout",
-		file:     "examples/nodelifecycle/controller/release.go",
-		old:      `		c.evictions.StartOf(n.notReadySince).Add(c.config.PodEvictionTimeout),`,
-		with:     `		c.evictions.StartOf(n.notReadySince),`,
-		caughtBy: invariant.TimeoutKept,
+		Name:    "nodes are emptied without a timeout",
+		Package: controller, Func: "(*Controller) turnOf",
+		Rule: `c.evictions.StartOf(n.notReadySince).Add(c.config.PodEvictionTimeout) ->
+			c.evictions.StartOf(n.notReadySince)`,
+		Caught: ordinary(invariant.TimeoutKept),
 	},
 	{
-		name:     "an outage of all zones does not begin the timeout again",
-		file:     "examples/nodelifecycle/controller/release.go",
-		old:      `		c.resumedAt.Add(c.config.PodEvictionTimeout))`,
-		with:     `		c.resumedAt)`,
-		caughtBy: invariant.TimeoutKept,
+		Name:    "an outage of all zones does not begin the timeout again",
+		Package: controller, Func: "(*Controller) turnOf",
+		Rule:   "c.resumedAt.Add(c.config.PodEvictionTimeout) -> c.resumedAt",
+		Caught: ordinary(invariant.TimeoutKept),
 	},
 	{
-		name:     "a node that is emptied uses no token",
-		file:     "examples/nodelifecycle/controller/release.go",
-		old:      `		if c.isEmptying(item.Key) {`,
-		with:     `		if !c.isEmptying(item.Key) {`,
-		caughtBy: invariant.WithinRate,
+		Name:    "a node that is emptied uses no token",
+		Package: controller, Func: "(*Controller) emptyNodes",
+		Rule:   "c.isEmptying(i.Key) -> !c.isEmptying(i.Key)",
+		Caught: ordinary(invariant.WithinRate),
 	},
 	{
-		name:     "pods of DaemonSets leave with their node",
-		file:     "eviction/record.go",
-		old:      `	if p.kind == ofDaemonSet {`,
-		with:     `	if false {`,
-		caughtBy: invariant.TimeoutKept,
+		Name:    "pods of DaemonSets leave with their node",
+		Package: "eviction", Func: "(*pod) nodeEviction",
+		Rule:   "p.kind == ofDaemonSet -> false",
+		Caught: ordinary(invariant.TimeoutKept),
 	},
 	{
-		name: "nodes are tainted in both modes",
-		file: "examples/nodelifecycle/controller/write.go",
-		old: `	if c.config.EvictionMode == EvictionModeNode {
-		c.emptyNodes(now)
-	}
-	for range mostVisited {
-		if c.config.EvictionMode != EvictionModeNode {
-			c.takeRelease(now)
-		}
-`,
-		with: `	for range mostVisited {
-		c.takeRelease(now)
-`,
-		caughtBy: invariant.AsConfigured,
+		Name:    "nodes are tainted in both modes",
+		Package: controller, Func: "(*Controller) writeNode",
+		Rule: `if c.config.EvictionMode == EvictionModeNode { c.emptyNodes(t) }
+			for range mostVisited {
+				if c.config.EvictionMode != EvictionModeNode { c.takeRelease(t) }
+				if a, s := c.startWrite(t, w); e { return a, s }
+			} ->
+			for range mostVisited {
+				c.takeRelease(t)
+				if a, s := c.startWrite(t, w); e { return a, s }
+			}`,
+		Caught: ordinary(invariant.AsConfigured),
 	},
 }

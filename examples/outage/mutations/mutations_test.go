@@ -2,265 +2,280 @@
 
 package mutations
 
-import "github.com/kubelife/lifecycle/examples/outage/invariant"
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
 
-// mutation is a deliberate fault of the library: in a file, what stands there
-// and what is put in its place.
-type mutation struct {
-	name      string
-	file      string // from the repository's root
-	old, with string
-	// caughtBy is the invariant that has to catch it.
-	caughtBy invariant.Invariant
-	// in is the worlds that show it, from seed first on. It is 1 unless those
-	// before are known not to show it and cost much.
-	in    worlds
-	first uint64
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/simulation/mutant"
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
+)
+
+const (
+	// repository is its root, seen from this folder.
+	repository = "../../.."
+	controller = "examples/nodelifecycle/controller"
+)
+
+// Each of the faults can be put in, also those that are not tried, and the
+// README says how many there are.
+func TestMutationsFitTheSources(t *testing.T) {
+	require.NoError(t, mutant.Fit(repository, all()))
+	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
+	require.NoError(t, err)
+	count := regexp.MustCompile(`all (\d+)\s+injected\s+faults`)
+	counts := count.FindAllStringSubmatch(string(readme), -1)
+	require.NotEmpty(t, counts)
+	for _, count := range counts {
+		require.Equal(t, strconv.Itoa(len(all())), count[1], "README says %q", count[0])
+	}
 }
 
-// mutations are faults that controllers of this kind have had, among them those
-// of kube-controller-manager that the packages list. Each has to be caught.
-var mutations = []mutation{
+// TestMutationsAreCaught wants the random worlds to show each of the faults, by
+// the invariant that is there for it. Small worlds in every interleaving have
+// to show some. It runs if LIFECYCLE_TESTS=all, because it builds.
+func TestMutationsAreCaught(t *testing.T) {
+	if !seeds.Full() {
+		t.Skip("LIFECYCLE_TESTS=all builds the mutants and runs them")
+	}
+	mutant.Run(t, repository, all())
+}
+
+func all() []mutant.Mutation {
+	return slices.Concat(ofHalts, ofNodes, ofEvictions, ofMassFailure, ofClocks, ofPolicies)
+}
+
+// ordinary worlds are those of explore.Generate, as many as each run of the
+// tests has.
+func ordinary(by invariant.Invariant) mutant.Catch {
+	return worlds(by, "Random", "-seeds", "2000")
+}
+
+// hostile worlds have kubelets and proxies that lie.
+func hostile(by invariant.Invariant) mutant.Catch {
+	return worlds(by, "Hostile", "-hostile", "1000")
+}
+
+// starved worlds have thousands of nodes and few calls.
+func starved(by invariant.Invariant) mutant.Catch {
+	return worlds(by, "Starved", "-starved", "20")
+}
+
+// pausing worlds have flags that pause the cluster.
+func pausing(by invariant.Invariant) mutant.Catch {
+	return worlds(by, "Pausing", "-pausing", "1000")
+}
+
+func worlds(by invariant.Invariant, kind string, many ...string) mutant.Catch {
+	return mutant.Catch{
+		Package: "../explore", Until: string(by),
+		Tests: append([]string{"-test.run", "^Test" + kind + "Worlds$"}, many...),
+	}
+}
+
+// schedules are the small worlds of package exhaustive with one deviation at
+// most. They show narrow races, and work that is left undone.
+var schedules = mutant.Catch{
+	Package: "../exhaustive", Tests: []string{"-test.run", "^TestEverySchedule$", "-deviations", "1"},
+}
+
+// ofNodes are faults that controllers of this kind have had, among them those
+// of kube-controller-manager that the packages list.
+var ofNodes = []mutant.Mutation{
 	{
-		name: "a token is spent while nothing is due",
-		file: "timedqueue/start.go",
-		old: `	opened := k.open.first()
-`,
-		with: `	opened := k.open.first()
-	for _, b := range q.keyed {
-		for _, s := range b.shares {
-			if wait, ok := s.bucket.until(q.now); first == nil && s.items == 0 && ok && wait == 0 {
-				s.bucket.settle(q.now, s.bucket.take(q.now), false)
+		Name:    "a token is spent while nothing is due",
+		Package: "timedqueue", Func: "(q *Queue) candidate",
+		Rule: `if o == nil { return f } ->
+			for _, b := range q.keyed {
+				for _, s := range b.shares {
+					if wait, ok := s.bucket.until(q.now); f == nil && s.items == 0 && ok && wait == 0 {
+						s.bucket.settle(q.now, s.bucket.take(q.now), false)
+					}
+				}
 			}
-		}
-	}
-`,
-		caughtBy: invariant.NoIdleToken,
+			if o == nil { return f }`,
+		Caught: ordinary(invariant.NoIdleToken),
 	},
 	{
-		name: "adding a node again puts it at the end",
-		file: "examples/nodelifecycle/controller/write.go",
-		old: `	c.planRelease(n)
-`,
-		with: `	if !n.state.holdsToken() {
-		c.leaveReleases(n)
-	}
-	c.planRelease(n)
-	if n.turn.Before(now) && !n.state.holdsToken() {
-		c.releases.Reschedule(n.object.Name, now)
-	}
-`,
-		caughtBy: invariant.InOrder,
+		Name:    "adding a node again puts it at the end",
+		Package: controller, Func: "(*Controller) replan(now)",
+		Rule: `c.planRelease(n) ->
+			if !n.state.holdsToken() {
+				c.leaveReleases(n)
+			}
+			c.planRelease(n)
+			if n.turn.Before(now) && !n.state.holdsToken() {
+				c.releases.Reschedule(n.object.Name, now)
+			}`,
+		Caught: ordinary(invariant.InOrder),
 	},
 	{
-		name:     "a restart starts tolerations again",
-		file:     "eviction/clock.go",
-		old:      `	case stored.IsZero():`,
-		with:     `	case stored.IsZero() || s.current.IsZero():`,
-		caughtBy: invariant.InTime,
+		Name:    "a restart starts tolerations again",
+		Package: "eviction", Func: "(s sighting) origin(stored)",
+		Rule:   "stored.IsZero() -> stored.IsZero() || s.current.IsZero()",
+		Caught: ordinary(invariant.InTime),
 	},
 	{
-		name:     "a pod's name is taken for its identity",
-		file:     "eviction/act.go",
-		old:      `pods.Delete(ctx, task.Pod.Name, metav1.DeleteOptions{Preconditions: preconditions})`,
-		with:     `pods.Delete(ctx, task.Pod.Name, metav1.DeleteOptions{})`,
-		caughtBy: invariant.NeverEarly,
+		Name:    "a pod's name is taken for its identity",
+		Package: "eviction", Func: "(*Deleter) Act",
+		Rule:   "metav1.DeleteOptions{Preconditions: p} -> metav1.DeleteOptions{}",
+		Caught: ordinary(invariant.NeverEarly),
+		Also:   []mutant.Catch{schedules},
 	},
 	{
-		name: "nothing is decided again between mark and delete",
-		file: "eviction/act.go",
-		old: `	case r.task.Canceled():
-		return Result{Outcome: OutcomeNotDue}, true
-	case r.pod == nil:`,
-		with: `	case false:
-		return Result{Outcome: OutcomeNotDue}, true
-	case r.pod == nil:`,
-		caughtBy: invariant.NeverEarly,
-		first:    870,
+		Name:    "nothing is decided again between mark and delete",
+		Package: "eviction", Func: "(*run) setCondition",
+		Rule:   "r.task.Canceled() -> false",
+		Caught: ordinary(invariant.NeverEarly).From(870),
 	},
 	{
-		name: "an eviction is given up after five tries",
-		file: "eviction/start.go",
-		old: `		t.failed(now, e, a, outcome, result)
-`,
-		with: `		t.failed(now, e, a, outcome, result)
-		if !a.clears() && t.history(e.Key()).attempts >= 5 {
-			return leaving
-		}
-`,
-		caughtBy: invariant.InTime,
-		first:    620,
+		Name:    "an eviction is given up after five tries",
+		Package: "eviction", Func: "(*Tracker) learn",
+		Rule: `t.failed(n, e, a, o, r) ->
+			t.failed(n, e, a, o, r)
+			if !a.clears() && t.history(e.Key()).attempts >= 5 { return leaving }`,
+		Caught: ordinary(invariant.InTime).From(620),
 	},
 	{
-		name:     "tainted nodes are untainted at the start",
-		file:     "examples/nodelifecycle/controller/taint.go",
-		old:      `	if n.ready == "" || !notReady && !c.health.HasHeartbeat(n.object.Name) {`,
-		with:     `	if false {`,
-		caughtBy: invariant.UntaintedByABeat,
+		Name:    "tainted nodes are untainted at the start",
+		Package: controller, Func: "(*Controller) wantedTaints",
+		Rule:   `n.ready == "" || !o && !c.health.HasHeartbeat(n.object.Name) -> false`,
+		Caught: ordinary(invariant.UntaintedByABeat),
 	},
 	{
-		name: "a node that moves goes on to wait for the zone that it left",
-		file: "examples/nodelifecycle/controller/observe.go",
-		old: `		c.releases.Refile(e)
-`,
-		with: `		_ = e
-`,
-		caughtBy: invariant.NoIdleToken,
+		Name:    "a node that moves goes on to wait for the zone that it left",
+		Package: controller, Func: "(*Controller) setZone",
+		Rule:   "c.releases.Refile(e) -> _ = e",
+		Caught: ordinary(invariant.NoIdleToken),
 	},
 	{
-		name: "a full disruption forgets the timers",
-		file: "eviction/suspend.go",
-		old: `	t.suspended = suspended
-`,
-		with: `	t.suspended = suspended
-	if suspended != nil {
-		t.suspended = func(*corev1.Taint) bool { return true }
-	}
-`,
-		caughtBy: invariant.InTime,
-		first:    310,
+		Name:    "a full disruption forgets the timers",
+		Package: "eviction", Func: "(*Tracker) SuspendTaints",
+		Rule: `t.suspended = s ->
+			t.suspended = s
+			if s != nil { t.suspended = func(*corev1.Taint) bool { return true } }`,
+		Caught: ordinary(invariant.InTime).From(310),
 	},
 	{
-		name: "any write to a node is a heartbeat",
-		file: "nodehealth/node.go",
-		old:  `	if ready == nil || declaredByObserver(ready) {`,
-		with: `	m.monitor.beat(now, &n.record)
-	if ready == nil || declaredByObserver(ready) {`,
-		caughtBy: invariant.DeclaredInTime,
+		Name:    "any write to a node is a heartbeat",
+		Package: "nodehealth", Func: "(*NodeMonitor) ObserveNode",
+		Rule: `if r == nil || declaredByObserver(r) { m.monitor.applyRecord(t, &n.record, u); return } ->
+			m.monitor.beat(t, &n.record)
+			if r == nil || declaredByObserver(r) { m.monitor.applyRecord(t, &n.record, u); return }`,
+		Caught: ordinary(invariant.DeclaredInTime),
 	},
 	{
-		name:     "a toleration begins before the pod has arrived",
-		file:     "eviction/deadline.go",
-		old:      `			start := later(taint.Start, pod.Arrived)`,
-		with:     `			start := taint.Start`,
-		caughtBy: invariant.NeverEarly,
+		Name:    "a toleration begins before the pod has arrived",
+		Package: "eviction", Func: "decide",
+		Rule:   "later(t.Start, p.Arrived) -> t.Start",
+		Caught: ordinary(invariant.NeverEarly),
 	},
 	{
-		name: "a disrupted zone keeps its rate",
-		file: "examples/nodelifecycle/controller/zones.go",
-		old:  `		c.releases.SetLimit(now, zoneBudget, change.Zone, rate.Limit(change.Rate))`,
-		with: `		if change.Rate > 0 {
-			c.releases.SetLimit(now, zoneBudget, change.Zone, rate.Limit(change.Rate))
-		}`,
-		caughtBy: invariant.WithinRate,
+		Name:    "a disrupted zone keeps its rate",
+		Package: controller, Func: "(*Controller) evaluateZones",
+		Rule: `c.releases.SetLimit(t, zoneBudget, d.Zone, l) ->
+			if d.Rate > 0 { c.releases.SetLimit(t, zoneBudget, d.Zone, l) }`,
+		Caught: ordinary(invariant.WithinRate),
 	},
 	{
-		name: "nodes are acted against as soon as one zone is back",
-		file: "zone/evaluate.go",
-		old: `		t.recoveryEnd = t.now.Add(t.config.StabilizationWindow)
-`,
-		with:     ``,
-		caughtBy: invariant.SparedInOutage,
+		Name:    "nodes are acted against as soon as one zone is back",
+		Package: "zone", Func: "(*Tracker) nextPhase",
+		Rule:   "t.recoveryEnd = t.now.Add(t.config.StabilizationWindow) ->",
+		Caught: ordinary(invariant.SparedInOutage),
 	},
 	{
-		name: "taints are written over what others have written",
-		file: "taints/patch.go",
-		old: `		{"test", "/spec/taints", current},
-`,
-		with:     ``,
-		in:       hostile,
-		caughtBy: invariant.OthersUntouched,
-		first:    350,
+		Name:    "taints are written over what others have written",
+		Package: "taints", Func: "Patch",
+		Rule:   `[]operation{u, {"test", "/spec/taints", c}, a} -> []operation{u, a}`,
+		Caught: hostile(invariant.OthersUntouched).From(350),
+		Also:   []mutant.Catch{schedules},
 	},
 	{
-		name:     "what the live read of a lease says is ignored",
-		file:     "nodehealth/node.go",
-		old:      `	if !ok || version == "" || version == n.lease.version`,
-		with:     `	if !ok || version != "" || version == n.lease.version`,
-		caughtBy: invariant.NotDeclaredAlive,
+		Name:    "what the live read of a lease says is ignored",
+		Package: "nodehealth", Func: "(*NodeMonitor) ReadLease",
+		Rule:   `v == "" -> v != ""`,
+		Caught: ordinary(invariant.NotDeclaredAlive),
+		Also:   []mutant.Catch{schedules},
 	},
 	{
-		name: "an eviction that has succeeded is forgotten",
-		file: "eviction/start.go",
-		old: `		delete(t.histories, e.Key())
-		return leaving
-`,
-		with: `		delete(t.histories, e.Key())
-`,
-		caughtBy: invariant.NotTwice,
+		Name:    "an eviction that has succeeded is forgotten",
+		Package: "eviction", Func: "(*Tracker) learn",
+		Rule:   "delete(t.histories, k); return leaving -> delete(t.histories, k)",
+		Caught: ordinary(invariant.NotTwice),
+		Also:   []mutant.Catch{schedules},
 	},
 	{
-		name:     "a pod that was recreated under its name is remembered for ever",
-		file:     "timedqueue/feed/handler.go",
-		old:      `replaced.GetUID() != updated.GetUID() {`,
-		with:     `replaced.GetUID() == "" {`,
-		caughtBy: invariant.NothingLeft,
+		Name:    "a pod that was recreated under its name is remembered for ever",
+		Package: "timedqueue/feed", Func: "(*Handler) OnUpdate",
+		Rule:   `r.GetUID() != u.GetUID() -> r.GetUID() == ""`,
+		Caught: ordinary(invariant.NothingLeft),
 	},
 	{
-		name:     "a mark that has become moot stays",
-		file:     "eviction/decide.go",
-		old:      `	leaves, clears := r.leaves(), e.Value().marked && !r.dueAt(now)`,
-		with:     `	leaves, clears := r.leaves(), false && e.Value().marked && !r.dueAt(now)`,
-		caughtBy: invariant.MarkTakenBack,
+		Name:    "a mark that has become moot stays",
+		Package: "eviction", Func: "(*Tracker) stateFor",
+		Rule:   "e.Value().marked -> false && e.Value().marked",
+		Caught: ordinary(invariant.MarkTakenBack),
+		Also:   []mutant.Catch{schedules},
 	},
 	{
-		name:     "a pod that could not be marked not ready is not tried again",
-		file:     "examples/nodelifecycle/controller/finish.go",
-		old:      `known && result.Pod != nil {`,
-		with:     `known {`,
-		caughtBy: invariant.PodsNotReady,
-		first:    520,
+		Name:    "a pod that could not be marked not ready is not tried again",
+		Package: controller, Func: "(*Controller) marked",
+		Rule:       "k && r.Pod != nil -> k",
+		Occurrence: 1,
+		Caught:     ordinary(invariant.PodsNotReady).From(520),
 	},
 	{
-		name:     "a pod that terminates on a silent node stays ready",
-		file:     "examples/nodelifecycle/controller/pod.go",
-		old:      `	case !n.notReady(), p.marked == n.episode:`,
-		with:     `	case !n.notReady(), p.marked == n.episode, p.object.DeletionTimestamp != nil:`,
-		caughtBy: invariant.PodsNotReady,
+		Name:    "a pod that terminates on a silent node stays ready",
+		Package: controller, Func: "needsMark",
+		Rule:   "p.marked == n.episode -> p.marked == n.episode || p.object.DeletionTimestamp != nil",
+		Caught: ordinary(invariant.PodsNotReady),
 	},
 	{
-		name:     "time in which no node could be heard counts as its silence",
-		file:     "nodehealth/sight.go",
-		old:      `		s.blind += gap`,
-		with:     `		_ = gap`,
-		caughtBy: invariant.NotDeclaredAlive,
+		Name:    "time in which no node could be heard counts as its silence",
+		Package: "nodehealth", Func: "(*sight) prove",
+		Rule:   "s.blind += g -> _ = g",
+		Caught: ordinary(invariant.NotDeclaredAlive),
 	},
 	{
-		name:     "what cannot be heard is acted on",
-		file:     "examples/nodelifecycle/controller/zones.go",
-		old:      `case evaluation.Phase == zone.PhaseHolding, !c.health.Sight(now).Counts():`,
-		with:     `case evaluation.Phase == zone.PhaseHolding:`,
-		caughtBy: invariant.SparedInOutage,
-		first:    6050,
+		Name:    "what cannot be heard is acted on",
+		Package: controller, Func: "(*Controller) evaluateZones",
+		Rule:   "!c.health.Sight(t).Counts() -> false",
+		Caught: ordinary(invariant.SparedInOutage).From(6050),
 	},
 	{
-		name:     "a window passes in which nothing could be heard",
-		file:     "zone/evaluate.go",
-		old:      `		t.Stabilize(now)`,
-		with:     `		_ = now`,
-		caughtBy: invariant.SparedInOutage,
+		Name:    "a window passes in which nothing could be heard",
+		Package: "zone", Func: "(*Tracker) Unconfirm",
+		Rule:   "t.Stabilize(n) -> _ = n",
+		Caught: ordinary(invariant.SparedInOutage),
 	},
 	{
-		name:     "one look at the zones is enough",
-		file:     "zone/tracker.go",
-		old:      `m.zone.extentKnownAt(t.now, t.observationWindow).Sub(t.epoch)`,
-		with:     `t.now.Add(0 * m.zone.extentKnownAt(t.now, t.observationWindow).Sub(t.now)).Sub(t.epoch)`,
-		caughtBy: invariant.KnownFirst,
+		Name:    "one look at the zones is enough",
+		Package: "zone", Func: "(t *Tracker) Observe",
+		Rule:   "z.extentKnownAt(n, w) -> t.now.Add(0 * z.extentKnownAt(n, w).Sub(t.now))",
+		Caught: ordinary(invariant.KnownFirst),
 	},
 	{
-		name: "a change of tolerations is not seen",
-		file: "eviction/observe.go",
-		old: `	p.tolerations = observed.Spec.Tolerations
-`,
-		with: `	if p.tolerations == nil {
-		p.tolerations = observed.Spec.Tolerations
-	}
-`,
-		caughtBy: invariant.InTime,
-		first:    500,
+		Name:    "a change of tolerations is not seen",
+		Package: "eviction", Func: "(*Tracker) ObservePod",
+		Rule:   "p.tolerations = o -> if p.tolerations == nil { p.tolerations = o }",
+		Caught: ordinary(invariant.InTime).From(500),
 	},
 	{
-		name:     "a node that changes often waits without end",
-		file:     "examples/nodelifecycle/controller/pace.go",
-		old:      `Max: longestWait}`,
-		with:     `Max: 4 * longestWait}`,
-		caughtBy: invariant.Recovered,
+		Name:    "a node that changes often waits without end",
+		Package: controller, Func: "damping",
+		Rule:   "longestWait -> 4 * longestWait",
+		Caught: ordinary(invariant.Recovered),
 	},
 	{
-		name:     "what protects pods waits as long as all else",
-		file:     "examples/nodelifecycle/controller/pace.go",
-		old:      `		wait = min(wait, longestProtectiveWait)`,
-		with:     `		_ = longestProtectiveWait`,
-		caughtBy: invariant.Recovered,
+		Name:    "what protects pods waits as long as all else",
+		Package: controller, Func: "(*pace) next",
+		Rule:   "w = min(w, longestProtectiveWait) -> _ = longestProtectiveWait",
+		Caught: ordinary(invariant.Recovered),
 	},
 }

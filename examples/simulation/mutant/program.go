@@ -8,21 +8,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// A Program is a test binary that holds mutations, of which each run has one in
+// A program is a test binary that holds mutations, of which each run has one in
 // place. Its methods may be called concurrently.
-type Program struct {
+type program struct {
 	path    string
 	numbers map[string]int // by the mutation's name
 }
 
-// Build builds the tests of a package with all of the mutations. The repository
-// is at root. The package is named as go test names it in the present folder.
-// All files go to folder, which must exist.
-func Build(ctx context.Context, root, pkg, folder string, mutations []Mutation) (*Program, error) {
+// build builds the tests of a package with all of the mutations. All files go
+// to folder, which must exist.
+func build(ctx context.Context, root, pkg, folder string, mutations []Mutation) (*program, error) {
 	texts, err := weaveAll(root, mutations)
 	if err != nil {
 		return nil, err
@@ -31,13 +31,13 @@ func Build(ctx context.Context, root, pkg, folder string, mutations []Mutation) 
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{path: filepath.Join(folder, "mutated.test"), numbers: make(map[string]int)}
+	p := &program{path: filepath.Join(folder, "mutated.test"), numbers: make(map[string]int)}
 	for i := range mutations {
 		p.numbers[mutations[i].Name] = number(i)
 	}
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay,
-		"-o", p.path, pkg)
-	if output, err := build.CombinedOutput(); err != nil {
+	command := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w",
+		"-overlay", overlay, "-o", p.path, pkg)
+	if output, err := command.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build with mutations: %w:\n%s", err, output)
 	}
 	return p, nil
@@ -61,39 +61,43 @@ func writeOverlay(folder string, texts map[string][]byte) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// ErrNotCaught means that a test binary has not found the fault.
-var ErrNotCaught = errors.New("the fault was not caught")
+// errNotCaught means that a test binary has not found the fault.
+var errNotCaught = errors.New("the fault was not caught")
 
 // found begins the line by which a test binary says which seed shows a fault.
 const found = "FOUND "
 
-// Found returns the line that a test binary prints for [Program.FindSeed].
+// Found returns the line that a test binary prints when it has found a seed
+// that shows a fault.
 func Found(seed uint64) string { return found + strconv.FormatUint(seed, 10) }
 
-// FindSeed runs the tests with one mutation in place. They search for the first
-// seed that shows it. It returns the seed that they print after "FOUND", or
-// [ErrNotCaught] with the output.
-func (p *Program) FindSeed(ctx context.Context, name string, arguments ...string) (string, error) {
+// catch runs tests with one mutation in place. It returns what has caught it,
+// or errNotCaught with the output.
+func (p *program) catch(ctx context.Context, name string, c Catch) (string, error) {
+	arguments := c.Tests
+	if c.Until != "" {
+		arguments = append(slices.Clone(arguments), "-until", c.Until)
+	}
+	if c.First != 0 {
+		arguments = append(slices.Clone(arguments), "-first", strconv.FormatUint(c.First, 10))
+	}
 	output, err := p.run(ctx, name, arguments)
+	if c.Until == "" {
+		// A test that fails, and not a binary that runs none or cannot run.
+		if err == nil || !strings.Contains(string(output), "--- FAIL: ") {
+			return "", errors.Join(fmt.Errorf("%w:\n%s", errNotCaught, output), err)
+		}
+		return "a test that fails", nil
+	}
 	_, rest, printed := strings.Cut(string(output), found)
 	if err != nil || !printed {
-		return "", errors.Join(fmt.Errorf("%w:\n%s", ErrNotCaught, output), err)
+		return "", errors.Join(fmt.Errorf("by %q %w:\n%s", c.Until, errNotCaught, output), err)
 	}
 	seed, _, _ := strings.Cut(rest, "\n")
-	return seed, nil
+	return fmt.Sprintf("%q with seed %s", c.Until, seed), nil
 }
 
-// Fails runs tests that fail with one mutation in place. It returns
-// [ErrNotCaught] if they pass, or if none ran.
-func (p *Program) Fails(ctx context.Context, name string, arguments ...string) error {
-	output, err := p.run(ctx, name, arguments)
-	if err == nil || !strings.Contains(string(output), "--- FAIL: ") {
-		return errors.Join(fmt.Errorf("%w:\n%s", ErrNotCaught, output), err)
-	}
-	return nil
-}
-
-func (p *Program) run(ctx context.Context, name string, arguments []string) ([]byte, error) {
+func (p *program) run(ctx context.Context, name string, arguments []string) ([]byte, error) {
 	number, known := p.numbers[name]
 	if !known {
 		return nil, fmt.Errorf("no mutation is named %q", name)

@@ -89,7 +89,7 @@ func Explore[V any](
 func All[V any](Finding[V]) bool { return false }
 
 // Search runs seeds until one has a finding that is wanted. It prints that seed
-// for mutant.FindSeed. Without one the error says how many other findings there
+// for package mutant. Without one the error says how many other findings there
 // are, by the name of their first violation.
 func Search[V any](
 	first, seeds uint64, run func(seed uint64) ([]V, error), wanted func(Finding[V]) bool, name func(V) string,
