@@ -89,8 +89,8 @@ func measure(b *testing.B, w work) {
 		w.report(b)
 		return
 	}
-	// On a busy machine b.Loop ends after little CPU time, which is then known
-	// badly: the kernel counts other threads that run only now and then.
+	// On a busy machine b.Loop ends after little CPU time. So little is measured
+	// badly, because the kernel counts running threads only now and then.
 	ops := b.N
 	for enough := benchtime(); used < enough; {
 		n := 1

@@ -51,9 +51,9 @@ func withBenchmarks(ctx context.Context, progress io.Writer, do func(*benchmarks
 
 func (b *benchmarks) list() string { return filepath.Join(b.folder, "ratios.json") }
 
-// best runs the benchmarks of rows several times. Each run is a new process,
-// in which the two sides of a row follow each other: so they see the same load,
-// and no row depends on where one process happens to have its memory.
+// best runs the benchmarks of rows several times. In a run the two sides of a
+// row follow each other, so they see the same load. Each run is a new process,
+// so no row depends on where one process happens to have its memory.
 func (b *benchmarks) best(ctx context.Context, rows []string) (*results, error) {
 	pattern, err := patternOf(rows)
 	if err != nil {
