@@ -11,7 +11,7 @@
 //
 // # Next to kube-controller-manager
 //
-// The command examples/e2e/rollouts plays the same script with both, on real
+// The measurement examples/e2e/rollouts plays the same script with both, on real
 // control planes. It creates, rolls out, undoes and changes nodes, and does so
 // again while the controller is killed in each step. It compares pods, statuses
 // and revisions after each step. The README of examples/e2e has its table of

@@ -8,17 +8,12 @@
 // Tests that measure no times run two at a time.
 //
 // The command measure compares our programs with others, a measurement each:
-// evictions, blindness, hollow. Package sidebyside is their frame.
+// evictions, blindness, rollouts, hollow. Package sidebyside is their frame.
 //
 //	go -C examples/e2e run ./measure evictions
 //
-// The folder rollouts is a program too: the life of a DaemonSet, with our controller and
-// with upstream's.
-//
-//	go -C examples/e2e run ./rollouts
-//
-// So is the folder rest: what our program costs while nothing happens but
-// heartbeats.
+// The folder rest is a program too: what our program costs while nothing
+// happens but heartbeats.
 //
 //	go -C examples/e2e run ./rest
 //

@@ -21,6 +21,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/blindness"
 	"github.com/kubelife/lifecycle/examples/e2e/evictions"
 	"github.com/kubelife/lifecycle/examples/e2e/hollow"
+	"github.com/kubelife/lifecycle/examples/e2e/rollouts"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
@@ -36,6 +37,7 @@ var measurements = []struct {
 }{
 	{"evictions", "six ways to lose a pod", evictions.Run},
 	{"blindness", "which nodes are declared dead while little can be seen", blindness.Run},
+	{"rollouts", "the life of a DaemonSet", rollouts.Run},
 	{"hollow", "what hollow nodes cost next to kwok", hollow.Run},
 }
 

@@ -1,4 +1,4 @@
-package main
+package rollouts
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func each(ctx context.Context, nodes []string, do func(ctx context.Context, node
 // which would be the node lifecycle controller's to remove.
 func (c *cluster) addNodes(ctx context.Context, nodes ...string) error {
 	for _, node := range nodes {
-		c.know(node, "")
+		c.note(node, "")
 	}
 	room := corev1.ResourceList{ // what a scheduler asks for
 		corev1.ResourceCPU:    *resource.NewQuantity(4, resource.DecimalSI),
@@ -55,7 +55,7 @@ func (c *cluster) addNodes(ctx context.Context, nodes ...string) error {
 		corev1.ResourcePods:   *resource.NewQuantity(110, resource.DecimalSI),
 	}
 	return each(ctx, nodes, func(ctx context.Context, name string) error {
-		_, err := c.client.CoreV1().Nodes().Create(ctx, &corev1.Node{
+		_, err := c.Client.CoreV1().Nodes().Create(ctx, &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 				corev1.LabelOSStable: "linux", corev1.LabelHostname: name,
 			}},
@@ -73,14 +73,14 @@ func (c *cluster) addNodes(ctx context.Context, nodes ...string) error {
 // taint gives nodes a taint. Pods of the set tolerate neither effect.
 func (c *cluster) taint(ctx context.Context, effect corev1.TaintEffect, nodes ...string) error {
 	for _, node := range nodes {
-		c.know(node, effect)
+		c.note(node, effect)
 	}
 	patch := fmt.Sprintf(`{"spec":{"taints":[{"key":%q,"effect":%q}]}}`, taintKey, effect)
 	return each(ctx, nodes, func(ctx context.Context, name string) error { return c.patchNode(ctx, name, patch) })
 }
 
 func (c *cluster) patchNode(ctx context.Context, name, patch string) error {
-	_, err := c.client.CoreV1().Nodes().
+	_, err := c.Client.CoreV1().Nodes().
 		Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	return err
 }
@@ -89,11 +89,11 @@ func (c *cluster) patchNode(ctx context.Context, name, patch string) error {
 func (c *cluster) removeNodes(ctx context.Context, nodes ...string) error {
 	c.mu.Lock()
 	for _, node := range nodes {
-		delete(c.nodes, node)
+		delete(c.known, node)
 	}
 	c.mu.Unlock()
 	return each(ctx, nodes, func(ctx context.Context, name string) error {
-		return c.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
+		return c.Client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
 	})
 }
 
@@ -101,14 +101,14 @@ func (c *cluster) removeNodes(ctx context.Context, nodes ...string) error {
 // kube-controller-manager's pod-garbage-collector does after 40 s.
 func (c *cluster) collectPods(ctx context.Context, nodes ...string) error {
 	return each(ctx, nodes, func(ctx context.Context, name string) error {
-		pods, err := c.client.CoreV1().Pods(namespace).
+		pods, err := c.Client.CoreV1().Pods(namespace).
 			List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + name})
 		if err != nil {
 			return err
 		}
 		for i := range pods.Items {
 			pod := &pods.Items[i]
-			err := c.client.CoreV1().Pods(namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+			err := c.Client.CoreV1().Pods(namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 				GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &pod.UID},
 			})
 			if err != nil {
@@ -128,11 +128,11 @@ func (c *cluster) collectPods(ctx context.Context, nodes ...string) error {
 func (c *cluster) taints() map[string]corev1.TaintEffect {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return maps.Clone(c.nodes)
+	return maps.Clone(c.known)
 }
 
-func (c *cluster) know(node string, effect corev1.TaintEffect) {
+func (c *cluster) note(node string, effect corev1.TaintEffect) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.nodes[node] = effect
+	c.known[node] = effect
 }

@@ -1,10 +1,9 @@
-package main
+package rollouts
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/rollouts/state"
@@ -20,106 +20,84 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
-// A play is the script with a subject, on a control plane of its own.
+// A play is the script with a controller, or the handover.
 type play struct {
-	mode     mode
-	subject  subject
-	nodes    int
-	programs programs
-	// dir keeps data and logs if it is not empty.
-	dir      string
-	progress io.Writer
+	*cluster
+	mode  mode
+	nodes int
 
-	cluster    *cluster
-	controller *controller
-	goal       goal
-	spoken     string // what kubectl said in the step
+	running *sidebyside.Processes // the controller
+	goal    goal
+	spoken  string // what kubectl said in the step
+	result  result
 }
-
-// A mode is what happens to the controller in the middle of each step.
-type mode string
-
-const (
-	calm   mode = "calm"
-	killed mode = "killed"
-)
-
-// A result is what a play has come to.
-type result struct {
-	steps []stepResult
-	// calls are the requests of the controller, by verb. Those about Events are
-	// apart: they are lost when there are many, and nothing depends on them.
-	calls map[string]int
-	// cpu is what the processes of the controller have used.
-	cpu time.Duration
-	// load is the load average before.
-	load string
-}
-
-// events is the key of calls about Events.
-const events = "events"
-
-type stepResult struct {
-	name  string
-	took  time.Duration
-	facts state.Facts
-}
-
-// longest bounds a play.
-const longest = 20 * time.Minute
 
 // quiet is how long nothing may happen after a step until its state counts.
 // Statuses of ours are at most a second late.
 const quiet = 2 * time.Second
 
-// run plays the script.
-func (p *play) run(ctx context.Context) (r result, err error) {
-	ctx, cancel := context.WithTimeout(ctx, longest)
-	defer cancel()
-	r.load = sidebyside.LoadAverage()
-	if err := p.prepare(ctx, string(p.mode)+"-"+p.subject.Name); err != nil {
-		return r, err
+// script plays the script.
+func (p *play) script(ctx context.Context) (err error) {
+	if p.running, err = p.Launch(); err != nil {
+		return err
 	}
-	defer func() { err = errors.Join(err, p.cluster.stop()) }()
-	p.controller, err = startController(ctx, p.cluster, p.subject, p.programs)
-	defer p.controller.stop()
-	if err != nil {
-		return r, err
+	if err := p.awaitWork(ctx); err != nil {
+		return err
 	}
 	begun := time.Now()
-	idle, err := p.controller.cpuTime()
+	idle, err := p.running.CPUTime()
 	if err != nil {
-		return r, err
+		return err
 	}
 	for _, s := range script(p.nodes) {
 		done, err := p.step(ctx, s)
 		if err != nil {
-			return r, fmt.Errorf("%s: %w\n%s", s.Name, err, p.controller.current().LogTail(20))
+			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		r.steps = append(r.steps, done)
+		p.result.steps = append(p.result.steps, done)
 	}
-	if r.cpu, err = p.controller.cpuTime(); err != nil {
-		return r, err
-	}
-	r.cpu -= idle
-	r.calls, err = p.calls(ctx, begun)
-	return r, err
-}
-
-// prepare starts a cluster with nodes. The caller stops it, unless there is an
-// error. The name is that of its folder.
-func (p *play) prepare(ctx context.Context, name string) (err error) {
-	dir := p.dir
-	if dir != "" {
-		dir = filepath.Join(dir, name)
-	}
-	if p.cluster, err = newCluster(ctx, dir, p.programs); err != nil {
+	used, err := p.running.CPUTime()
+	if err != nil {
 		return err
 	}
-	if err = p.cluster.addNodes(ctx, names("node", p.nodes)...); err != nil {
-		err = errors.Join(err, p.cluster.stop())
-	}
+	p.result.cpu = used - idle
+	p.result.calls, err = p.calls(ctx, begun)
 	return err
+}
+
+// awaitWork waits until the controller has written the status of a canary, which
+// selects no node. The canary is gone afterwards, and so is its revision, which
+// nothing here collects.
+func (p *play) awaitWork(ctx context.Context) error {
+	chosen := map[string]string{"app": "canary"}
+	sets := p.Client.AppsV1().DaemonSets(metav1.NamespaceSystem)
+	canary, err := sets.Create(ctx, &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "canary-"},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: chosen},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: chosen},
+				Spec: corev1.PodSpec{
+					NodeSelector: map[string]string{"example.com/canary": "none"},
+					Containers:   []corev1.Container{{Name: "work", Image: "example.invalid/work"}},
+				},
+			},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	if err := p.running.Until(ctx, "the controller to work", func(ctx context.Context) (bool, error) {
+		live, err := sets.Get(ctx, canary.Name, metav1.GetOptions{})
+		return err == nil && live.Status.ObservedGeneration > 0, err
+	}); err != nil {
+		return err
+	}
+	if err := sets.Delete(ctx, canary.Name, metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	return p.Client.AppsV1().ControllerRevisions(metav1.NamespaceSystem).
+		DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 }
 
 // step plays one step, and takes the state that it has come to.
@@ -133,11 +111,11 @@ func (p *play) step(ctx context.Context, s step) (stepResult, error) {
 		return stepResult{}, err
 	}
 	done := stepResult{name: s.Name, took: time.Since(begun)}
-	p.say("%s: %.1f s", s.Name, done.took.Seconds())
+	p.Say("%s: %.1f s", s.Name, done.took.Seconds())
 	if err := wait.Pause(ctx, quiet); err != nil {
 		return done, err
 	}
-	snapshot, err := p.cluster.snapshot(ctx)
+	snapshot, err := p.snapshot(ctx)
 	if err != nil {
 		return done, err
 	}
@@ -181,15 +159,15 @@ func (p *play) midway(ctx context.Context, far reached) error {
 		return nil
 	}
 	if err := await(ctx, "the middle", func() (bool, error) {
-		if err := p.controller.alive(); err != nil {
+		if err := p.running.Alive(); err != nil {
 			return false, err
 		}
-		set, pods, err := p.cluster.kubelets.seen()
+		set, pods, err := p.kubelets.seen()
 		return err == nil && far(set, pods), nil
 	}); err != nil {
 		return err
 	}
-	return p.controller.restart()
+	return p.running.Restart()
 }
 
 // errMissed means that a step was over before the controller was killed.
@@ -199,7 +177,7 @@ var errMissed = errors.New("the middle was missed")
 // image. Of several hundred creations that are under way at a time, a busy
 // machine shows the rest at once.
 func (p *play) untilQuarter(ctx context.Context) error {
-	p.goal.nodes = p.cluster.taints()
+	p.goal.nodes = p.taints()
 	there, over := 0, false
 	err := p.midway(ctx, func(set *appsv1.DaemonSet, pods []*corev1.Pod) bool {
 		there, over = p.updated(pods), p.goal.missing(set, pods) == nil
@@ -208,7 +186,7 @@ func (p *play) untilQuarter(ctx context.Context) error {
 	if err != nil || p.mode != killed {
 		return err
 	}
-	p.say("killed with %d of %d pods", there, p.nodes)
+	p.Say("killed with %d of %d pods", there, p.nodes)
 	if over {
 		return errMissed
 	}
@@ -256,7 +234,7 @@ func (p *play) followed(ctx context.Context, do func(context.Context) error) err
 
 // desired is how many nodes have to have a pod, as the status says.
 func (p *play) desired() int32 {
-	set, _, err := p.cluster.kubelets.seen()
+	set, _, err := p.kubelets.seen()
 	if err != nil {
 		return 0
 	}
@@ -265,12 +243,12 @@ func (p *play) desired() int32 {
 
 // awaitGoal waits until nothing is missing.
 func (p *play) awaitGoal(ctx context.Context) error {
-	p.goal.nodes = p.cluster.taints()
+	p.goal.nodes = p.taints()
 	return await(ctx, "the goal", func() (bool, error) {
-		if err := p.controller.alive(); err != nil {
+		if err := p.running.Alive(); err != nil {
 			return false, err
 		}
-		set, pods, err := p.cluster.kubelets.seen()
+		set, pods, err := p.kubelets.seen()
 		if err != nil {
 			return false, err
 		}
@@ -283,12 +261,11 @@ const object = "daemonset/" + setName
 
 // kubectl runs kubectl and returns its output.
 func (p *play) kubectl(ctx context.Context, args ...string) (string, error) {
-	c := p.cluster
 	all := append([]string{
-		"--kubeconfig=" + c.plane.Kubeconfig(), "--cache-dir=" + filepath.Join(c.plane.Dir(), "kubectl"),
+		"--kubeconfig=" + p.Plane.Kubeconfig(), "--cache-dir=" + filepath.Join(p.Plane.Dir(), "kubectl"),
 		"--namespace=" + namespace,
 	}, args...)
-	out, err := exec.CommandContext(ctx, c.kubectl, all...).Output()
+	out, err := exec.CommandContext(ctx, p.kubectlPath, all...).Output()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		err = fmt.Errorf("%w: %s", err, exit.Stderr)
 	}
@@ -300,8 +277,8 @@ func (p *play) kubectl(ctx context.Context, args ...string) (string, error) {
 
 // calls counts the requests of the controller about objects.
 func (p *play) calls(ctx context.Context, since time.Time) (map[string]int, error) {
-	requests, err := p.cluster.plane.Requests(ctx, controlplane.Filter{
-		User: p.subject.Name, Resource: "*", Since: since,
+	requests, err := p.Plane.Requests(ctx, controlplane.Filter{
+		User: sidebyside.User, Resource: "*", Since: since,
 	})
 	counts := map[string]int{}
 	for _, request := range requests {
@@ -312,8 +289,4 @@ func (p *play) calls(ctx context.Context, since time.Time) (map[string]int, erro
 		}
 	}
 	return counts, err
-}
-
-func (p *play) say(format string, args ...any) {
-	fmt.Fprintf(p.progress, "%s, %s: %s\n", p.mode, p.subject.Name, fmt.Sprintf(format, args...))
 }

@@ -1,4 +1,4 @@
-package main
+package rollouts
 
 import (
 	"context"
@@ -54,7 +54,7 @@ const changeCause = "kubernetes.io/change-cause"
 // revision are not those of the simplest one.
 func create(ctx context.Context, p *play) error {
 	chosen := map[string]string{"app": setName}
-	set, err := p.cluster.client.AppsV1().DaemonSets(namespace).Create(ctx, &appsv1.DaemonSet{
+	set, err := p.Client.AppsV1().DaemonSets(namespace).Create(ctx, &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: setName, Annotations: map[string]string{
 			"owner": "<platform> & friends", changeCause: "the first one",
 		}},
@@ -99,7 +99,7 @@ func (p *play) change(ctx context.Context, version int, rollingUpdate string) er
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"version %d"}},"spec":{"updateStrategy":{"rollingUpdate":%s},`+
 		`"template":{"spec":{"containers":[{"name":"agent","image":%q}]}}}}`, changeCause, version, rollingUpdate,
 		image(version))
-	set, err := p.cluster.client.AppsV1().DaemonSets(namespace).
+	set, err := p.Client.AppsV1().DaemonSets(namespace).
 		Patch(ctx, setName, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func undo(ctx context.Context, p *play) error {
 // nodesAdded adds nodes, the second half of them when the first pod is there.
 func nodesAdded(ctx context.Context, p *play) error {
 	return p.inHalves(ctx, names("added", changed(p.nodes)), func(ctx context.Context, half []string) error {
-		return p.cluster.addNodes(ctx, half...)
+		return p.addNodes(ctx, half...)
 	}, func(_ *appsv1.DaemonSet, pods []*corev1.Pod) bool {
 		return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return strings.HasPrefix(pod.Spec.NodeName, "added") })
 	})
@@ -132,10 +132,10 @@ func nodesTainted(ctx context.Context, p *play) error {
 	all := names("node", 2*changed(p.nodes))
 	return p.inHalves(ctx, all, func(ctx context.Context, half []string) error {
 		kept, cleared := half[:len(half)/2], half[len(half)/2:]
-		if err := p.cluster.taint(ctx, corev1.TaintEffectNoSchedule, kept...); err != nil {
+		if err := p.taint(ctx, corev1.TaintEffectNoSchedule, kept...); err != nil {
 			return err
 		}
-		return p.cluster.taint(ctx, corev1.TaintEffectNoExecute, cleared...)
+		return p.taint(ctx, corev1.TaintEffectNoExecute, cleared...)
 	}, func(_ *appsv1.DaemonSet, pods []*corev1.Pod) bool {
 		return len(pods) < p.nodes+changed(p.nodes) ||
 			slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
@@ -146,10 +146,10 @@ func nodesTainted(ctx context.Context, p *play) error {
 // by kube-controller-manager's garbage collector of pods.
 func nodesRemoved(ctx context.Context, p *play) error {
 	return p.inHalves(ctx, names("added", changed(p.nodes)), func(ctx context.Context, half []string) error {
-		if err := p.cluster.removeNodes(ctx, half...); err != nil {
+		if err := p.removeNodes(ctx, half...); err != nil {
 			return err
 		}
-		return p.cluster.collectPods(ctx, half...)
+		return p.collectPods(ctx, half...)
 	}, fewerDesired(p))
 }
 
@@ -160,19 +160,19 @@ func nodesRemoved(ctx context.Context, p *play) error {
 func nodesRecreated(ctx context.Context, p *play) error {
 	last := names("node", p.nodes)[p.nodes-2:]
 	emptied, kept, shows := last[0], last[1], fewerDesired(p)
-	if err := p.cluster.removeNodes(ctx, emptied); err != nil {
+	if err := p.removeNodes(ctx, emptied); err != nil {
 		return err
 	}
-	if err := p.cluster.collectPods(ctx, emptied); err != nil {
+	if err := p.collectPods(ctx, emptied); err != nil {
 		return err
 	}
 	if err := p.midway(ctx, shows); err != nil {
 		return err
 	}
-	if err := p.cluster.removeNodes(ctx, kept); err != nil {
+	if err := p.removeNodes(ctx, kept); err != nil {
 		return err
 	}
-	return p.cluster.addNodes(ctx, last...)
+	return p.addNodes(ctx, last...)
 }
 
 // fewerDesired reports whether the status says that fewer nodes have to have a

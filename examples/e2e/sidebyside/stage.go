@@ -88,6 +88,11 @@ func (s *Stage) start(access *rest.Config, name, path string, args []string) (*P
 		// kwok would read more configuration from a folder in the user's home.
 		Env: []string{"KWOK_WORKDIR=" + s.Plane.Dir()},
 	}}
+	for _, earlier := range s.processes {
+		if earlier.command.Name == name {
+			p.earlier += len(earlier.all)
+		}
+	}
 	if err := p.Start(); err != nil {
 		return nil, err
 	}
@@ -120,6 +125,7 @@ func (s *Stage) logTails() string {
 type Processes struct {
 	command controlplane.Command
 	dir     string
+	earlier int // processes of that name, whose logs stay
 
 	mu        sync.Mutex
 	all       []*controlplane.Process
@@ -134,7 +140,7 @@ func (p *Processes) Start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	command := p.command
-	command.LogFile = filepath.Join(p.dir, fmt.Sprintf("%s-%d.log", command.Name, len(p.all)+1))
+	command.LogFile = filepath.Join(p.dir, fmt.Sprintf("%s-%d.log", command.Name, p.earlier+len(p.all)+1))
 	process, err := controlplane.StartProcess(command)
 	if err == nil {
 		p.all = append(p.all, process)
