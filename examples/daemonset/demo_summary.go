@@ -1,193 +1,126 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
+	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
-	"github.com/kubelife/lifecycle/examples/simulation/memory"
 )
 
-// history is what the API server stored during the demonstration, in the order
-// of versions. So it does not depend on when a watch was read.
-type history []memory.Change
-
-func newHistory(cluster *memory.Cluster) history { return (&reader{cluster: cluster}).next() }
-
-// reader reads the history of a cluster part by part.
-type reader struct {
-	cluster *memory.Cluster
-	read    [4]uint64 // the last version of each resource
-}
-
-// next returns what has been stored since the last call.
-func (r *reader) next() history {
-	apps := appsv1.SchemeGroupVersion
-	var h history
-	for i, resource := range [len(r.read)]schema.GroupVersionResource{
-		apps.WithResource("daemonsets"), apps.WithResource("controllerrevisions"),
-		corev1.SchemeGroupVersion.WithResource("nodes"), corev1.SchemeGroupVersion.WithResource("pods"),
-	} {
-		changes := r.cluster.ChangesAfter(resource, r.read[i])
-		if n := len(changes); n > 0 {
-			r.read[i] = changes[n-1].Version
-		}
-		h = append(h, changes...)
-	}
-	slices.SortFunc(h, func(a, b memory.Change) int { return cmp.Compare(a.Version, b.Version) })
-	return h
-}
-
-// verdict is what the history says about the controller.
-type verdict struct {
-	steps                    int
+// figures count what the API server stored.
+type figures struct {
 	created, deleted, rolled int
 	mostDown, mostSurging    int // in rollouts: nodes of agent, nodes of proxy
-
-	unreached  []string // steps that did not end as they should
-	misplaced  []string // pods made for a node that does not fit
-	crowded    []string // pods made for a node that had enough
-	unreasoned []string // pods that were deleted although they fit
-	overdrawn  []string // pods of agent whose deletion exceeded maxUnavailable
-	surplus    []string // pods of proxy whose creation exceeded maxSurge
-	uncovered  []string // pods of proxy deleted before another was available
-	spoiled    []string // nodes that lost their good pod to the bad image
-	forgotten  []string // sets whose revisions are not as after a rollback
 }
 
-// judge compares the history with what is allowed. Marks are the last versions
-// of the steps that were played.
-func (h history) judge(steps []step, marks []uint64) *verdict {
-	v := &verdict{steps: len(steps)}
-	s, ends := newState(), make([]*state, 0, len(marks))
-	for i, next := 0, 0; i <= len(h); i++ {
-		for next < len(marks) && (i == len(h) || h[i].Version > marks[next]) {
-			if different := s.differences(steps[next].want); len(different) > 0 {
-				v.unreached = append(v.unreached, append([]string{fmt.Sprintf("%q:", steps[next].title)}, different...)...)
-			}
-			ends = append(ends, s.clone())
-			next++
-		}
-		if i == len(h) {
-			break
-		}
-		if pod, ok := h[i].Object.(*corev1.Pod); ok {
-			v.seePod(s, pod, h[i].Deleted)
-		}
-		s.see(h[i].Object, h[i].Deleted)
+// see counts a change of a pod by the state before it.
+func (f *figures) see(s *state, change *invariant.Change) {
+	pod, ok := change.Object().(*corev1.Pod)
+	if !ok {
+		return
 	}
-	for _, step := range steps[len(marks):] {
-		v.unreached = append(v.unreached, fmt.Sprintf("%q: not played;", step.title))
-	}
-	v.judgeRollback(steps, ends)
-	return v
-}
-
-func (s *state) clone() *state {
-	return &state{maps.Clone(s.nodes), maps.Clone(s.pods), maps.Clone(s.sets), maps.Clone(s.revisions)}
-}
-
-// seePod judges a change of a pod by the state before it.
-func (v *verdict) seePod(s *state, pod *corev1.Pod, deleted bool) {
 	before, known := s.pods[pod.Name]
 	switch {
-	case !known && !deleted:
-		v.judgeCreation(s, pod.Name, factsOfPod(pod))
-	case known && !before.terminating && (deleted || pod.DeletionTimestamp != nil):
-		v.judgeDeletion(s, pod.Name, before)
-	}
-}
-
-func setOf(p podFacts) (demoSet, bool) {
-	i := slices.IndexFunc(demoSets, func(s demoSet) bool { return s.name == p.set })
-	if i < 0 {
-		return demoSet{}, false
-	}
-	return demoSets[i], true
-}
-
-func (v *verdict) judgeCreation(s *state, name string, p podFacts) {
-	v.created++
-	set, owned := setOf(p)
-	if node, known := s.nodes[p.node]; !owned || !known || !node.fits() {
-		v.misplaced = append(v.misplaced, name)
-		return
-	}
-	others := slices.DeleteFunc(s.on(p.set, p.node), func(o podFacts) bool { return o.ended })
-	if len(others) == 0 {
-		return
-	}
-	same := func(o podFacts) bool { return o.image == p.image }
-	if !set.surges || slices.ContainsFunc(living(others), same) {
-		v.crowded = append(v.crowded, name)
-		return
-	}
-	surging := 1
-	for node := range s.nodes {
-		if node != p.node && len(living(s.on(p.set, node))) > 1 {
-			surging++
+	case !known && change.After != nil:
+		f.created++
+		if made := factsOfPod(pod); surges(made.set) {
+			f.mostSurging = max(f.mostSurging, s.surging(made))
+		}
+	case known && !before.terminating && (change.After == nil || pod.DeletionTimestamp != nil):
+		f.deleted++
+		if before.available && before.image != s.sets[before.set].image && s.nodes[before.node].fits() {
+			f.rolled++
+			if !surges(before.set) {
+				f.mostDown = max(f.mostDown, s.down(before))
+			}
 		}
 	}
-	v.mostSurging = max(v.mostSurging, surging)
-	if surging > demoLimit {
-		v.surplus = append(v.surplus, name)
-	}
 }
 
-// living returns the pods that are not terminating.
-func living(pods []podFacts) []podFacts {
-	return slices.DeleteFunc(pods, func(p podFacts) bool { return p.terminating })
+func surges(set string) bool {
+	return slices.ContainsFunc(demoSets, func(s demoSet) bool { return s.name == set && s.surges })
 }
 
-func (v *verdict) judgeDeletion(s *state, name string, p podFacts) {
-	v.deleted++
-	set, owned := setOf(p)
-	switch {
-	case s.nodes[p.node].drained:
-		return
-	case !owned || p.image == s.sets[p.set].image:
-		v.unreasoned = append(v.unreasoned, name)
-		return
-	case !p.available || !s.nodes[p.node].fits():
-		return
-	}
-	v.rolled++
-	if set.surges {
-		successor := func(o podFacts) bool { return o.available && o.image == s.sets[p.set].image }
-		if !slices.ContainsFunc(living(s.on(p.set, p.node)), successor) {
-			v.uncovered = append(v.uncovered, name)
+// surging returns how many nodes have a second pod of a set with a new one, if
+// that is a second pod itself.
+func (s *state) surging(made podFacts) int {
+	nodes := map[string]int{made.node: 1}
+	for _, p := range s.pods {
+		if p.set == made.set && !p.terminating {
+			nodes[p.node]++
 		}
-		return
 	}
-	down := 1
-	serves := func(o podFacts) bool { return o.available }
+	if nodes[made.node] < 2 {
+		return 0
+	}
+	count := 0
+	for _, pods := range nodes {
+		if pods > 1 {
+			count++
+		}
+	}
+	return count
+}
+
+// down returns how many nodes have no available pod of a set without one that
+// is deleted.
+func (s *state) down(deleted podFacts) int {
+	serving := map[string]int{deleted.node: -1}
+	for _, p := range s.pods {
+		if p.set == deleted.set && p.available && !p.terminating {
+			serving[p.node]++
+		}
+	}
+	count := 0
 	for node, facts := range s.nodes {
-		if facts.fits() && !slices.ContainsFunc(living(s.on(p.set, node)), serves) {
-			down++
+		if facts.fits() && serving[node] < 1 {
+			count++
 		}
 	}
-	v.mostDown = max(v.mostDown, down)
-	if down > demoLimit {
-		v.overdrawn = append(v.overdrawn, name)
+	return count
+}
+
+// verdict is what the summary says of the controller.
+type verdict struct {
+	figures
+
+	steps int
+	calls map[string]int
+	// unreached are the steps that did not end as they should.
+	unreached []string
+	spoiled   []string // nodes that lost their good pod to the bad image
+	forgotten []string // sets whose revisions are not as after a rollback
+	found     []invariant.Violation
+}
+
+// verdict judges what has happened.
+func (p *play) verdict(unreached []string) *verdict {
+	v := &verdict{figures: p.figures, steps: len(p.script()), calls: map[string]int{}, unreached: unreached}
+	for _, call := range p.History().Calls {
+		v.calls[call.Request]++
 	}
+	if left := v.steps - len(p.ends); left > 0 {
+		v.unreached = append(v.unreached, fmt.Sprintf("%d not played;", left))
+	}
+	history, quietFrom := p.End()
+	v.found = invariant.Check(history, quietFrom)
+	v.judgeRollback(p.ends)
+	return v
 }
 
 // judgeRollback compares the state before the bad image with the one after the
 // rollback.
-func (v *verdict) judgeRollback(steps []step, ends []*state) {
-	bad := slices.IndexFunc(steps, func(s step) bool { return s.want.stuck != "" })
-	if bad < 1 || len(ends) < len(steps) {
+func (v *verdict) judgeRollback(ends []*state) {
+	if len(ends) < v.steps {
 		v.spoiled, v.forgotten = []string{"not played"}, []string{"not played"}
 		return
 	}
-	before, after := ends[bad-1], ends[len(ends)-1]
+	before, after := ends[badStep-1], ends[len(ends)-1]
 	for _, set := range demoSets {
 		var lost []string
 		for name, p := range before.pods {
@@ -211,40 +144,50 @@ func (v *verdict) judgeRollback(steps []step, ends []*state) {
 	}
 }
 
-// newest returns the name of the revision of a set with the highest number.
-func (s *state) newest(set string) string {
-	newest := ""
-	for _, name := range slices.Sorted(maps.Keys(s.revisions)) {
-		if r := s.revisions[name]; r.set == set && (newest == "" || r.number > s.revisions[newest].number) {
-			newest = name
-		}
-	}
-	return newest
-}
-
 // print writes the summary and returns ErrNotHeld if the controller did
 // something that it should not have.
-func (v *verdict) print(out io.Writer, calls map[memory.Request]int) error {
+func (v *verdict) print(out io.Writer) error {
 	fmt.Fprintf(out, "\nWhat the API server stored: %d pods created, %d deleted, %d of them by\n"+
 		"rollouts while available. Most nodes of agent down in a rollout: %d. Most\n"+
 		"nodes of proxy with a surge pod: %d.\n", v.created, v.deleted, v.rolled, v.mostDown, v.mostSurging)
-	demonstration.PrintCalls(out, calls)
+	demonstration.PrintCalls(out, v.calls)
 	return demonstration.PrintClaims(out, v.claims())
 }
 
 func (v *verdict) claims() demonstration.Claims {
 	var claims demonstration.Claims
+	found := v.found
+	// take returns the texts of violations about a set, or about all, and leaves
+	// the others.
+	take := func(set string, wanted ...invariant.Invariant) (texts []string) {
+		found = slices.DeleteFunc(slices.Clone(found), func(one invariant.Violation) bool {
+			is := slices.Contains(wanted, one.Invariant) && strings.Contains(one.Text, "pod "+set)
+			if is {
+				texts = append(texts, one.Text+";")
+			}
+			return is
+		})
+		return texts
+	}
 	claims.Add(v.unreached, "after each of the %d steps pods and status were as they should", v.steps)
-	claims.Add(v.misplaced, "each of the %d pods that were created was for a node that fits", v.created)
-	claims.Add(v.crowded, "no pod was created for a node that had enough")
-	claims.Add(v.unreasoned, "each of the %d pods that were deleted had a reason to go", v.deleted)
-	claims.Add(v.overdrawn, "agent: no rollout took more than %d nodes at a time", demoLimit)
-	claims.Add(v.surplus, "proxy: no more than %d nodes had a second pod", demoLimit)
-	claims.Add(v.uncovered, "proxy: no rollout left a node without an available pod")
+	claims.Add(take("", invariant.RightPlace), "each of the %d pods that were created was for a node that fits", v.created)
+	claims.Add(take("", invariant.OnePerNode), "no pod was created for a node that had enough")
+	claims.Add(take("", invariant.Reasoned, invariant.OthersUntouched, invariant.BetterStays),
+		"each of the %d pods that were deleted had a reason to go", v.deleted)
+	claims.Add(take("agent", invariant.WithinUnavailable), "agent: no rollout took more than %d nodes at a time", demoLimit)
+	claims.Add(take("proxy", invariant.WithinSurge), "proxy: no more than %d nodes had a second pod", demoLimit)
+	claims.Add(take("proxy", invariant.WithinUnavailable), "proxy: no rollout left a node without an available pod")
 	claims.Add(v.spoiled, "the bad image cost %d pods of agent, and none of proxy", demoLimit)
 	claims.Add(v.forgotten, "the rollback made the second revision the fourth, and no new one")
 	if v.created == 0 || v.deleted == 0 || v.rolled == 0 {
 		claims.Add([]string{"none"}, "pods were created, deleted and rolled out")
+	}
+	if len(found) > 0 {
+		var others []string
+		for _, one := range found {
+			others = append(others, fmt.Sprintf("%s: %s;", one.Invariant, one.Text))
+		}
+		claims.Add(others, "everything else was as the controller promises")
 	}
 	return claims
 }

@@ -2,46 +2,53 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
-	"github.com/kubelife/lifecycle/examples/simulation/memory"
 )
 
-// stored is a history that is written by hand.
-type stored struct{ history }
-
-func (h *stored) put(object runtime.Object) { h.write(object, false) }
-
-func (h *stored) write(object runtime.Object, deleted bool) {
-	h.history = append(h.history, memory.Change{Version: uint64(len(h.history) + 1), Object: object, Deleted: deleted})
+// stored is what was stored, written by hand.
+type stored struct {
+	*state
+	figures
 }
 
-func (h *stored) node(name string, effect corev1.TaintEffect) {
+func newStored() *stored { return &stored{state: newState()} }
+
+func (s *stored) put(object metav1.Object) { s.change(&invariant.Change{After: object}) }
+
+func (s *stored) change(change *invariant.Change) {
+	s.figures.see(s.state, change)
+	s.state.see(change)
+}
+
+func (s *stored) node(name string, effect corev1.TaintEffect) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if effect != "" {
 		node.Spec.Taints = []corev1.Taint{{Key: demoTaint, Effect: effect}}
 	}
-	h.put(node)
+	s.put(node)
 }
 
-func (h *stored) set(name, image string, status appsv1.DaemonSetStatus) {
-	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 2}, Status: status}
+func (s *stored) set(name, image string, available int) {
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	set.Status.NumberAvailable = int32(available)
 	set.Spec.Template.Spec.Containers = []corev1.Container{{Image: name + ":" + image}}
-	h.put(set)
+	s.put(set)
 }
 
 func controlledBy(set string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{Kind: "DaemonSet", Name: set, Controller: new(true)}}
 }
 
-// pod is named after its set, node and image.
+// podOf returns a pod that is named after its set, node and image.
 func podOf(set, node, image string, ready corev1.ConditionStatus) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: set + node + image, OwnerReferences: controlledBy(set)}}
 	pod.Spec.NodeName = node
@@ -50,272 +57,160 @@ func podOf(set, node, image string, ready corev1.ConditionStatus) *corev1.Pod {
 	return pod
 }
 
-func (h *stored) create(set, node, image string, ready corev1.ConditionStatus) {
-	h.put(podOf(set, node, image, ready))
+func (s *stored) create(set, node, image string, ready corev1.ConditionStatus) {
+	s.put(podOf(set, node, image, ready))
 }
 
-func (h *stored) terminate(set, node, image string) {
+func (s *stored) terminate(set, node, image string) {
 	pod := podOf(set, node, image, corev1.ConditionTrue)
 	pod.DeletionTimestamp = &metav1.Time{}
-	h.put(pod)
+	s.put(pod)
 }
 
-func (h *stored) remove(set, node, image string) {
-	h.write(podOf(set, node, image, corev1.ConditionTrue), true)
+func (s *stored) remove(set, node, image string) {
+	s.change(&invariant.Change{Before: podOf(set, node, image, corev1.ConditionTrue)})
 }
 
 var fiveNodes = []string{"a", "b", "c", "d", "e"}
 
-// rollingOut is a history of five nodes that have pods of the first image, of
-// sets whose template has the second.
-func rollingOut() *stored {
-	h := &stored{}
-	for _, node := range fiveNodes {
-		h.node(node, "")
-		for _, set := range demoSets {
-			h.create(set.name, node, firstImage, corev1.ConditionTrue)
-		}
-	}
-	for _, set := range demoSets {
-		h.set(set.name, secondImage, appsv1.DaemonSetStatus{})
-	}
-	return h
-}
-
-func (v *verdict) faults() map[string][]string {
-	faults := map[string][]string{}
-	for name, exceptions := range map[string][]string{
-		"misplaced": v.misplaced, "crowded": v.crowded, "unreasoned": v.unreasoned, "overdrawn": v.overdrawn,
-		"surplus": v.surplus, "uncovered": v.uncovered,
-	} {
-		if len(exceptions) > 0 {
-			faults[name] = exceptions
-		}
-	}
-	return faults
-}
-
-// Each creation and deletion is judged by what was stored before it.
-func TestSummaryJudgesEachPodByWhatWasStoredBefore(t *testing.T) {
+// The figures count each creation and deletion by what was stored before it.
+func TestFiguresCountByWhatWasStoredBefore(t *testing.T) {
 	const ready, starting = corev1.ConditionTrue, corev1.ConditionFalse
 	for name, c := range map[string]struct {
-		happens func(h *stored)
-		faults  map[string][]string
+		happens func(s *stored)
+		want    figures
 	}{
-		"as many nodes as are allowed": {func(h *stored) {
-			h.terminate("agent", "a", "v1")
-			h.terminate("agent", "b", "v1")
-			h.terminate("agent", "c", "v1")
-		}, nil},
-		"a node too many": {func(h *stored) {
-			h.terminate("agent", "a", "v1")
-			h.terminate("agent", "b", "v1")
-			h.remove("agent", "c", "v1")
-			h.terminate("agent", "d", "v1")
-		}, map[string][]string{"overdrawn": {"agentdv1"}}},
-		"a node that starts still counts": {func(h *stored) {
+		"some nodes at a time": {func(s *stored) {
+			s.terminate("agent", "a", "v1")
+			s.terminate("agent", "b", "v1")
+			s.remove("agent", "c", "v1")
+			s.remove("agent", "a", "v1") // its end is not another deletion
+		}, figures{deleted: 3, rolled: 3, mostDown: 3}},
+		"a node that starts still counts": {func(s *stored) {
 			for _, node := range []string{"a", "b", "c"} {
-				h.remove("agent", node, "v1")
-				h.create("agent", node, "v2", starting)
+				s.remove("agent", node, "v1")
+				s.create("agent", node, "v2", starting)
 			}
-			h.terminate("agent", "d", "v1")
-		}, map[string][]string{"overdrawn": {"agentdv1"}}},
-		"one after the other": {func(h *stored) {
+			s.terminate("agent", "d", "v1")
+		}, figures{created: 3, deleted: 4, rolled: 4, mostDown: 4}},
+		"one after the other": {func(s *stored) {
 			for _, node := range fiveNodes {
-				h.terminate("agent", node, "v1")
-				h.remove("agent", node, "v1")
-				h.create("agent", node, "v2", ready)
+				s.terminate("agent", node, "v1")
+				s.remove("agent", node, "v1")
+				s.create("agent", node, "v2", ready)
 			}
-		}, nil},
-		"an old pod that is not available costs nothing": {func(h *stored) {
-			h.create("agent", "d", "v1", starting)
-			h.terminate("agent", "a", "v1")
-			h.terminate("agent", "b", "v1")
-			h.terminate("agent", "d", "v1")
-		}, nil},
-		"a pod that is up to date": {func(h *stored) {
-			h.set("agent", firstImage, appsv1.DaemonSetStatus{})
-			h.terminate("agent", "a", "v1")
-		}, map[string][]string{"unreasoned": {"agentav1"}}},
-		"nodes that are drained": {func(h *stored) {
-			h.set("agent", firstImage, appsv1.DaemonSetStatus{})
-			for _, node := range fiveNodes {
-				h.node(node, corev1.TaintEffectNoExecute)
-				h.terminate("agent", node, "v1")
-			}
-		}, nil},
-		"a node that is closed keeps its pod": {func(h *stored) {
-			h.set("agent", firstImage, appsv1.DaemonSetStatus{})
-			h.node("a", corev1.TaintEffectNoSchedule)
-			h.terminate("agent", "a", "v1")
-		}, map[string][]string{"unreasoned": {"agentav1"}}},
-		"a pod for nodes that do not fit": {func(h *stored) {
-			h.node("x", corev1.TaintEffectNoSchedule)
-			h.node("y", corev1.TaintEffectNoExecute)
-			for _, node := range []string{"x", "y", "none"} {
-				h.create("agent", node, "v2", starting)
-			}
-			h.create("stranger", "a", "v2", starting)
-		}, map[string][]string{"misplaced": {"agentxv2", "agentyv2", "agentnonev2", "strangerav2"}}},
-		"a second pod next to one that is terminating": {func(h *stored) {
-			h.terminate("agent", "a", "v1")
-			h.create("agent", "a", "v2", starting)
-		}, map[string][]string{"crowded": {"agentav2"}}},
-		"a second pod next to one whose containers have ended": {func(h *stored) {
-			for node, phase := range map[string]corev1.PodPhase{"a": corev1.PodSucceeded, "b": corev1.PodFailed} {
-				pod := podOf("agent", node, "v1", starting)
-				pod.DeletionTimestamp, pod.Status.Phase = &metav1.Time{}, phase
-				h.put(pod)
-				h.create("agent", node, "v2", starting)
-			}
-		}, nil},
-		"a second pod next to one that has failed": {func(h *stored) {
-			pod := podOf("agent", "a", "v1", starting)
-			pod.Status.Phase = corev1.PodFailed
-			h.put(pod)
-			h.create("agent", "a", "v2", starting)
-		}, map[string][]string{"crowded": {"agentav2"}}},
-		"a second pod of the same image": {func(h *stored) {
-			h.create("proxy", "a", "v2", starting)
-			pod := podOf("proxy", "a", "v2", starting)
-			pod.Name = "again"
-			h.put(pod)
-		}, map[string][]string{"crowded": {"again"}}},
-		"a surge too many": {func(h *stored) {
+		}, figures{created: 5, deleted: 5, rolled: 5, mostDown: 1}},
+		"an old pod that is not available": {func(s *stored) {
+			s.create("agent", "d", "v1", starting)
+			s.terminate("agent", "d", "v1")
+			s.terminate("agent", "a", "v1")
+		}, figures{deleted: 2, rolled: 1, mostDown: 2}},
+		"a pod that is up to date, and one of a drained node": {func(s *stored) {
+			s.create("agent", "a", "v2", ready)
+			s.terminate("agent", "a", "v2")
+			s.node("b", corev1.TaintEffectNoExecute)
+			s.terminate("agent", "b", "v1")
+		}, figures{created: 1, deleted: 2}},
+		"surges at a time": {func(s *stored) {
 			for _, node := range []string{"a", "b", "c", "d"} {
-				h.create("proxy", node, "v2", starting)
+				s.create("proxy", node, "v2", starting)
 			}
-		}, map[string][]string{"surplus": {"proxydv2"}}},
-		"surges one after the other": {func(h *stored) {
+		}, figures{created: 4, mostSurging: 4}},
+		"surges one after the other": {func(s *stored) {
 			for _, node := range fiveNodes {
-				h.create("proxy", node, "v2", ready)
-				h.terminate("proxy", node, "v1")
+				s.create("proxy", node, "v2", ready)
+				s.terminate("proxy", node, "v1")
 			}
-		}, nil},
-		"the old pod goes before the new one is available": {func(h *stored) {
-			h.create("proxy", "a", "v2", starting)
-			h.terminate("proxy", "a", "v1")
-		}, map[string][]string{"uncovered": {"proxyav1"}}},
+		}, figures{created: 5, deleted: 5, rolled: 5, mostSurging: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := rollingOut()
-			c.happens(h)
-			faults := h.judge(nil, nil).faults()
-			if c.faults == nil {
-				require.Empty(t, faults)
-				return
+			s := newStored()
+			for _, node := range fiveNodes {
+				s.node(node, "")
+				s.create("agent", node, firstImage, ready)
+				s.create("proxy", node, firstImage, ready)
 			}
-			require.Equal(t, c.faults, faults)
+			s.set("agent", secondImage, 5)
+			s.set("proxy", secondImage, 5)
+			s.figures = figures{}
+			c.happens(s)
+			require.Equal(t, c.want, s.figures)
 		})
 	}
 }
 
-// held is a history at whose end all is as a step wants it.
-func held() *stored {
-	h := &stored{}
-	for _, node := range fiveNodes {
-		h.node(node, "")
-	}
-	h.node("x", corev1.TaintEffectNoExecute)
-	h.node("y", corev1.TaintEffectNoSchedule)
-	for _, set := range demoSets {
-		for _, node := range append([]string{"y"}, fiveNodes...) {
-			h.create(set.name, node, secondImage, corev1.ConditionTrue)
+// A rollout that is stuck has taken just as many nodes as it may.
+func TestARolloutThatStopsHasTakenWhatItMay(t *testing.T) {
+	lacks := func(available int, happens func(s *stored), nodes ...string) []string {
+		s := newStored()
+		for _, node := range fiveNodes {
+			s.node(node, "")
+			s.create("agent", node, secondImage, corev1.ConditionTrue)
+			s.create("proxy", node, secondImage, corev1.ConditionTrue)
 		}
-		h.set(set.name, secondImage, appsv1.DaemonSetStatus{
-			ObservedGeneration: 2, DesiredNumberScheduled: 5, CurrentNumberScheduled: 5, NumberReady: 5, NumberAvailable: 5,
-			UpdatedNumberScheduled: 5, NumberMisscheduled: 1,
-		})
-	}
-	return h
-}
-
-// A step has ended when the pods and the status of each set are right.
-func TestSummaryComparesPodsAndStatusWithTheStep(t *testing.T) {
-	wanted := want{image: secondImage}
-	differences := func(w want, happens func(h *stored)) []string {
-		h, s := held(), newState()
-		happens(h)
-		for _, change := range h.history {
-			s.see(change.Object, change.Deleted)
+		for _, node := range nodes {
+			s.remove("agent", node, secondImage)
+			s.create("agent", node, badImage, corev1.ConditionFalse)
+			s.create("proxy", node, badImage, corev1.ConditionFalse)
 		}
-		return s.differences(w)
+		s.set("agent", badImage, available)
+		s.set("proxy", badImage, 5)
+		happens(s)
+		return (&play{seen: s.state}).lacksStop()
 	}
-	require.Empty(t, differences(wanted, func(*stored) {}))
-	require.NotEmpty(t, newState().differences(wanted), "no node")
-	for name, happens := range map[string]func(h *stored){
-		"no pod":             func(h *stored) { h.remove("agent", "a", "v2") },
-		"not available":      func(h *stored) { h.create("agent", "a", "v2", corev1.ConditionFalse) },
-		"terminating":        func(h *stored) { h.terminate("proxy", "a", "v2") },
-		"two pods":           func(h *stored) { h.create("proxy", "a", "v1", corev1.ConditionTrue) },
-		"drained, and a pod": func(h *stored) { h.create("agent", "x", "v2", corev1.ConditionTrue) },
-		"closed, and no pod": func(h *stored) { h.remove("agent", "y", "v2") },
-		"a pod on no node":   func(h *stored) { h.create("agent", "none", "v2", corev1.ConditionTrue) },
-		"another image": func(h *stored) {
-			h.remove("agent", "a", "v2")
-			h.create("agent", "a", "v1", corev1.ConditionTrue)
-		},
-		"no set": func(h *stored) {
-			h.write(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent"}}, true)
-		},
-		"status": func(h *stored) {
-			h.set("agent", secondImage, appsv1.DaemonSetStatus{
-				ObservedGeneration: 1, DesiredNumberScheduled: 5, CurrentNumberScheduled: 5, NumberReady: 5, NumberAvailable: 5,
-				UpdatedNumberScheduled: 5, NumberMisscheduled: 1,
-			})
-		},
+	nothing := func(*stored) {}
+	require.Empty(t, lacks(2, nothing, "a", "b", "c"))
+	require.NotEmpty(t, lacks(3, nothing, "a", "b"))
+	require.NotEmpty(t, lacks(1, nothing, "a", "b", "c", "d"))
+	require.NotEmpty(t, lacks(3, nothing, "a", "b", "c"), "the status is wrong")
+	for name, happens := range map[string]func(*stored){
+		"no pod":          func(s *stored) { s.remove("proxy", "d", secondImage) },
+		"terminating":     func(s *stored) { s.terminate("proxy", "d", secondImage) },
+		"not available":   func(s *stored) { s.create("proxy", "d", secondImage, corev1.ConditionFalse) },
+		"another image":   func(s *stored) { s.create("agent", "d", firstImage, corev1.ConditionTrue) },
+		"not broken":      func(s *stored) { s.create("agent", "a", badImage, corev1.ConditionTrue) },
+		"no set":          func(s *stored) { delete(s.sets, "agent") },
+		"one node less":   func(s *stored) { s.remove("agent", "a", badImage) },
+		"a second surge":  func(s *stored) { s.create("proxy", "d", badImage, corev1.ConditionFalse) },
+		"one has another": func(s *stored) { s.create("agent", "e", badImage, corev1.ConditionFalse) },
 	} {
-		t.Run(name, func(t *testing.T) { require.NotEmpty(t, differences(wanted, happens)) })
+		require.NotEmpty(t, lacks(2, happens, "a", "b", "c"), name)
 	}
-
-	// A rollout that is stuck has taken just as many nodes as it may.
-	stuckOn := func(nodes ...string) func(h *stored) {
-		return func(h *stored) {
-			for _, node := range nodes {
-				h.remove("agent", node, "v2")
-				h.create("agent", node, "v3", corev1.ConditionFalse)
-				h.create("proxy", node, "v3", corev1.ConditionFalse)
-			}
-			h.set("agent", badImage, appsv1.DaemonSetStatus{
-				ObservedGeneration: 2, DesiredNumberScheduled: 5, CurrentNumberScheduled: 5,
-				NumberReady: int32(5 - len(nodes)), NumberAvailable: int32(5 - len(nodes)), NumberUnavailable: int32(len(nodes)),
-				NumberMisscheduled: 1,
-			})
-		}
-	}
-	stuck := want{image: secondImage, stuck: badImage}
-	require.Empty(t, differences(stuck, stuckOn("a", "b", "c")))
-	require.NotEmpty(t, differences(stuck, stuckOn("a", "b")))
-	require.NotEmpty(t, differences(stuck, stuckOn("a", "b", "c", "d")))
-	require.NotEmpty(t, differences(wanted, stuckOn("a", "b", "c")))
 }
 
 // The bad image costs the pods that it may, and the rollback brings back the
 // revision that was there.
 func TestSummaryComparesTheRollbackWithBefore(t *testing.T) {
-	steps := []step{{}, {want: want{stuck: badImage}}, {}}
-	verdictOf := func(happens func(h *stored), number int64) *verdict {
-		h := held()
+	verdictOf := func(happens func(s *stored), number int64) *verdict {
+		s := newStored()
+		for _, set := range demoSets {
+			for _, node := range fiveNodes {
+				s.create(set.name, node, secondImage, corev1.ConditionTrue)
+			}
+		}
 		revision := func(name string, number int64) {
 			for _, set := range demoSets {
-				h.put(&appsv1.ControllerRevision{Revision: number, ObjectMeta: metav1.ObjectMeta{
+				s.put(&appsv1.ControllerRevision{Revision: number, ObjectMeta: metav1.ObjectMeta{
 					Name: set.name + name, OwnerReferences: controlledBy(set.name),
 				}})
 			}
 		}
 		revision("one", 1)
 		revision("two", 2)
-		before := uint64(len(h.history))
+		ends := make([]*state, badStep, badStep+2)
+		ends[badStep-1] = s.clone()
 		revision("three", 3)
-		during := uint64(len(h.history))
+		ends = append(ends, s.clone())
 		revision("two", number)
-		happens(h)
-		return h.judge(steps, []uint64{before, during, uint64(len(h.history))})
+		happens(s)
+		v := &verdict{steps: badStep + 2}
+		v.judgeRollback(append(ends, s.clone()))
+		return v
 	}
-	lose := func(set string, nodes ...string) func(h *stored) {
-		return func(h *stored) {
+	lose := func(set string, nodes ...string) func(s *stored) {
+		return func(s *stored) {
 			for _, node := range nodes {
-				h.remove(set, node, "v2")
+				s.remove(set, node, secondImage)
 			}
 		}
 	}
@@ -325,29 +220,49 @@ func TestSummaryComparesTheRollbackWithBefore(t *testing.T) {
 	require.Equal(t, []string{"agent on d;"}, verdictOf(lose("agent", "a", "b", "c", "d"), 4).spoiled)
 	require.Equal(t, []string{"proxy on a;"}, verdictOf(lose("proxy", "a"), 4).spoiled)
 	require.Len(t, verdictOf(lose("agent"), 2).forgotten, 2)
-	require.Equal(t, []string{"not played"}, held().judge(steps, []uint64{1}).spoiled)
 }
 
+func held() *verdict { return &verdict{figures: figures{created: 1, deleted: 1, rolled: 1}} }
+
 func TestVerdictFailsWithAnException(t *testing.T) {
-	holding := func() *verdict { return &verdict{created: 1, deleted: 1, rolled: 1} }
-	require.NoError(t, holding().print(&bytes.Buffer{}, nil))
+	require.NoError(t, held().print(&bytes.Buffer{}))
 	some := []string{"some"}
 	for name, breaks := range map[string]func(*verdict){
 		"unreached":  func(v *verdict) { v.unreached = some },
-		"misplaced":  func(v *verdict) { v.misplaced = some },
-		"crowded":    func(v *verdict) { v.crowded = some },
-		"unreasoned": func(v *verdict) { v.unreasoned = some },
-		"overdrawn":  func(v *verdict) { v.overdrawn = some },
-		"surplus":    func(v *verdict) { v.surplus = some },
-		"uncovered":  func(v *verdict) { v.uncovered = some },
 		"spoiled":    func(v *verdict) { v.spoiled = some },
 		"forgotten":  func(v *verdict) { v.forgotten = some },
 		"no rollout": func(v *verdict) { v.rolled = 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := holding()
+			v := held()
 			breaks(v)
-			require.ErrorIs(t, v.print(&bytes.Buffer{}, nil), demonstration.ErrNotHeld)
+			require.ErrorIs(t, v.print(&bytes.Buffer{}), demonstration.ErrNotHeld)
 		})
+	}
+}
+
+// What the invariants find is told by the claim that is about it.
+func TestSummaryTellsWhatTheInvariantsFind(t *testing.T) {
+	for _, c := range []struct {
+		found       invariant.Invariant
+		text, claim string
+	}{
+		{invariant.RightPlace, "pod agent-x is created", "each of the 1 pods that were created was for a node that fits"},
+		{invariant.OnePerNode, "pod proxy-x is created", "no pod was created for a node that had enough"},
+		{invariant.Reasoned, "pod proxy-x is deleted", "each of the 1 pods that were deleted had a reason to go"},
+		{invariant.BetterStays, "pod proxy-x is deleted", "each of the 1 pods that were deleted had a reason to go"},
+		{invariant.WithinUnavailable, "pod agent-x is deleted", "agent: no rollout took more than 3 nodes at a time"},
+		{invariant.WithinUnavailable, "pod proxy-x is deleted", "proxy: no rollout left a node without an available pod"},
+		{invariant.WithinSurge, "pod proxy-x is created", "proxy: no more than 3 nodes had a second pod"},
+		{invariant.Quiet, "a request is sent", "everything else was as the controller promises"},
+		{invariant.OthersUntouched, "node a was written", "everything else was as the controller promises"},
+	} {
+		var out bytes.Buffer
+		v := held()
+		v.found = []invariant.Violation{{Invariant: c.found, Text: c.text}}
+		require.ErrorIs(t, v.print(&out), demonstration.ErrNotHeld)
+		require.Contains(t, out.String(), fmt.Sprintf("\nFAIL  %s\n      except for 1:", c.claim))
+		require.Contains(t, out.String(), c.text+";")
+		require.Equal(t, 1, bytes.Count(out.Bytes(), []byte("FAIL")))
 	}
 }

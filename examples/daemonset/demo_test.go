@@ -4,89 +4,98 @@ import (
 	"bytes"
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
+	"github.com/kubelife/lifecycle/examples/daemonset/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
-	"github.com/kubelife/lifecycle/examples/simulation/memory"
 )
 
-// demonstrated runs the demonstration in virtual time, and returns what it
-// wrote and the result. Meddle does to the cluster what the script does not.
-func demonstrated(t *testing.T, screen func(*bytes.Buffer) *demonstration.Screen,
-	meddle func(context.Context, *memory.Cluster) error) (string, error) {
+// newPlay sets the demonstration up, with flags besides its own.
+func newPlay(t *testing.T, seed uint64, args ...string) *simulation.World {
 	t.Helper()
 	var s settings
-	require.NoError(t, demonstration.SetDefaults(command(&s).FlagSet(), demoDefaults))
-	cluster := memory.NewCluster()
-	meddled := make(chan error, 1)
-	go func() { meddled <- meddle(t.Context(), cluster) }()
+	flags := command(&s).FlagSet()
+	require.NoError(t, flags.Parse(args))
+	require.NoError(t, demonstration.SetDefaults(flags, demoDefaults))
+	world, err := newCluster(&s, seed)
+	require.NoError(t, err)
+	return world
+}
+
+// demonstrated runs the demonstration at once, and returns what it wrote and
+// the result.
+func demonstrated(t *testing.T, world *simulation.World) (string, error) {
+	t.Helper()
 	var out bytes.Buffer
-	err := demonstrateOn(t.Context(), cluster, cluster.NewClient(), &s, screen(&out), &out)
-	require.NoError(t, <-meddled)
+	screen := demonstration.NewScreen(&out, world.Elapsed)
+	err := demonstrateOn(t.Context(), world, demonstration.AtOnce, screen, &out)
 	require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
 	return out.String(), err
 }
 
-func inLines(out *bytes.Buffer) *demonstration.Screen {
-	return demonstration.NewScreen(out, demonstration.NewClock().Elapsed)
-}
-
-// The whole program with its informers, clients and dispatcher, and its own
-// judgement of itself, as a picture and as lines.
+// The controller keeps what the summary claims, whatever chance does.
 func TestDemonstrationHolds(t *testing.T) {
-	for name, screen := range map[string]func(*bytes.Buffer) *demonstration.Screen{
-		"in lines": inLines,
-		"on a terminal": func(out *bytes.Buffer) *demonstration.Screen {
-			return demonstration.NewPicture(out, demonstration.NewClock().Elapsed)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				started := time.Now()
-				out, err := demonstrated(t, screen, func(context.Context, *memory.Cluster) error { return nil })
-				require.NoError(t, err, out)
-				require.Less(t, time.Since(started), 45*time.Second)
-				require.Contains(t, out, "Most nodes of agent down in a rollout: 3. Most\nnodes of proxy with a surge pod: 3.")
-				require.NotContains(t, out, "FAIL")
-			})
-		})
+	for seed := range uint64(5) {
+		out, err := demonstrated(t, newPlay(t, seed))
+		require.NoError(t, err, "seed %d\n%s", seed, out)
+		require.NotContains(t, out, "FAIL")
+		require.Contains(t, out, "Most nodes of agent down in a rollout: 3. Most\nnodes of proxy with a surge pod: 3.")
+		require.Contains(t, out, "\n   109 create pods\n")
+		require.Regexp(t, `\n +\d\d patch daemonsets/status\n`, out)
+		require.Regexp(t, `\n 2\d\.\ds  7/7 roll back`, out, "it takes less than half a minute")
 	}
 }
 
-// A pod that is deleted without a reason is found in the history, though the
-// controller replaces it before the step ends.
-func TestDemonstrationFindsADeletionWithoutAReason(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		out, err := demonstrated(t, inLines, func(ctx context.Context, cluster *memory.Cluster) error {
-			time.Sleep(1500 * time.Millisecond)
-			pods := cluster.CoreV1().Pods(demoNamespace)
-			all, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=agent"})
-			if err != nil {
-				return err
-			}
-			return pods.Delete(ctx, all.Items[0].Name, metav1.DeleteOptions{})
-		})
-		require.ErrorIs(t, err, demonstration.ErrNotHeld)
-		require.Contains(t, out, "pods that were deleted had a reason to go\n      except for 1: agent-")
-	})
+// Each run shows the same, to the byte.
+func TestDemonstrationIsTheSameEachTime(t *testing.T) {
+	first, err := demonstrated(t, newPlay(t, 0))
+	require.NoError(t, err)
+	again, err := demonstrated(t, newPlay(t, 0))
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+}
+
+func TestDemonstrationFitsATerminal(t *testing.T) {
+	world := newPlay(t, 0)
+	var out bytes.Buffer
+	screen := demonstration.NewPicture(&out, func() time.Duration { return world.Elapsed() + 1000*time.Second })
+	require.NoError(t, demonstrateOn(t.Context(), world, demonstration.AtOnce, screen, &out))
+	require.Contains(t, out.String(), "step 7 of 7")
+	require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
+}
+
+// With few requests a second it takes longer, and keeps to that.
+func TestDemonstrationTakesFlagsOfTheController(t *testing.T) {
+	world := newPlay(t, 0, "--kube-api-qps=10", "--kube-api-burst=5")
+	out, err := demonstrated(t, world)
+	require.NoError(t, err, out)
+	require.InDelta(t, 10, world.History().PerSecond, 0)
+	require.Regexp(t, `\n (3|4|5|6)\d\.\ds  7/7 roll back`, out)
+}
+
+// Ctrl-C ends it without a summary, and without an error.
+func TestDemonstrationIsInterrupted(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	world := newPlay(t, 0)
+	world.At(4*time.Second, stop)
+	var out bytes.Buffer
+	screen := demonstration.NewScreen(&out, world.Elapsed)
+	require.NoError(t, demonstrateOn(ctx, world, demonstration.AtOnce, screen, &out))
+	require.Less(t, world.Elapsed(), 5*time.Second)
+	require.NotContains(t, out.String(), "What")
 }
 
 // A step that does not get to its end is the last one.
 func TestDemonstrationEndsWhenAStepDoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		started := time.Now()
-		out, err := demonstrated(t, inLines, func(ctx context.Context, cluster *memory.Cluster) error {
-			time.Sleep(4 * time.Second)
-			return cluster.AppsV1().DaemonSets(demoNamespace).Delete(ctx, "proxy", metav1.DeleteOptions{})
-		})
-		require.ErrorIs(t, err, demonstration.ErrNotHeld)
-		require.Less(t, time.Since(started), 10*time.Second+demoPatience)
-		require.Contains(t, out, "proxy is missing;")
-		require.Contains(t, out, "not played")
-		require.NotContains(t, out, "3/7")
-	})
+	world := newPlay(t, 0)
+	world.At(4*time.Second, func() { require.NoError(t, world.Delete(invariant.Sets, "proxy")) })
+	out, err := demonstrated(t, world)
+	require.ErrorIs(t, err, demonstration.ErrNotHeld)
+	require.Contains(t, out, "FAIL  after each of the 7 steps pods and status were as they should\n"+
+		"      except for 2: step 2: proxy is missing; 5 not played;\n")
+	require.Contains(t, out, "FAIL  the bad image cost 3 pods of agent, and none of proxy\n      except for 1: not played\n")
+	require.NotContains(t, out, "3/7")
 }

@@ -23,15 +23,11 @@ type view struct {
 	told time.Duration // when lines were last written
 }
 
-// say tells about the script.
-func (v *view) say(i int, s step) {
-	v.step = i + 1
-	v.screen.Say(fmt.Sprintf("%d/%d %s", v.step, v.steps, s.title))
-	v.told = v.screen.Elapsed()
-}
-
-// show shows how things are now.
-func (v *view) show(s *state) {
+// show shows how things are now, in a step.
+func (v *view) show(s *state, step int) {
+	if v.step != step {
+		v.step, v.told = step, v.screen.Elapsed()
+	}
 	if v.screen.IsLive() {
 		v.screen.Draw(v.picture(s))
 		return

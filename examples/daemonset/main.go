@@ -79,5 +79,5 @@ func start(ctx context.Context, s *settings, flags *pflag.FlagSet, out io.Writer
 		return err
 	}
 	process.PrintInMemory(out)
-	return demonstrate(ctx, s, out)
+	return demonstrate(ctx, s, demonstration.OfTheClock(), out)
 }

@@ -199,3 +199,11 @@ func TestRivalIsNoticed(t *testing.T) {
 	see(pod("DaemonSet"))
 	require.Equal(t, 1, strings.Count(log.String(), "--controllers=*,-daemonset-controller"), log.String())
 }
+
+// clientsOf returns clients of a cluster of which the controller acts through
+// one of its own.
+func clientsOf(client *memory.Client, cluster *memory.Cluster) process.Clients {
+	return process.Clients{
+		Acting: client, Watching: client, Recording: cluster.NewClient(), Electing: cluster.NewClient(),
+	}
+}

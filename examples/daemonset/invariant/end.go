@@ -9,6 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// Lacking returns how a cluster is not as its sets want it when the history
+// ends: its pods, statuses and revisions.
+func Lacking(h *History) []Violation {
+	j := &judge{index: newIndex(h), history: h}
+	j.settled()
+	return j.violations
+}
+
 // end checks what there is when the cluster was left alone for long.
 func (j *judge) end(quietFrom time.Time) {
 	for _, call := range j.history.Calls {
@@ -17,6 +25,11 @@ func (j *judge) end(quietFrom time.Time) {
 			break
 		}
 	}
+	j.settled()
+}
+
+// settled checks what there is, when nothing is under way.
+func (j *judge) settled() {
 	e := ending{judge: j}
 	for _, t := range j.all {
 		switch last := t.last().(type) {

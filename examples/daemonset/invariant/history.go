@@ -63,6 +63,8 @@ type Decision struct {
 // A Call is a request of a controller's process.
 type Call struct {
 	Decision *Decision
+	// Request is what it asks for, as in "patch daemonsets/status".
+	Request string
 	// Kind and Name are those of the object that it is about.
 	Kind Kind
 	Name string

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"path"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,12 +17,18 @@ import (
 // request is one call of the API server. Its coroutine stands still until it is
 // answered.
 type request struct {
-	verb   verb
-	kind   invariant.Kind
-	name   string
-	do     func(now time.Time) (runtime.Object, error)
-	object runtime.Object
-	err    error
+	verb         verb
+	kind         invariant.Kind
+	name         string
+	subresources []string
+	do           func(now time.Time) (runtime.Object, error)
+	object       runtime.Object
+	err          error
+}
+
+// String returns what it asks for, as in "patch daemonsets/status".
+func (r *request) String() string {
+	return string(r.verb) + " " + path.Join(append([]string{r.kind.String()}, r.subresources...)...)
 }
 
 type verb string
@@ -47,13 +54,14 @@ var errStopped = errors.New("the process has ended")
 func call[T runtime.Object](
 	ctx context.Context, of client[T], verb verb, name string,
 	do func(s *apiserver.Server, now time.Time, key apiserver.Key) (runtime.Object, error),
+	subresources ...string,
 ) (T, error) {
 	var none T
 	l, ok := ctx.Value(lineKey{}).(line)
 	if !ok {
 		return none, errors.New("a call outside an errand")
 	}
-	r := &request{verb: verb, kind: of.kind, name: name}
+	r := &request{verb: verb, kind: of.kind, name: name, subresources: subresources}
 	r.do = func(now time.Time) (runtime.Object, error) {
 		return do(l.server, now, apiserver.Key{Namespace: Namespace, Name: name})
 	}
@@ -105,5 +113,5 @@ func (c client[T]) Patch(ctx context.Context, name string, kind types.PatchType,
 	return call(ctx, c, verbPatch, name,
 		func(s *apiserver.Server, now time.Time, key apiserver.Key) (runtime.Object, error) {
 			return s.Patch(now, resourceOf(c.kind), key, kind, data, options)
-		})
+		}, subresources...)
 }

@@ -45,12 +45,13 @@ func kindOf(resource schema.GroupVersionResource) (invariant.Kind, bool) {
 type cluster struct {
 	*virtualtime.Timeline
 
-	random  *rand.Rand
-	server  *apiserver.Server
-	store   *store
-	history *invariant.History
-	logs    [invariant.Kinds]virtualtime.Log
-	events  uint64 // of the history
+	random   *rand.Rand
+	server   *apiserver.Server
+	store    *store
+	history  *invariant.History
+	kubelets Kubelets
+	logs     [invariant.Kinds]virtualtime.Log
+	events   uint64 // of the history
 	// watching is told of each change.
 	watching func(*invariant.Change)
 	nodes    map[string]*machine
@@ -65,9 +66,13 @@ type machine struct {
 	slow      time.Duration // what a start takes in addition
 }
 
-func newCluster(seed uint64, start time.Time) *cluster {
+// birth is when the time of each cluster begins.
+var birth = time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
+
+func newCluster(seed uint64, kubelets Kubelets) *cluster {
 	c := &cluster{
-		Timeline: virtualtime.NewTimeline(start),
+		Timeline: virtualtime.NewTimeline(birth),
+		kubelets: kubelets,
 		random:   rand.New(rand.NewPCG(seed, 16)),
 		history:  &invariant.History{},
 		nodes:    map[string]*machine{},

@@ -72,7 +72,7 @@ func (e *errand) goOn() {
 // arrives even if the process ends or gives up meanwhile.
 func (e *errand) send(r *request) {
 	p := e.process
-	call := &invariant.Call{Decision: e.decision, Kind: r.kind, Name: r.name}
+	call := &invariant.Call{Decision: e.decision, Request: r.String(), Kind: r.kind, Name: r.name}
 	p.history.Calls = append(p.history.Calls, call)
 	there, back := p.trip(p.faults), p.trip(p.faults)
 	if p.Elapsed() >= e.deadline { // the client does not send it

@@ -10,6 +10,32 @@ import (
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
 )
 
+// Kubelets are how the scheduler and the kubelets of a cluster behave.
+type Kubelets struct {
+	// Bind is how long a pod waits for the scheduler. Begin is how long its
+	// containers take until they run, Ready until they are ready then, and Stop how
+	// long they take to stop.
+	Bind, Begin, Ready, Stop Span
+	// Broken is in the name of images whose containers never become ready.
+	Broken string
+}
+
+// Span is a shortest and a longest time.
+type Span struct{ Min, Max time.Duration }
+
+// kubelets are those of a scenario. A pod takes long often enough that others
+// overtake it.
+var kubelets = Kubelets{
+	Bind:   Span{100 * time.Millisecond, 2 * time.Second},
+	Begin:  Span{200 * time.Millisecond, 3 * time.Second},
+	Ready:  Span{200 * time.Millisecond, 5 * time.Second},
+	Stop:   Span{200 * time.Millisecond, 15 * time.Second},
+	Broken: BrokenImage,
+}
+
+// draw returns a random time.
+func (c *cluster) draw(from Span) time.Duration { return c.between(from.Min, from.Max) }
+
 // react has the scheduler, the kubelets and the garbage collectors do what
 // follows from a change.
 func (c *cluster) react(change *invariant.Change) {
@@ -48,13 +74,13 @@ func (c *cluster) planPod(pod *corev1.Pod) {
 	}
 	switch {
 	case pod.Spec.NodeName == "":
-		step(c.between(100*time.Millisecond, 2*time.Second), c.schedule)
+		step(c.draw(c.kubelets.Bind), c.schedule)
 	case pod.DeletionTimestamp != nil:
-		step(c.between(200*time.Millisecond, 15*time.Second), c.stop)
+		step(c.draw(c.kubelets.Stop), c.stop)
 	case pod.Status.Phase == corev1.PodPending:
-		step(c.between(200*time.Millisecond, 3*time.Second)+slow, c.begin)
+		step(c.draw(c.kubelets.Begin)+slow, c.begin)
 	case pod.Status.Phase == corev1.PodRunning && !isReady(pod):
-		step(c.between(200*time.Millisecond, 5*time.Second)+slow, c.ready)
+		step(c.draw(c.kubelets.Ready)+slow, c.ready)
 	}
 }
 
@@ -139,12 +165,12 @@ func (c *cluster) begin(pod *corev1.Pod) {
 	})
 }
 
-// BrokenImage is in the name of images whose containers never become ready.
+// BrokenImage is in the name of the images of a scenario that are broken.
 const BrokenImage = "broken"
 
 // ready makes a pod ready, unless its image is broken.
 func (c *cluster) ready(pod *corev1.Pod) {
-	broken := strings.Contains(pod.Spec.Containers[0].Image, BrokenImage)
+	broken := strings.Contains(pod.Spec.Containers[0].Image, c.kubelets.Broken)
 	if c.alive(pod) == nil || pod.Status.Phase != corev1.PodRunning || isReady(pod) || broken ||
 		pod.DeletionTimestamp != nil {
 		return

@@ -40,7 +40,7 @@ type simulation struct {
 // [ErrNeverRests] or about the scenario.
 func Run(scenario *Scenario) (*invariant.History, error) {
 	s := &simulation{
-		cluster:  newCluster(scenario.Seed, time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)),
+		cluster:  newCluster(scenario.Seed, kubelets),
 		scenario: scenario,
 	}
 	s.history.PerSecond, s.history.Burst = scenario.PerSecond, scenario.Burst

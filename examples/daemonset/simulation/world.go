@@ -1,0 +1,119 @@
+package simulation
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/daemonset/controller"
+	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
+	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
+)
+
+// WorldConfig is what a [World] begins with.
+type WorldConfig struct {
+	// Seed decides all that is left to chance.
+	Seed       uint64
+	Controller controller.Config
+	Kubelets   Kubelets
+}
+
+// A World is a cluster that its caller plays with, instead of a [Scenario]. It
+// begins empty, and nothing goes wrong in it. It is not safe for concurrent
+// use.
+type World struct {
+	cluster *cluster
+	process *process
+}
+
+// NewWorld returns a World in which the controller runs.
+func NewWorld(config WorldConfig) (*World, error) {
+	w := &World{cluster: newCluster(config.Seed, config.Kubelets)}
+	requests := config.Controller.Requests
+	w.cluster.history.PerSecond, w.cluster.history.Burst = float64(requests.PerSecond), requests.Burst
+	var err error
+	if w.process, err = start(w.cluster, &faults{}, config.Controller, 0); err != nil {
+		return nil, err
+	}
+	w.cluster.watching = w.process.told
+	return w, nil
+}
+
+// Elapsed returns how much time has passed.
+func (w *World) Elapsed() time.Duration { return w.cluster.Elapsed() }
+
+// Advance lets everything happen up to a time.
+func (w *World) Advance(until time.Duration) { w.cluster.Run(until, math.MaxInt) }
+
+// At plans something that happens in the World.
+func (w *World) At(at time.Duration, do func()) { w.cluster.After(at-w.Elapsed(), do) }
+
+// History returns what has happened. It grows.
+func (w *World) History() *invariant.History { return w.cluster.history }
+
+// End leaves the cluster alone until nothing is under way any more, and returns
+// what has happened by then. It also returns from when on no request may have
+// been sent.
+func (w *World) End() (history *invariant.History, quietFrom time.Time) {
+	w.Advance(w.Elapsed() + RestTime)
+	w.process.end()
+	w.cluster.history.End = w.cluster.Now()
+	return w.cluster.history, w.cluster.Now().Add(-5 * time.Minute)
+}
+
+// List returns all objects of a kind by name. They must not be changed.
+func (w *World) List(kind invariant.Kind) []metav1.Object {
+	var objects []metav1.Object
+	for _, object := range list[object](w.cluster, kind) {
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+// object is what all kinds are.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// Create creates an object, as a user does. A node gets a kubelet.
+func (w *World) Create(kind invariant.Kind, created runtime.Object) error {
+	if node, ok := created.(*corev1.Node); ok {
+		w.cluster.nodes[node.Name] = &machine{}
+	}
+	_, err := w.cluster.server.Create(w.cluster.Now(), resourceOf(kind), w.key(kind, "").Namespace, created,
+		apiserver.WriteOptions{})
+	return wrapped(err, "create", kind)
+}
+
+// Patch patches an object, as a user does.
+func (w *World) Patch(kind invariant.Kind, name string, as types.PatchType, patch []byte) error {
+	_, err := w.cluster.server.Patch(w.cluster.Now(), resourceOf(kind), w.key(kind, name), as, patch,
+		apiserver.WriteOptions{})
+	return wrapped(err, "patch", kind)
+}
+
+// Delete deletes an object, as a user does.
+func (w *World) Delete(kind invariant.Kind, name string) error {
+	_, err := w.cluster.server.Delete(w.cluster.Now(), resourceOf(kind), w.key(kind, name), metav1.DeleteOptions{})
+	return wrapped(err, "delete", kind)
+}
+
+func (w *World) key(kind invariant.Kind, name string) apiserver.Key {
+	if kind == invariant.Nodes {
+		return apiserver.Key{Name: name}
+	}
+	return apiserver.Key{Namespace: Namespace, Name: name}
+}
+
+func wrapped(err error, verb string, kind invariant.Kind) error {
+	if err != nil {
+		return fmt.Errorf("%s one of %s: %w", verb, kind, err)
+	}
+	return nil
+}
