@@ -1,11 +1,9 @@
 package eviction_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
@@ -342,58 +340,6 @@ func TestE8SharesThatNoPodNeedsUseNoMemory(t *testing.T) {
 	c.start(1e6)
 }
 
-// Pending lists each pod's deadline, its reason, and what delays it.
-func TestPendingListsDeadlinesAndReasons(t *testing.T) {
-	c := runningWith(t, eviction.Config{Backoff: twoSeconds.Backoff,
-		Budgets: []eviction.Budget{overall(0.01, 2), perNamespace(0.001, 1)}},
-		newPod("acting", inNamespace("a")), newPod("no token", inNamespace("a")),
-		newPod("none at all", inNamespace("b")),
-		newPod("failed", inNamespace("c")), newPod("later", tolerates("x:60")),
-		newPod("stays", tolerates("x")),
-		newPod("mark", marked, on("n2")))
-	c.node(10, "n1", "x@10")
-	works := c.start(10, "acting", "none at all", "-mark")
-	c.finish(10, works[1], eviction.OutcomeBlocked)
-	c.start(10, "failed")
-	c.finish(10, c.work("failed"), eviction.OutcomeFailed)
-	c.start(12)
-	type told struct {
-		reason eviction.Reason
-		at     float64
-		tries  int
-		budget string
-		acting bool
-		node   string
-	}
-	got := map[string]told{}
-	for p := range c.Pending() {
-		seconds := math.Inf(1)
-		if !p.NextAttempt.IsZero() {
-			seconds = p.NextAttempt.Sub(at(0)).Seconds()
-		}
-		got[p.Pod.Name] = told{p.Decision.Reason, seconds, p.Attempts, p.Budget, p.Acting, p.Node}
-	}
-	never := math.Inf(1)
-	require.Equal(t, map[string]told{
-		"acting":      {eviction.ReasonUntolerated, never, 0, "", true, "n1"},
-		"no token":    {eviction.ReasonUntolerated, 10, 0, "namespace", false, "n1"},
-		"none at all": {eviction.ReasonUntolerated, 12, 0, "overall", false, "n1"},
-		"failed":      {eviction.ReasonUntolerated, 12, 1, "overall", false, "n1"},
-		"later":       {eviction.ReasonTolerationEnds, 71, 0, "", false, "n1"},
-		"mark":        {eviction.ReasonNoTaints, never, 0, "", true, "n2"},
-	}, got)
-	require.Equal(t, len(got), c.Waiting())
-	for range c.Pending() {
-		break // is heeded
-	}
-
-	pods, oldest := c.Overdue(at(70))
-	require.Equal(t, 4, pods)
-	require.Equal(t, at(10), oldest)
-	pods, _ = c.Overdue(at(71))
-	require.Equal(t, 5, pods)
-}
-
 // A zone of a million pods is due at once, and its budget lets one go. No
 // caller may wait for the tracker's lock until all others have been put aside.
 func TestE8ManyThatWaitForABudgetAreTakenInParts(t *testing.T) {
@@ -426,14 +372,6 @@ func TestE8ManyThatWaitForABudgetAreTakenInParts(t *testing.T) {
 	require.Equal(t, at(1010), next)
 }
 
-func TestOverdueOfNothingIsNothing(t *testing.T) {
-	c := running(t, newPod("p", tolerates("x:60")))
-	c.node(10, "n1", "x@10")
-	pods, oldest := c.Overdue(at(70))
-	require.Zero(t, pods)
-	require.Zero(t, oldest)
-}
-
 func TestE8BudgetsAreChecked(t *testing.T) {
 	both := perNode(1, 1)
 	both.ByPod = perNamespace(1, 1).ByPod
@@ -449,22 +387,4 @@ func TestE8BudgetsAreChecked(t *testing.T) {
 		require.ErrorIs(t, err, eviction.ErrInvalidConfig)
 		require.ErrorContains(t, err, message)
 	}
-}
-
-// A program that starts again with another tracker may still get results of the
-// old one.
-func TestE4TaskOfAnotherTrackerChangesNothing(t *testing.T) {
-	old, c := runningWith(t, twoSeconds, newPod("p")), runningWith(t, twoSeconds, newPod("p"))
-	for _, tracker := range []cluster{old, c} {
-		tracker.node(10, "n1", "x@10")
-	}
-	task := old.start(10, "p")[0]
-	c.finish(11, task, eviction.OutcomeEvicted)
-	require.Equal(t, 1, c.Waiting())
-	mine := c.start(11, "p")[0]
-	c.finish(11, task, eviction.OutcomeEvicted)
-	c.start(11)
-	c.Finish(at(11), mine, eviction.Result{Outcome: eviction.OutcomeFailed, Err: errors.New("no"),
-		RetryAfter: time.Second})
-	c.startOne(12, "p")
 }

@@ -1,14 +1,11 @@
 package eviction_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/eviction"
-	"github.com/kubelife/lifecycle/taints"
 )
 
 // demand.md #102993: upstream refuses to lengthen a toleration.
@@ -178,115 +175,6 @@ func TestE3SwapForAnUntoleratedTaintIsDueWhenItIsSeen(t *testing.T) {
 	c.node(100, "n1", "UN@100")
 	c.leavesAt("p", 100)
 	c.start(100, "q", "p")
-}
-
-func TestE3HeldTaintsDoNotAct(t *testing.T) {
-	pods := []*corev1.Pod{
-		newPod("both", tolerates("NR:60", "a:90")),
-		newPod("ours", tolerates("NR:60", "a")),
-		newPod("theirs", tolerates("a:40", "NR")),
-		newPod("elsewhere", on("n2"), tolerates("UN:60")),
-	}
-	c := running(t, pods...)
-	c.node(10, "n1", "NR@10", "a@10")
-	c.node(10, "n2", "UN@10")
-	c.SuspendTaints(at(20), taints.OwnsNoExecute)
-	c.leavesAt("both", 101)
-	c.stays("ours", eviction.ReasonTolerated)
-	c.leavesAt("theirs", 51)
-	c.stays("elsewhere", eviction.ReasonNoTaints)
-
-	c.startOne(51, "theirs") // an administrator's taint acts all the same
-	c.startOne(101, "both")
-	c.idleBut(1000, 2)
-
-	c.pod(1001, newPod("new", tolerates("NR:5", "a"),
-		bound(1001))) // nor on what comes while they are held
-	c.node(1002, "n2", "UN@10", "b@1002")
-	c.start(1002, "elsewhere")
-	c.idleBut(2000, 3)
-
-	c.SuspendTaints(at(2000), nil)
-	c.leavesAt("ours", 71)
-	c.start(2000, "ours", "new")
-}
-
-// What is suspended on one node acts on the others, and keeps its deadline.
-func TestE3HeldTaintsOfANodeDoNotAct(t *testing.T) {
-	c := running(t, newPod("p", tolerates("NR:60", "a:90")), newPod("q", tolerates("NR:60", "a")),
-		newPod("elsewhere", on("n2"), tolerates("NR:60")))
-	c.node(10, "n1", "NR@10", "a@10")
-	c.node(10, "n2", "NR@10")
-	c.SuspendTaintsOn(at(20), "n1", taints.OwnsNoExecute)
-	c.SuspendTaintsOn(at(20), "unknown", taints.OwnsNoExecute)
-	c.leavesAt("p", 101)
-	c.stays("q", eviction.ReasonTolerated)
-	c.startOne(71, "elsewhere")
-
-	c.SuspendTaints(at(80), func(taint *corev1.Taint) bool { return taint.Key == "a" })
-	c.stays("p", eviction.ReasonNoTaints)
-	c.SuspendTaintsOn(at(81), "n1", nil)
-	c.leavesAt("q", 71) // not later than without the hold
-	c.start(81, "p", "q")
-}
-
-// Another node of that name has nothing suspended.
-func TestE3HeldTaintsOfADeletedNodeAreForgotten(t *testing.T) {
-	c := running(t, newPod("p", tolerates("NR:60")))
-	c.node(10, "n1", "NR@10")
-	c.SuspendTaintsOn(at(20), "n1", taints.OwnsNoExecute)
-	c.ForgetNode(at(30), "n1")
-	c.node(40, "n1", "NR@40")
-	c.leavesAt("p", 101)
-}
-
-// An action that is under way when its taint is suspended learns that.
-func TestE3HoldOfANodeCancelsWhatIsUnderWay(t *testing.T) {
-	c := running(t, newPod("p", tolerates("NR:60")))
-	c.node(10, "n1", "NR@10")
-	task := c.startOne(71, "p")
-	require.False(t, task.Canceled())
-	c.SuspendTaintsOn(at(72), "n1", taints.OwnsNoExecute)
-	require.True(t, task.Canceled())
-}
-
-func TestE3SuspendedTaintsThatGoBeforeTheEndEvictNoPod(t *testing.T) {
-	c := running(t, newPod("p", tolerates("NR:60")))
-	c.node(10, "n1", "NR@10")
-	c.SuspendTaints(at(50), taints.OwnsNoExecute)
-	c.start(100)
-	c.node(100, "n1")
-	c.SuspendTaints(at(100), nil)
-	c.idle(1e6)
-}
-
-func TestE3HoldOfAnotherKindReplacesTheFirst(t *testing.T) {
-	c := running(t, newPod("p", tolerates("a:60", "b:70")))
-	key := func(key string) func(*corev1.Taint) bool {
-		return func(taint *corev1.Taint) bool { return taint.Key == key }
-	}
-	c.node(10, "n1", "a@10", "b@10")
-	c.SuspendTaints(at(20), key("a"))
-	c.leavesAt("p", 81)
-	c.SuspendTaints(at(30), key("b"))
-	c.leavesAt("p", 71)
-	c.SuspendTaints(at(30), func(*corev1.Taint) bool { return true })
-	c.stays("p", eviction.ReasonNoTaints)
-}
-
-// What is released together leaves in one order, not in that of a map.
-func TestE3ReleaseIsInOrder(t *testing.T) {
-	for range 20 {
-		c := running(t)
-		names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
-		for _, name := range slices.Backward(names) {
-			c.node(1, "node-"+name, "NR@1")
-			c.pod(1, newPod(name, on("node-"+name), tolerates("NR:60")))
-		}
-		c.SuspendTaints(at(10), taints.OwnsNoExecute)
-		c.SuspendTaints(at(100), nil)
-		c.start(100, names...)
-	}
 }
 
 func TestE3DeletedNodeEvictsNoPod(t *testing.T) {

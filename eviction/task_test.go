@@ -2,6 +2,7 @@ package eviction_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -77,4 +78,22 @@ func TestE10FinishOfAHandMadeTaskChangesNothing(t *testing.T) {
 			c.stays("p", eviction.ReasonGone)
 		}
 	}
+}
+
+// A program that starts again with another tracker may still get results of the
+// old one.
+func TestE4TaskOfAnotherTrackerChangesNothing(t *testing.T) {
+	old, c := runningWith(t, twoSeconds, newPod("p")), runningWith(t, twoSeconds, newPod("p"))
+	for _, tracker := range []cluster{old, c} {
+		tracker.node(10, "n1", "x@10")
+	}
+	task := old.start(10, "p")[0]
+	c.finish(11, task, eviction.OutcomeEvicted)
+	require.Equal(t, 1, c.Waiting())
+	mine := c.start(11, "p")[0]
+	c.finish(11, task, eviction.OutcomeEvicted)
+	c.start(11)
+	c.Finish(at(11), mine, eviction.Result{Outcome: eviction.OutcomeFailed, Err: errors.New("no"),
+		RetryAfter: time.Second})
+	c.startOne(12, "p")
 }

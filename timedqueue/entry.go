@@ -78,9 +78,6 @@ func (s state) member() bool { return s != out && s != removed }
 // handedOut reports whether an action is under way.
 func (s state) handedOut() bool { return s >= acting }
 
-// pending reports whether the key waits for something or is acted on.
-func (s state) pending() bool { return s.member() && s != idle }
-
 func (e *Entry[K, V]) setIndex(i int32) { e.index = i }
 
 // never is the due time of an idle entry.

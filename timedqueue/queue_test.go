@@ -125,3 +125,101 @@ func (q *Queue[K, V]) dropIdle() {
 		q.dropShare(p.element)
 	}
 }
+
+func TestQ1AddingAgainChangesNothing(t *testing.T) {
+	q := newTestQueue(t, unlimited)
+	require.True(t, q.Add("a", 1, at(time.Second)))
+	require.False(t, q.Add("a", 2, at(0)))
+	require.Equal(t, 1, q.Len())
+
+	item, ok := q.Get("a")
+	require.True(t, ok)
+	require.Equal(t, 1, item.Value)
+	require.Equal(t, at(time.Second), item.Due)
+	mustHold(t, q, at(0))
+
+	item = mustStart(t, q, at(time.Second), "a")
+	require.False(t, q.Add("a", 3, at(0)), "it is in the queue while it acts")
+	require.Equal(t, 1, q.Len())
+	q.Finish(at(time.Second), item, done)
+	require.Zero(t, q.Len())
+	mustHold(t, q, at(time.Hour))
+}
+
+func TestQ1RescheduleMovesEarlierAndLater(t *testing.T) {
+	q := newTestQueue(t, unlimited)
+	q.Add("early", 0, at(10*time.Second))
+	q.Add("late", 0, at(20*time.Second))
+	require.True(t, q.Reschedule("late", at(5*time.Second)))
+	require.True(t, q.Reschedule("early", at(30*time.Second)))
+	require.False(t, q.Reschedule("absent", at(0)))
+
+	mustHold(t, q, at(4*time.Second))
+	mustStart(t, q, at(5*time.Second), "late")
+	mustHold(t, q, at(29*time.Second))
+	mustStart(t, q, at(30*time.Second), "early")
+}
+
+func TestQ1RescheduleDuringActionWinsOverItsResult(t *testing.T) {
+	for _, outcome := range allOutcomes {
+		t.Run(string(outcome), func(t *testing.T) {
+			q := newTestQueue(t, unlimited)
+			q.Add("a", 1, at(0))
+			item := mustStart(t, q, at(0), "a")
+			require.True(t, q.Reschedule("a", at(time.Minute)))
+			mustHold(t, q, at(0))
+			q.Finish(at(0), item, Result{Outcome: outcome})
+			require.Equal(t, 1, q.Len())
+			mustHold(t, q, at(59*time.Second))
+			mustStart(t, q, at(time.Minute), "a")
+		})
+	}
+}
+
+func TestQ2OrderIsDueThenInsertion(t *testing.T) {
+	q := newTestQueue(t, unlimited)
+	q.Add("third", 0, at(2*time.Second))
+	q.Add("fourth", 0, at(2*time.Second))
+	q.Add("first", 0, at(time.Second))
+	q.Add("second", 0, at(time.Second))
+	require.Equal(t, []string{"first", "second", "third", "fourth"}, startAll(q, at(time.Minute)))
+}
+
+// kubernetes/kubernetes#96876 and #98851 came from refreshing by removing and
+// adding again: each pass over the nodes put all of them back in random order.
+func TestQ2SetValueKeepsTheKeysPlace(t *testing.T) {
+	q := newTestQueue(t, unlimited)
+	keys := []string{"a", "b", "c", "d", "e"}
+	for _, key := range keys {
+		q.Add(key, 0, at(0))
+	}
+	for _, key := range []string{"d", "a", "c", "a", "e", "b"} {
+		require.True(t, q.SetValue(key, 7))
+	}
+	require.False(t, q.SetValue("absent", 7))
+	require.Equal(t, keys, startAll(q, at(0)))
+	item, ok := q.Get("c")
+	require.True(t, ok)
+	require.Equal(t, 7, item.Value)
+}
+
+func TestQ2RescheduleKeepsTheOrderOfInsertion(t *testing.T) {
+	q := newTestQueue(t, unlimited)
+	for _, key := range []string{"a", "b", "c"} {
+		q.Add(key, 0, at(time.Second))
+	}
+	q.Reschedule("a", at(time.Minute))
+	q.Reschedule("a", at(time.Second))
+	q.Reschedule("c", at(time.Second))
+	require.Equal(t, []string{"a", "b", "c"}, startAll(q, at(time.Minute)))
+}
+
+func TestQ2SetValueDuringActionCountsFromTheNextAttempt(t *testing.T) {
+	q := newTestQueue(t, unlimited)
+	q.Add("a", 1, at(0))
+	item := mustStart(t, q, at(0), "a")
+	require.True(t, q.SetValue("a", 2))
+	require.Equal(t, 1, item.Value)
+	q.Finish(at(0), item, Result{Outcome: OutcomeFailed})
+	require.Equal(t, 2, mustStart(t, q, at(time.Second), "a").Value)
+}

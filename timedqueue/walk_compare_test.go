@@ -172,7 +172,7 @@ func soundness[K comparable, V any](q *Queue[K, V]) error {
 	}
 	pending := 0
 	for _, e := range q.entries {
-		if e.state.pending() {
+		if e.state.member() && e.state != idle {
 			pending++
 		}
 	}

@@ -1,110 +1,13 @@
 package timedqueue
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
 )
-
-func TestQ1AddingAgainChangesNothing(t *testing.T) {
-	q := newTestQueue(t, unlimited)
-	require.True(t, q.Add("a", 1, at(time.Second)))
-	require.False(t, q.Add("a", 2, at(0)))
-	require.Equal(t, 1, q.Len())
-
-	item, ok := q.Get("a")
-	require.True(t, ok)
-	require.Equal(t, 1, item.Value)
-	require.Equal(t, at(time.Second), item.Due)
-	mustHold(t, q, at(0))
-
-	item = mustStart(t, q, at(time.Second), "a")
-	require.False(t, q.Add("a", 3, at(0)), "it is in the queue while it acts")
-	require.Equal(t, 1, q.Len())
-	q.Finish(at(time.Second), item, done)
-	require.Zero(t, q.Len())
-	mustHold(t, q, at(time.Hour))
-}
-
-func TestQ1RescheduleMovesEarlierAndLater(t *testing.T) {
-	q := newTestQueue(t, unlimited)
-	q.Add("early", 0, at(10*time.Second))
-	q.Add("late", 0, at(20*time.Second))
-	require.True(t, q.Reschedule("late", at(5*time.Second)))
-	require.True(t, q.Reschedule("early", at(30*time.Second)))
-	require.False(t, q.Reschedule("absent", at(0)))
-
-	mustHold(t, q, at(4*time.Second))
-	mustStart(t, q, at(5*time.Second), "late")
-	mustHold(t, q, at(29*time.Second))
-	mustStart(t, q, at(30*time.Second), "early")
-}
-
-func TestQ1RescheduleDuringActionWinsOverItsResult(t *testing.T) {
-	for _, outcome := range allOutcomes {
-		t.Run(string(outcome), func(t *testing.T) {
-			q := newTestQueue(t, unlimited)
-			q.Add("a", 1, at(0))
-			item := mustStart(t, q, at(0), "a")
-			require.True(t, q.Reschedule("a", at(time.Minute)))
-			mustHold(t, q, at(0))
-			q.Finish(at(0), item, Result{Outcome: outcome})
-			require.Equal(t, 1, q.Len())
-			mustHold(t, q, at(59*time.Second))
-			mustStart(t, q, at(time.Minute), "a")
-		})
-	}
-}
-
-func TestQ2OrderIsDueThenInsertion(t *testing.T) {
-	q := newTestQueue(t, unlimited)
-	q.Add("third", 0, at(2*time.Second))
-	q.Add("fourth", 0, at(2*time.Second))
-	q.Add("first", 0, at(time.Second))
-	q.Add("second", 0, at(time.Second))
-	require.Equal(t, []string{"first", "second", "third", "fourth"}, startAll(q, at(time.Minute)))
-}
-
-// kubernetes/kubernetes#96876 and #98851 came from refreshing by removing and
-// adding again: each pass over the nodes put all of them back in random order.
-func TestQ2SetValueKeepsTheKeysPlace(t *testing.T) {
-	q := newTestQueue(t, unlimited)
-	keys := []string{"a", "b", "c", "d", "e"}
-	for _, key := range keys {
-		q.Add(key, 0, at(0))
-	}
-	for _, key := range []string{"d", "a", "c", "a", "e", "b"} {
-		require.True(t, q.SetValue(key, 7))
-	}
-	require.False(t, q.SetValue("absent", 7))
-	require.Equal(t, keys, startAll(q, at(0)))
-	item, ok := q.Get("c")
-	require.True(t, ok)
-	require.Equal(t, 7, item.Value)
-}
-
-func TestQ2RescheduleKeepsTheOrderOfInsertion(t *testing.T) {
-	q := newTestQueue(t, unlimited)
-	for _, key := range []string{"a", "b", "c"} {
-		q.Add(key, 0, at(time.Second))
-	}
-	q.Reschedule("a", at(time.Minute))
-	q.Reschedule("a", at(time.Second))
-	q.Reschedule("c", at(time.Second))
-	require.Equal(t, []string{"a", "b", "c"}, startAll(q, at(time.Minute)))
-}
-
-func TestQ2SetValueDuringActionCountsFromTheNextAttempt(t *testing.T) {
-	q := newTestQueue(t, unlimited)
-	q.Add("a", 1, at(0))
-	item := mustStart(t, q, at(0), "a")
-	require.True(t, q.SetValue("a", 2))
-	require.Equal(t, 1, item.Value)
-	q.Finish(at(0), item, Result{Outcome: OutcomeFailed})
-	require.Equal(t, 2, mustStart(t, q, at(time.Second), "a").Value)
-}
 
 // demand.md, timedqueue: upstream calls TryAccept before it checks ProcessAt,
 // so a poll of a queue with nothing due spends a token.
@@ -256,4 +159,145 @@ func TestQ3RateHoldsOverTime(t *testing.T) {
 		require.LessOrEqual(t, float64(started), 5+10*now.Seconds()+1e-6)
 		require.Greater(t, float64(started), 4+10*now.Seconds()-1e-6)
 	}
+}
+
+// Any number of returned tokens are as if never taken: the tokens at hand are
+// those of a replay without them.
+func TestQ3ManyReturnedTokensAreAsIfNeverTaken(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		r := newReturns(t, 1000, 10)
+		for r.start() {
+			r.mayReturn = append(r.mayReturn, r.open...)
+			r.open = nil
+		}
+		require.Len(t, r.mayReturn, 1000)
+		random.Shuffle(len(r.mayReturn), func(i, j int) {
+			r.mayReturn[i], r.mayReturn[j] = r.mayReturn[j], r.mayReturn[i]
+		})
+		for len(r.mayReturn) > 0 {
+			r.finish(r.mayReturn[0], skipped)
+			r.mayReturn = r.mayReturn[1:]
+			for range random.IntN(3) {
+				r.start()
+			}
+			if random.IntN(3) == 0 {
+				r.pass(time.Duration(random.IntN(200)) * time.Millisecond)
+			}
+			if random.IntN(20) == 0 && len(r.open) > 0 {
+				r.finish(r.open[0], done)
+				r.open = r.open[1:]
+			}
+		}
+		r.check()
+		r.pass(time.Hour)
+		r.check()
+	}
+}
+
+// Long actions end in any order and in any way.
+func TestQ3TokensThatAreOutForLongAreAsIfNeverTaken(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 4))
+		r := newReturns(t, 1+random.IntN(30), walkLimits[1+random.IntN(6)])
+		for range 1500 {
+			switch random.IntN(4) {
+			case 0, 1:
+				r.start()
+			case 2:
+				r.pass(time.Duration(random.IntN(500)) * time.Millisecond)
+			default:
+				if n := len(r.open); n > 0 && (n > 60 || random.IntN(3) == 0) {
+					i := random.IntN(n)
+					r.finish(r.open[i], []Result{done, skipped, skipped}[random.IntN(3)])
+					r.open[i] = r.open[n-1]
+					r.open = r.open[:n-1]
+				}
+			}
+			if random.IntN(10) == 0 {
+				r.check()
+			}
+		}
+	}
+}
+
+// returns is a queue with one budget and the log of what was taken.
+type returns struct {
+	*testing.T
+	queue     *Queue[int, work]
+	want      *reference
+	share     *refShare
+	now       time.Time
+	open      []Item[int, work]
+	mayReturn []Item[int, work]
+}
+
+func newReturns(t *testing.T, burst int, limit rate.Limit) *returns {
+	t.Helper()
+	q, err := NewQueue(QueueConfig[int, work]{Budgets: []Budget[int, work]{{Limit: limit,
+		Burst: burst}}}, epoch)
+	require.NoError(t, err)
+	b := &refBudget{limit: limit, burst: burst}
+	r := &returns{T: t, queue: q, now: epoch, want: &reference{now: epoch, budgets: []*refBudget{b}}}
+	r.share = r.want.share(b, "")
+	for key := range 10_000 {
+		r.queue.Add(key, work{}, epoch)
+	}
+	return r
+}
+
+// start starts one item, if the replay has a token for it, and only then.
+func (r *returns) start() bool {
+	item, ok := r.queue.Start(r.now)
+	require.Equal(r, r.want.tokens(r.share) >= refToken, ok, "at %v", r.now.Sub(epoch))
+	if ok {
+		r.open = append(r.open, item)
+		r.want.start(&refItem{key: item.Key}, item)
+	}
+	return ok
+}
+
+func (r *returns) finish(item Item[int, work], result Result) {
+	r.queue.Finish(r.now, item, result)
+	r.want.finish(item, result)
+	if result == skipped {
+		r.queue.Add(item.Key, work{}, epoch)
+	}
+}
+
+func (r *returns) pass(d time.Duration) {
+	r.now = r.now.Add(d)
+	r.want.advance(r.now)
+	r.queue.Advance(r.now)
+}
+
+func (r *returns) check() {
+	b := &r.queue.gates[0].shares[""].bucket
+	b.earn(r.queue.now)
+	want := float64(r.want.tokens(r.share)) / float64(refToken)
+	if diff := b.tokens - want; diff > 1e-6 || diff < -1e-6 {
+		require.Failf(r, "tokens", "%v at hand, want %v", b.tokens, want)
+	}
+}
+
+// A token from a share that was merged into another since is returned to
+// neither.
+func TestQ3TokenThatComesBackAfterAMergeRaisesNothing(t *testing.T) {
+	q := newZones(t, perZone(0.1, 1))
+	for _, key := range []string{"a1", "a2", "a3"} {
+		q.Add(key, in("a"), at(0))
+	}
+	q.Add("b1", in("b"), seconds(10))
+	out := mustStart(t, q, at(0), "a1")
+	q.InheritShare(at(0), "zone", "b", "a")
+	for _, key := range []string{"a2", "a3"} {
+		q.SetValue(key, in("held"))
+	}
+	q.SetLimit(at(0), "zone", "held", 0)
+	q.Finish(seconds(10), mustStart(t, q, seconds(10), "b1"), done)
+	q.RemoveShare(seconds(10), "zone", "b")
+	q.Finish(seconds(10), out, skipped)
+	q.SetValue("a2", in("a"))
+	mustHold(t, q, seconds(19.999)) // b1 has used what there was
+	mustStart(t, q, seconds(20), "a2")
 }

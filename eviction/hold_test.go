@@ -2,7 +2,7 @@ package eviction_test
 
 import (
 	"fmt"
-	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +13,61 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/taints"
 )
+
+// C7: an operator's stop holds every eviction at once and loses none. What was
+// due meanwhile leaves afterwards in the order of the deadlines, and as fast as
+// the budgets allow.
+func TestC7HaltHoldsAllEvictionsAndLosesNone(t *testing.T) {
+	tracker, err := eviction.NewTracker(eviction.Config{
+		Budgets: []eviction.Budget{{Name: "overall", Limit: 1}},
+	}, at(0))
+	require.NoError(t, err)
+	tracker.ObserveNode(at(10), newNode("n1", "NR@10"))
+	for pod, tolerated := range map[string]string{"first": "NR:60", "second": "NR:70",
+		"third": "NR:80"} {
+		tracker.ObservePod(at(10), newPod(pod, on("n1"), tolerates(tolerated)))
+	}
+	tracker.MarkSynced()
+	underWay, ok := tracker.Start(at(71))
+	require.True(t, ok)
+
+	tracker.Halt(at(72))
+	require.True(t, underWay.Canceled(), "the action under way stops")
+	tracker.Finish(at(73), underWay, eviction.Result{Outcome: eviction.OutcomeNotDue})
+	_, ok = tracker.Start(at(1000))
+	require.False(t, ok)
+	_, ok = tracker.Next(at(1000))
+	require.False(t, ok, "only Resume makes a difference")
+	overdue, _ := tracker.Overdue(at(1000))
+	require.Equal(t, 3, overdue)
+
+	tracker.Resume(at(1001))
+	for i, pod := range []string{"first", "second", "third"} {
+		now := at(1001 + float64(i))
+		task, ok := tracker.Start(now)
+		require.True(t, ok, pod)
+		require.Equal(t, pod, task.Pod.Name)
+		require.False(t, task.Canceled())
+		_, ok = tracker.Start(now)
+		require.False(t, ok, "one a second")
+	}
+}
+
+// C7: what an eviction has written that became moot is taken back while all
+// evictions are held.
+func TestC7HaltLetsConditionsBeCleared(t *testing.T) {
+	tracker, err := eviction.NewTracker(eviction.Config{}, at(0))
+	require.NoError(t, err)
+	tracker.ObserveNode(at(10), newNode("n1"))
+	tracker.ObservePod(at(10), newPod("p", on("n1"), marked))
+	tracker.MarkSynced()
+	tracker.Halt(at(11))
+	task, ok := tracker.Start(at(12))
+	require.True(t, ok)
+	require.True(t, task.ClearCondition)
+	tracker.Halt(at(13))
+	require.False(t, task.Canceled())
+}
 
 // crowdedNodes is a tracker with so many pods on each of the nodes, which are
 // not ready. The pods of a node tolerate that for 60 seconds more than those of
@@ -169,17 +224,6 @@ func TestC3ChangesBetweenSlicesLeaveNothingOut(t *testing.T) {
 	}
 }
 
-// podsOf are the IDs of the pods of crowdedNodes.
-func podsOf(nodes, pods int) map[types.UID]bool {
-	all := map[types.UID]bool{}
-	for n := range nodes {
-		for p := range pods {
-			all[types.UID(fmt.Sprintf("%d-%d", n, p))] = true
-		}
-	}
-	return all
-}
-
 // C3: a second suspension in the midst of the slices of the first.
 func TestC3SuspensionsFollowEachOther(t *testing.T) {
 	tracker := crowdedNodes(t, 5, 20)
@@ -199,127 +243,111 @@ func TestC3SuspensionsFollowEachOther(t *testing.T) {
 	require.Equal(t, at(71), next)
 }
 
-// C3: metrics read running counts, and the pages walk in parts, whatever
-// happens in between.
-func TestC3MetricsVisitNothing(t *testing.T) {
-	tracker := crowdedNodes(t, 10, 100)
-	tracker.Visited()
-	pods, since := tracker.Overdue(at(300))
-	require.Equal(t, 400, pods)
-	require.Equal(t, at(71), since)
-	require.Equal(t, 1000, tracker.Waiting())
-	require.Zero(t, tracker.Acting())
-	require.Zero(t, tracker.Delayed(at(300), "overall"))
-	require.Zero(t, tracker.Visited())
+func TestE3HeldTaintsDoNotAct(t *testing.T) {
+	pods := []*corev1.Pod{
+		newPod("both", tolerates("NR:60", "a:90")),
+		newPod("ours", tolerates("NR:60", "a")),
+		newPod("theirs", tolerates("a:40", "NR")),
+		newPod("elsewhere", on("n2"), tolerates("UN:60")),
+	}
+	c := running(t, pods...)
+	c.node(10, "n1", "NR@10", "a@10")
+	c.node(10, "n2", "UN@10")
+	c.SuspendTaints(at(20), taints.OwnsNoExecute)
+	c.leavesAt("both", 101)
+	c.stays("ours", eviction.ReasonTolerated)
+	c.leavesAt("theirs", 51)
+	c.stays("elsewhere", eviction.ReasonNoTaints)
+
+	c.startOne(51, "theirs") // an administrator's taint acts all the same
+	c.startOne(101, "both")
+	c.idleBut(1000, 2)
+
+	c.pod(1001, newPod("new", tolerates("NR:5", "a"),
+		bound(1001))) // nor on what comes while they are held
+	c.node(1002, "n2", "UN@10", "b@1002")
+	c.start(1002, "elsewhere")
+	c.idleBut(2000, 3)
+
+	c.SuspendTaints(at(2000), nil)
+	c.leavesAt("ours", 71)
+	c.start(2000, "ours", "new")
 }
 
-func TestC3PendingIsWalkedInParts(t *testing.T) {
-	const nodes, pods, part = 12, 25, 40
-	tracker := crowdedNodes(t, nodes, pods)
-	tracker.ObserveNode(at(10), newNode("node-3")) // none of it waits
-	listed, parts := map[types.UID]int{}, 0
-	tracker.Visited()
-	for c := new(eviction.Cursor); !c.Ended(); parts++ {
-		for p := range tracker.PendingFrom(c, part) {
-			listed[p.Pod.UID]++
-			decision, _ := tracker.Decision(p.Pod.UID)
-			require.Equal(t, decision, p.Decision)
-		}
-		require.LessOrEqual(t, tracker.Visited(), part)
-	}
-	require.Len(t, listed, (nodes-1)*pods)
-	for id, times := range listed {
-		require.Equal(t, 1, times, id)
-	}
-	require.Equal(t, (nodes+(nodes-1)*pods+part-1)/part, parts)
+// What is suspended on one node acts on the others, and keeps its deadline.
+func TestE3HeldTaintsOfANodeDoNotAct(t *testing.T) {
+	c := running(t, newPod("p", tolerates("NR:60", "a:90")), newPod("q", tolerates("NR:60", "a")),
+		newPod("elsewhere", on("n2"), tolerates("NR:60")))
+	c.node(10, "n1", "NR@10", "a@10")
+	c.node(10, "n2", "NR@10")
+	c.SuspendTaintsOn(at(20), "n1", taints.OwnsNoExecute)
+	c.SuspendTaintsOn(at(20), "unknown", taints.OwnsNoExecute)
+	c.leavesAt("p", 101)
+	c.stays("q", eviction.ReasonTolerated)
+	c.startOne(71, "elsewhere")
 
-	stopped := new(eviction.Cursor)
-	for range tracker.PendingFrom(stopped, 1e9) {
-		break
-	}
-	rest := 0
-	for range tracker.PendingFrom(stopped, 1e9) {
-		rest++
-	}
-	require.True(t, stopped.Ended())
-	require.Equal(t, (nodes-1)*pods-1, rest, "it goes on after a break")
-
-	empty, err := eviction.NewTracker(eviction.Config{}, at(0))
-	require.NoError(t, err)
-	none := new(eviction.Cursor)
-	for range empty.PendingFrom(none, 0) {
-		require.Fail(t, "there is none")
-	}
-	require.True(t, none.Ended())
+	c.SuspendTaints(at(80), func(taint *corev1.Taint) bool { return taint.Key == "a" })
+	c.stays("p", eviction.ReasonNoTaints)
+	c.SuspendTaintsOn(at(81), "n1", nil)
+	c.leavesAt("q", 71) // not later than without the hold
+	c.start(81, "p", "q")
 }
 
-// C3: whatever comes and goes between two parts, no pod that waits all the time
-// is left out.
-func TestC3PendingLeavesNothingOut(t *testing.T) {
-	const nodes, pods = 9, 8
-	for seed := range uint64(100) {
-		random := rand.New(rand.NewPCG(seed, 9))
-		tracker := crowdedNodes(t, nodes, pods)
-		stay := podsOf(nodes, pods)
-		listed := map[types.UID]bool{}
-		for c := new(eviction.Cursor); !c.Ended(); {
-			for p := range tracker.PendingFrom(c, 1+random.IntN(9)) {
-				listed[p.Pod.UID] = true
-			}
-			n := random.IntN(nodes)
-			for p := range pods { // the node goes, or one pod of it
-				if gone := types.UID(fmt.Sprintf("%d-%d", n, p)); random.IntN(3) > 0 {
-					tracker.ForgetPod(at(20), gone)
-					delete(stay, gone)
-				}
-			}
-			if random.IntN(2) == 0 {
-				tracker.ForgetNode(at(20), fmt.Sprint("node-", n))
-				for p := range pods {
-					delete(stay, types.UID(fmt.Sprintf("%d-%d", n, p)))
-				}
-			}
-			name := fmt.Sprint("another-", random.IntN(5))
-			tracker.ObserveNode(at(20), newNode(name, "NR@10"))
-			tracker.ObservePod(at(20), newPod(fmt.Sprint("new-", random.IntN(50)), on(name),
-				tolerates("NR:60")))
-		}
-		for id := range stay {
-			require.True(t, listed[id], "seed %d: %s", seed, id)
-		}
-	}
+// Another node of that name has nothing suspended.
+func TestE3HeldTaintsOfADeletedNodeAreForgotten(t *testing.T) {
+	c := running(t, newPod("p", tolerates("NR:60")))
+	c.node(10, "n1", "NR@10")
+	c.SuspendTaintsOn(at(20), "n1", taints.OwnsNoExecute)
+	c.ForgetNode(at(30), "n1")
+	c.node(40, "n1", "NR@40")
+	c.leavesAt("p", 101)
 }
 
-// C3: how many wait for each budget is what the list of all says.
-func TestC3DelayedCountsWhatPendingLists(t *testing.T) {
-	budgets := []eviction.Budget{perNamespace(0.1, 1), perNode(0.4, 1), overall(0.6, 2)}
-	tracker, err := eviction.NewTracker(eviction.Config{Budgets: budgets}, at(0))
-	require.NoError(t, err)
-	fill(tracker, 300, 300)
-	reached := map[string]int{}
-	for second := range 400 {
-		now := at(301 + float64(second))
-		for {
-			task, ok := tracker.Start(now)
-			if !ok {
-				break
-			}
-			tracker.Finish(now, task, eviction.Result{Outcome: eviction.OutcomeFailed,
-				RetryAfter: 7 * time.Second})
-		}
-		want, got := 0, 0
-		for p := range tracker.Pending() {
-			want += min(len(p.Budget), 1)
-		}
-		for _, b := range budgets { // while several delay a pod, another may be named
-			delayed := tracker.Delayed(now, b.Name)
-			got += delayed
-			reached[b.Name] += delayed
-		}
-		require.Equal(t, want, got, "after %d s", second)
+// An action that is under way when its taint is suspended learns that.
+func TestE3HoldOfANodeCancelsWhatIsUnderWay(t *testing.T) {
+	c := running(t, newPod("p", tolerates("NR:60")))
+	c.node(10, "n1", "NR@10")
+	task := c.startOne(71, "p")
+	require.False(t, task.Canceled())
+	c.SuspendTaintsOn(at(72), "n1", taints.OwnsNoExecute)
+	require.True(t, task.Canceled())
+}
+
+func TestE3SuspendedTaintsThatGoBeforeTheEndEvictNoPod(t *testing.T) {
+	c := running(t, newPod("p", tolerates("NR:60")))
+	c.node(10, "n1", "NR@10")
+	c.SuspendTaints(at(50), taints.OwnsNoExecute)
+	c.start(100)
+	c.node(100, "n1")
+	c.SuspendTaints(at(100), nil)
+	c.idle(1e6)
+}
+
+func TestE3HoldOfAnotherKindReplacesTheFirst(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a:60", "b:70")))
+	key := func(key string) func(*corev1.Taint) bool {
+		return func(taint *corev1.Taint) bool { return taint.Key == key }
 	}
-	t.Log(reached)
-	for _, b := range budgets {
-		require.Positive(t, reached[b.Name], b.Name)
+	c.node(10, "n1", "a@10", "b@10")
+	c.SuspendTaints(at(20), key("a"))
+	c.leavesAt("p", 81)
+	c.SuspendTaints(at(30), key("b"))
+	c.leavesAt("p", 71)
+	c.SuspendTaints(at(30), func(*corev1.Taint) bool { return true })
+	c.stays("p", eviction.ReasonNoTaints)
+}
+
+// What is released together leaves in one order, not in that of a map.
+func TestE3ReleaseIsInOrder(t *testing.T) {
+	for range 20 {
+		c := running(t)
+		names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+		for _, name := range slices.Backward(names) {
+			c.node(1, "node-"+name, "NR@1")
+			c.pod(1, newPod(name, on("node-"+name), tolerates("NR:60")))
+		}
+		c.SuspendTaints(at(10), taints.OwnsNoExecute)
+		c.SuspendTaints(at(100), nil)
+		c.start(100, names...)
 	}
 }

@@ -1,0 +1,210 @@
+package eviction_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/eviction"
+)
+
+// podsOf are the IDs of the pods of crowdedNodes.
+func podsOf(nodes, pods int) map[types.UID]bool {
+	all := map[types.UID]bool{}
+	for n := range nodes {
+		for p := range pods {
+			all[types.UID(fmt.Sprintf("%d-%d", n, p))] = true
+		}
+	}
+	return all
+}
+
+// C3: metrics read running counts, and the pages walk in parts, whatever
+// happens in between.
+func TestC3MetricsVisitNothing(t *testing.T) {
+	tracker := crowdedNodes(t, 10, 100)
+	tracker.Visited()
+	pods, since := tracker.Overdue(at(300))
+	require.Equal(t, 400, pods)
+	require.Equal(t, at(71), since)
+	require.Equal(t, 1000, tracker.Waiting())
+	require.Zero(t, tracker.Acting())
+	require.Zero(t, tracker.Delayed(at(300), "overall"))
+	require.Zero(t, tracker.Visited())
+}
+
+func TestC3PendingIsWalkedInParts(t *testing.T) {
+	const nodes, pods, part = 12, 25, 40
+	tracker := crowdedNodes(t, nodes, pods)
+	tracker.ObserveNode(at(10), newNode("node-3")) // none of it waits
+	listed, parts := map[types.UID]int{}, 0
+	tracker.Visited()
+	for c := new(eviction.Cursor); !c.Ended(); parts++ {
+		for p := range tracker.PendingFrom(c, part) {
+			listed[p.Pod.UID]++
+			decision, _ := tracker.Decision(p.Pod.UID)
+			require.Equal(t, decision, p.Decision)
+		}
+		require.LessOrEqual(t, tracker.Visited(), part)
+	}
+	require.Len(t, listed, (nodes-1)*pods)
+	for id, times := range listed {
+		require.Equal(t, 1, times, id)
+	}
+	require.Equal(t, (nodes+(nodes-1)*pods+part-1)/part, parts)
+
+	stopped := new(eviction.Cursor)
+	for range tracker.PendingFrom(stopped, 1e9) {
+		break
+	}
+	rest := 0
+	for range tracker.PendingFrom(stopped, 1e9) {
+		rest++
+	}
+	require.True(t, stopped.Ended())
+	require.Equal(t, (nodes-1)*pods-1, rest, "it goes on after a break")
+
+	empty, err := eviction.NewTracker(eviction.Config{}, at(0))
+	require.NoError(t, err)
+	none := new(eviction.Cursor)
+	for range empty.PendingFrom(none, 0) {
+		require.Fail(t, "there is none")
+	}
+	require.True(t, none.Ended())
+}
+
+// C3: whatever comes and goes between two parts, no pod that waits all the time
+// is left out.
+func TestC3PendingLeavesNothingOut(t *testing.T) {
+	const nodes, pods = 9, 8
+	for seed := range uint64(100) {
+		random := rand.New(rand.NewPCG(seed, 9))
+		tracker := crowdedNodes(t, nodes, pods)
+		stay := podsOf(nodes, pods)
+		listed := map[types.UID]bool{}
+		for c := new(eviction.Cursor); !c.Ended(); {
+			for p := range tracker.PendingFrom(c, 1+random.IntN(9)) {
+				listed[p.Pod.UID] = true
+			}
+			n := random.IntN(nodes)
+			for p := range pods { // the node goes, or one pod of it
+				if gone := types.UID(fmt.Sprintf("%d-%d", n, p)); random.IntN(3) > 0 {
+					tracker.ForgetPod(at(20), gone)
+					delete(stay, gone)
+				}
+			}
+			if random.IntN(2) == 0 {
+				tracker.ForgetNode(at(20), fmt.Sprint("node-", n))
+				for p := range pods {
+					delete(stay, types.UID(fmt.Sprintf("%d-%d", n, p)))
+				}
+			}
+			name := fmt.Sprint("another-", random.IntN(5))
+			tracker.ObserveNode(at(20), newNode(name, "NR@10"))
+			tracker.ObservePod(at(20), newPod(fmt.Sprint("new-", random.IntN(50)), on(name),
+				tolerates("NR:60")))
+		}
+		for id := range stay {
+			require.True(t, listed[id], "seed %d: %s", seed, id)
+		}
+	}
+}
+
+// C3: how many wait for each budget is what the list of all says.
+func TestC3DelayedCountsWhatPendingLists(t *testing.T) {
+	budgets := []eviction.Budget{perNamespace(0.1, 1), perNode(0.4, 1), overall(0.6, 2)}
+	tracker, err := eviction.NewTracker(eviction.Config{Budgets: budgets}, at(0))
+	require.NoError(t, err)
+	fill(tracker, 300, 300)
+	reached := map[string]int{}
+	for second := range 400 {
+		now := at(301 + float64(second))
+		for {
+			task, ok := tracker.Start(now)
+			if !ok {
+				break
+			}
+			tracker.Finish(now, task, eviction.Result{Outcome: eviction.OutcomeFailed,
+				RetryAfter: 7 * time.Second})
+		}
+		want, got := 0, 0
+		for p := range tracker.Pending() {
+			want += min(len(p.Budget), 1)
+		}
+		for _, b := range budgets { // while several delay a pod, another may be named
+			delayed := tracker.Delayed(now, b.Name)
+			got += delayed
+			reached[b.Name] += delayed
+		}
+		require.Equal(t, want, got, "after %d s", second)
+	}
+	t.Log(reached)
+	for _, b := range budgets {
+		require.Positive(t, reached[b.Name], b.Name)
+	}
+}
+
+// Pending lists each pod's deadline, its reason, and what delays it.
+func TestPendingListsDeadlinesAndReasons(t *testing.T) {
+	c := runningWith(t, eviction.Config{Backoff: twoSeconds.Backoff,
+		Budgets: []eviction.Budget{overall(0.01, 2), perNamespace(0.001, 1)}},
+		newPod("acting", inNamespace("a")), newPod("no token", inNamespace("a")),
+		newPod("none at all", inNamespace("b")),
+		newPod("failed", inNamespace("c")), newPod("later", tolerates("x:60")),
+		newPod("stays", tolerates("x")),
+		newPod("mark", marked, on("n2")))
+	c.node(10, "n1", "x@10")
+	works := c.start(10, "acting", "none at all", "-mark")
+	c.finish(10, works[1], eviction.OutcomeBlocked)
+	c.start(10, "failed")
+	c.finish(10, c.work("failed"), eviction.OutcomeFailed)
+	c.start(12)
+	type told struct {
+		reason eviction.Reason
+		at     float64
+		tries  int
+		budget string
+		acting bool
+		node   string
+	}
+	got := map[string]told{}
+	for p := range c.Pending() {
+		seconds := math.Inf(1)
+		if !p.NextAttempt.IsZero() {
+			seconds = p.NextAttempt.Sub(at(0)).Seconds()
+		}
+		got[p.Pod.Name] = told{p.Decision.Reason, seconds, p.Attempts, p.Budget, p.Acting, p.Node}
+	}
+	never := math.Inf(1)
+	require.Equal(t, map[string]told{
+		"acting":      {eviction.ReasonUntolerated, never, 0, "", true, "n1"},
+		"no token":    {eviction.ReasonUntolerated, 10, 0, "namespace", false, "n1"},
+		"none at all": {eviction.ReasonUntolerated, 12, 0, "overall", false, "n1"},
+		"failed":      {eviction.ReasonUntolerated, 12, 1, "overall", false, "n1"},
+		"later":       {eviction.ReasonTolerationEnds, 71, 0, "", false, "n1"},
+		"mark":        {eviction.ReasonNoTaints, never, 0, "", true, "n2"},
+	}, got)
+	require.Equal(t, len(got), c.Waiting())
+	for range c.Pending() {
+		break // is heeded
+	}
+
+	pods, oldest := c.Overdue(at(70))
+	require.Equal(t, 4, pods)
+	require.Equal(t, at(10), oldest)
+	pods, _ = c.Overdue(at(71))
+	require.Equal(t, 5, pods)
+}
+
+func TestOverdueOfNothingIsNothing(t *testing.T) {
+	c := running(t, newPod("p", tolerates("x:60")))
+	c.node(10, "n1", "x@10")
+	pods, oldest := c.Overdue(at(70))
+	require.Zero(t, pods)
+	require.Zero(t, oldest)
+}
