@@ -238,6 +238,9 @@ func TestZ1InvalidConfigIsRefused(t *testing.T) {
 	}
 	_, err := zone.NewTracker[string](zone.Config{StabilizationWindow: -1}, epoch)
 	require.ErrorIs(t, err, zone.ErrInvalidConfig)
+	_, err = zone.NewTracker[string](zone.Config{}, time.Time{})
+	require.ErrorIs(t, err, zone.ErrInvalidConfig)
+	require.ErrorContains(t, err, "now is zero")
 
 	require.NoError(t, errors.Join(
 		zone.Thresholds{}.Validate(), zone.Thresholds{Unhealthy: 1, MinNotReady: 1}.Validate(),

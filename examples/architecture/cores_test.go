@@ -11,10 +11,8 @@ import (
 
 // Time is an argument of what decides, and a simulator drives it.
 func TestCoresOnlyDecide(t *testing.T) {
-	acts := func(src source) bool {
-		_, edge := edgeFiles[src.path]
-		return edge
-	}
+	acts := func(src source) bool { return edgeFiles[src.path] != "" }
+	files(t, programEdges...) // they exist
 	report(t, checkCore(slices.DeleteFunc(roomFiles(t), acts)), nil)
 	report(t, checkCore(slices.DeleteFunc(files(t, programCores...), isProgramEdge)), nil)
 }

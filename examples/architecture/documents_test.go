@@ -4,9 +4,10 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // The one program that README shows is the one that a test of examples/e2e runs
@@ -15,9 +16,8 @@ func TestReadmeShowsTheTestedProgram(t *testing.T) {
 	const program = "examples/quickstart/main.go"
 	samples := goSample.FindAllStringSubmatch(text(t, "README.md"), -1)
 	_, code, _ := strings.Cut(text(t, program), "\npackage main\n")
-	if len(samples) != 1 || samples[0][1] != "package main\n"+code {
-		t.Errorf("README's samples of Go are not %s alone", program)
-	}
+	require.Len(t, samples, 1)
+	require.Equal(t, "package main\n"+code, samples[0][1])
 }
 
 // What the documents link to exists, and so do the packages that they run.
@@ -36,18 +36,15 @@ func TestDocumentsPointToWhatExists(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || found < 5 {
-		t.Errorf("found %d documents, which cannot be all; %v", found, err)
-	}
+	require.NoError(t, err)
+	require.Greater(t, found, 5)
 }
 
 // Each sentence of SECURITY.md on what an attacker can and cannot do names the
 // tests that hold it, and they exist.
 func TestSecurityNamesItsTests(t *testing.T) {
 	claims := claimsOf(text(t, ".github/SECURITY.md"))
-	if len(claims) < 20 {
-		t.Errorf("found %d claims, want 20 or more", len(claims))
-	}
+	require.GreaterOrEqual(t, len(claims), 20)
 	complaints := checkClaims(claims, func(folder string) (tests string) {
 		names, _ := fs.Glob(repository(), folder+"/*_test.go") // the pattern is well formed
 		for _, name := range names {
@@ -55,17 +52,13 @@ func TestSecurityNamesItsTests(t *testing.T) {
 		}
 		return tests
 	})
-	for _, complaint := range complaints {
-		t.Error(complaint)
-	}
+	require.Empty(t, complaints)
 }
 
 func text(t *testing.T, name string) string {
 	t.Helper()
 	content, err := fs.ReadFile(repository(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(content)
 }
 
@@ -120,15 +113,10 @@ func checkClaims(claims []string, tests func(folder string) string) (complaints 
 func TestDocumentChecksSeeWhatIsMissing(t *testing.T) {
 	const document = "[a](b/c.go#L1) [d](https://example.com)\n```sh\ngo -C examples run ./x --y\n" +
 		"go -C examples/e2e test ./bench -run z\n```\n"
-	if got := targets("f", document); !slices.Equal(got, []string{"f/b/c.go", "examples/x", "examples/e2e/bench"}) {
-		t.Errorf("found targets %q", got)
-	}
+	require.Equal(t, []string{"f/b/c.go", "examples/x", "examples/e2e/bench"}, targets("f", document))
 	claims := claimsOf("- no list\n\n### It cannot\n\n- **A.** Is held.\n  `TestA` `TestB`\n  (x/y) `TestC` (z)\n" +
 		"- **B.** Has none.\n\n### It can\n\n- **C.** Elsewhere. `TestA` (z)\n- **D.** No folder. `TestA`\n")
 	tests := map[string]string{"x/y": "func TestA(t\nfunc TestB(t", "z": "func TestC(t\nfunc TestAB("}
-	got := checkClaims(claims, func(folder string) string { return tests[folder] })
 	want := []string{"**B.** names no test", "**C.** names TestA, which z does not have", "**D.** names no test"}
-	if !slices.Equal(got, want) {
-		t.Errorf("found %q, want %q", got, want)
-	}
+	require.Equal(t, want, checkClaims(claims, func(folder string) string { return tests[folder] }))
 }

@@ -6,7 +6,6 @@ import (
 	"go/types"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -21,12 +20,12 @@ func TestEngineCheckSeesWhatWaits(t *testing.T) { expect(t, "engine.go", checkEn
 // checkEngine reports what only the one engine does.
 func checkEngine(sources []source) []finding {
 	var findings []finding
-	heapMethods := map[string]int{} // by folder and type
+	heapMethods := map[string]int{} // less and swap, by folder and type
 	inspect(sources, func(src source, node ast.Node) {
 		complaint := engineComplaint(src, node)
-		if fn, ok := node.(*ast.FuncDecl); ok && isHeapMethod(fn) {
+		if fn, ok := node.(*ast.FuncDecl); ok && heapMethod.MatchString(fn.Name.Name) {
 			of := src.folder() + "." + receiverName(fn)
-			if heapMethods[of]++; heapMethods[of] == 2 {
+			if heapMethods[of]++; heapMethods[of] == 2 { // an order alone is for sorting
 				complaint = of + " is a heap: what waits for a time waits in a timedqueue.Queue"
 			}
 		}
@@ -37,12 +36,7 @@ func checkEngine(sources []source) []finding {
 	return findings
 }
 
-// isHeapMethod reports whether a method orders elements or swaps them. What is
-// only sorted needs no type with both.
-func isHeapMethod(fn *ast.FuncDecl) bool {
-	name := strings.ToLower(fn.Name.Name)
-	return fn.Recv != nil && (name == "less" || name == "swap")
-}
+var heapMethod = regexp.MustCompile(`^(?i:less|swap)$`)
 
 // engineComplaint says what is wrong with one node, "" when nothing is.
 func engineComplaint(src source, node ast.Node) string {

@@ -34,44 +34,16 @@ var withClientGo = []string{"eviction/controller", "timedqueue/feed"}
 // notInRooms is what no importer of a room may have to link. The first is
 // linked by those of withClientGo alone.
 var notInRooms = []string{
-	"k8s.io/client-go", "github.com/prometheus", "github.com/stretchr", "k8s.io/component-base", "k8s.io/kubernetes", "testing",
+	"k8s.io/client-go",
+	"github.com/prometheus", "github.com/stretchr", "k8s.io/component-base", "k8s.io/kubernetes", "testing",
 }
 
 // allowedModules are the prefixes of import paths outside the standard library
 // that a room may use. Importers of the library get these modules and no
 // others.
 var allowedModules = []string{
-	modulePath,
-	"golang.org/x/time",
-	"k8s.io/api",
-	"k8s.io/apimachinery",
-	"k8s.io/client-go",
-	"k8s.io/component-helpers",
-	"k8s.io/klog/v2",
-	"k8s.io/utils",
-}
-
-// unlinked maps programs, and packages that they share, to what they may not
-// link. Programs take parts of authentication and authorization from
-// k8s.io/apiserver. Its storage, or CEL and gRPC, would more than double their
-// size.
-var unlinked = map[string][]string{
-	"examples/daemonset":     heavy,
-	"examples/hollownode":    heavy,
-	"examples/nodelifecycle": heavy,
-	"examples/tainteviction": heavy,
-	"examples/scheduler":     heavy,
-	// The simulator, which shares their flags, takes nothing of it.
-	"examples/process/commandline": {"go.etcd.io", "k8s.io/apiserver", "k8s.io/client-go"},
-	"examples/outage":              {"go.etcd.io", "k8s.io/apiserver"},
-	"examples/controllerruntime":   {"go.etcd.io", "k8s.io/apiserver/pkg/server/options"},
-	// Clients of the API of that example get no framework with it.
-	"examples/controllerruntime/federation": {"k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
-}
-
-var heavy = []string{
-	"go.etcd.io", "k8s.io/apiserver/pkg/server/options",
-	"github.com/google/cel-go", "google.golang.org/grpc", "go.opentelemetry.io/otel/sdk",
+	modulePath, "golang.org/x/time", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go",
+	"k8s.io/component-helpers", "k8s.io/klog/v2", "k8s.io/utils",
 }
 
 // edgeFiles lists the files that act, and why each must. Everything else in a
@@ -225,13 +197,6 @@ var holds = map[string][]string{
 		"hollownode", "outage", "process", "simulation", "architecture", "e2e",
 		"go.mod", "go.sum", "README.md", "Dockerfile",
 	},
-}
-
-// vagueFolders are names that say nothing, under which anything collects. The
-// go command gives internal a meaning, but there is no third party to hide from
-// here: what others would want belongs into a room.
-var vagueFolders = []string{
-	"internal", "pkg", "util", "utils", "common", "helper", "helpers", "misc",
 }
 
 // mostFiles is how many files a folder may have besides tests.

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // source is one parsed file.
@@ -89,20 +91,14 @@ func report(t *testing.T, findings []finding, exceptions map[string]string) {
 func expect(t *testing.T, name string, check func([]source) []finding) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := parse("zone/"+name, text, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	src, err := parse("zone/"+name, text)
+	require.NoError(t, err)
 	found := map[int][]string{}
 	for _, f := range check([]source{src}) {
 		found[f.line] = append(found[f.line], f.text)
 	}
-	if len(found) == 0 {
-		t.Errorf("nothing is found in %s", name)
-	}
+	require.NotEmpty(t, found)
 	for i, line := range strings.Split(string(text), "\n") {
 		var want []string
 		if _, comment, ok := strings.Cut(line, "// want "); ok {
@@ -131,39 +127,55 @@ func repositoryRoot() string {
 
 func repository() fs.FS { return os.DirFS(repositoryRoot()) }
 
-// parsed are the files of all rooms, and those of the programs and of what they
-// share, in the order of their names. Of tests only the imports are parsed.
-// Build constraints are ignored.
-var parsed = sync.OnceValues(func() ([]source, error) {
-	var sources []source
-	for _, top := range append(slices.Sorted(maps.Keys(rooms)), "examples") {
-		err := fs.WalkDir(repository(), top, func(name string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case entry.IsDir() && (ignored(name) || name == "examples/e2e"):
-				return fs.SkipDir
-			case entry.IsDir() || path.Ext(name) != ".go":
-				return nil
-			}
-			text, err := fs.ReadFile(repository(), name)
-			if err != nil {
-				return err
-			}
-			mode := parser.SkipObjectResolution
-			if strings.HasSuffix(name, "_test.go") {
-				mode = parser.ImportsOnly
-			}
-			src, err := parse(name, text, mode)
-			sources = append(sources, src)
+// parsed are the files of the library, of the programs and of what they share,
+// in the order of their names. Of tests only the imports are parsed. Build
+// constraints are ignored.
+var parsed = sync.OnceValues(func() (sources []source, err error) {
+	return sources, fs.WalkDir(repository(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
-		})
-		if err != nil {
-			return nil, err
+		case entry.IsDir() && (ignored(name) || name == "examples/e2e"):
+			return fs.SkipDir
+		case entry.IsDir() || path.Ext(name) != ".go":
+			return nil
 		}
-	}
-	return sources, nil
+		text, err := fs.ReadFile(repository(), name)
+		if err != nil {
+			return err
+		}
+		src, err := parse(name, text)
+		sources = append(sources, src)
+		return err
+	})
 })
+
+// majorVersion ends a module's path from its second version on. Without it, a
+// package is called like its path's last element. That holds for every package
+// that a rule is about. A package v1, as of the Kubernetes API, is really called
+// so.
+var majorVersion = regexp.MustCompile(`/v([2-9]|[1-9][0-9]+)$`)
+
+func parse(name string, text []byte) (source, error) {
+	mode := parser.SkipObjectResolution
+	if strings.HasSuffix(name, "_test.go") {
+		mode = parser.ImportsOnly
+	}
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, text, mode)
+	if err != nil {
+		return source{}, err
+	}
+	src := source{path: name, text: string(text), fset: fset, file: file, imports: map[string]string{}}
+	for _, spec := range file.Imports {
+		name := path.Base(majorVersion.ReplaceAllString(importPath(spec), ""))
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		src.imports[name] = importPath(spec)
+	}
+	return src, nil
+}
 
 // ignored reports whether the go command leaves out a folder.
 func ignored(name string) bool {
@@ -176,9 +188,7 @@ func ignored(name string) bool {
 func files(t *testing.T, names ...string) []source {
 	t.Helper()
 	sources, err := parsed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var found []source
 	for _, name := range names {
 		before := len(found)
@@ -187,9 +197,7 @@ func files(t *testing.T, names ...string) []source {
 				found = append(found, src)
 			}
 		}
-		if len(found) == before {
-			t.Errorf("there is no Go file %s, nor one below", name)
-		}
+		require.Greater(t, len(found), before, "there is no Go file %s, nor one below", name)
 	}
 	return found
 }
@@ -199,36 +207,9 @@ func roomFiles(t *testing.T) []source {
 	return files(t, slices.Sorted(maps.Keys(rooms))...)
 }
 
-func parse(name string, text []byte, mode parser.Mode) (source, error) {
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, name, text, mode)
-	if err != nil {
-		return source{}, err
-	}
-	src := source{path: name, text: string(text), fset: fset, file: file, imports: map[string]string{}}
-	for _, spec := range file.Imports {
-		src.imports[packageName(spec)] = importPath(spec)
-	}
-	return src, nil
-}
-
 func importPath(spec *ast.ImportSpec) string {
 	imported, _ := strconv.Unquote(spec.Path.Value) // the parser has accepted it
 	return imported
-}
-
-// majorVersion ends a module's path from its second version on. A package v1,
-// as of the Kubernetes API, is really called so.
-var majorVersion = regexp.MustCompile(`/v([2-9]|[1-9][0-9]+)$`)
-
-// packageName returns the name under which a file uses what it imports. Without
-// one in the import, a package is called like the path's last element. That
-// holds for every package that a rule is about.
-func packageName(spec *ast.ImportSpec) string {
-	if spec.Name != nil {
-		return spec.Name.Name
-	}
-	return path.Base(majorVersion.ReplaceAllString(importPath(spec), ""))
 }
 
 // selected returns the import path and the name of what a selector takes from a

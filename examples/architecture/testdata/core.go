@@ -3,27 +3,18 @@ package zone
 import (
 	. "bytes" // want imports as .
 	"context"
-	"crypto/rand" // want imports crypto/rand,
-	_ "embed"     // want imports as _
+	_ "embed" // want imports as _
 	"fmt"
-	"log"      // want imports log,
-	"log/slog" // want imports log/slog,
 	"math/rand"
 	dice "math/rand/v2"
-	"net/http"    // want imports net/http,
-	"os"          // want imports os,
-	"os/exec"     // want imports os/exec,
-	"sync"        // want imports sync,
-	"sync/atomic" // want imports sync/atomic,
+	"net/http" // want imports net/http,
 	clk "time"
 
 	"golang.org/x/time/rate"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait" // want imports k8s.io/apimachinery/pkg/util/wait,
 	"k8s.io/client-go/kubernetes"       // want imports k8s.io/client-go/kubernetes,
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock" // want imports k8s.io/utils/clock,
 )
 
 var asValue = clk.Now // want uses Now of time
@@ -43,20 +34,16 @@ type state struct {
 }
 
 func acts(s *state) {
-	go decides(s, clk.Time{})  // want starts a goroutine
-	s.told <- 1                // want sends on a channel
-	<-s.told                   // want receives from a channel
-	select {}                  // want selects on channels
-	clk.Sleep(1)               // want uses Sleep of time
-	clk.AfterFunc(1, nil)      // want uses AfterFunc of time
-	_ = clk.Since(s.seen.Time) // want uses Since of time
-	_ = metav1.Now()           // want uses Now of k8s.io
-	_ = rand.Intn(3)           // want uses Intn of math/rand
-	_ = dice.N(3)              // want uses N of math/rand/v2
-	_ = context.Background()   // want uses Background of context
-	klog.Info()                // want uses Info of k8s.io/klog
-	fmt.Println()              // want uses Println of fmt
-	println()                  // want prints
+	go decides(s, clk.Time{}) // want starts a goroutine
+	s.told <- 1               // want sends on a channel
+	<-s.told                  // want receives from a channel
+	select {}                 // want selects on channels
+	_ = metav1.Now()          // want uses Now of k8s.io
+	_ = rand.Intn(3)          // want uses Intn of math/rand
+	_ = dice.N(3)             // want uses N of math/rand/v2
+	_ = context.Background()  // want uses Background of context
+	fmt.Println()             // want uses Println of fmt
+	println()                 // want prints
 	_ = func() any {
 		return func() any { return clk.Until(s.seen.Time) } // want uses Until of time
 	}
@@ -66,15 +53,10 @@ func waits(ctx context.Context) {} // want takes a context
 
 var alsoWaits = func(context.Context) {} // want takes a context
 
-func newState(seed uint64) *state {
-	return &state{random: dice.New(dice.NewPCG(seed, 0)), limit: rate.Every(clk.Second)}
-}
-
 func decides(s *state, now clk.Time) error {
 	if !now.After(s.seen.Add(clk.Minute)) {
 		return fmt.Errorf("not before %v", s.seen)
 	}
-	s.random.IntN(2)
-	new(corev1.Toleration).ToleratesTaint(klog.Logger{}, nil, true)
-	return nil
+	dice.New(dice.NewPCG(1, 0)).IntN(2)
+	return toleration.ToleratesTaint(klog.Logger{}, rate.Every(clk.Second))
 }

@@ -26,7 +26,6 @@ const WaitReasonBackoff WaitReason = "Backoff"
 const ReasonBackoff WaitReason = "Backoff"
 const Backoff WaitReason = "Backoff" // want constant Backoff
 const ActivePhase Phase = 1          // want constant ActivePhase
-const Active = Phase(1)              // want constant Active
 const Active phase = 1
 const Half Share = 0.5
 const Grace = 3 * time.Second

@@ -1,21 +1,20 @@
 package zone
 
-import "errors"
-
 func (Nothing) Validate() error { return nil }
+
+func (Joined) Validate() error {
+	if bad {
+		return errors.Join(a)
+	}
+	check := func() error { return errors.New("a") }
+	return errors.Join(check(), c)
+}
 
 func (Only) Validate() error {
 	if bad {
 		return errors.New("a")
 	}
 	return nil
-}
-
-func (Joined) Validate() error {
-	if bad {
-		return errors.Join(a)
-	}
-	return errors.Join(b, c)
 }
 
 func (First) Validate() error { // want First.Validate has 2 failing returns
@@ -30,16 +29,4 @@ func (HalfJoined) Validate() error { // want HalfJoined.Validate has 2 failing r
 		return errors.New("a")
 	}
 	return errors.Join(b)
-}
-
-func (InClosure) Validate() error {
-	check := func() error { return errors.New("a") }
-	return errors.Join(check())
-}
-
-func (unseen) Validate() error {
-	if bad {
-		return errors.New("a")
-	}
-	return errors.New("b")
 }
