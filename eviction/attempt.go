@@ -1,7 +1,6 @@
 package eviction
 
 import (
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -64,9 +63,3 @@ type report struct {
 }
 
 func (d report) same(r ruling) bool { return d.reason == r.reason && d.due.Equal(r.due) }
-
-// A cancelSignal tells an action that its task is moot. The tracker, under its
-// caller's lock, and the action, on its own goroutine, share nothing else. If
-// the action took the lock to ask, it would wait for decisions about other
-// pods.
-type cancelSignal struct{ atomic.Bool }

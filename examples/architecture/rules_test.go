@@ -56,11 +56,12 @@ var edgeFiles = map[string]string{
 	"timedqueue/workers.go":             "runs the actions on goroutines",
 	"taints/apply.go":                   "sends the patch and retries when its guard fails",
 	"eviction/act.go":                   "sets the pod's condition, and deletes or evicts the pod",
-	"eviction/action.go":                "composes actions",
+	"eviction/action.go":                "composes actions, and tells one that is under way that its task is moot",
 	"eviction/cause.go":                 "knows the errors of clients, networks and contexts",
 	"eviction/controller/controller.go": "runs informers, workers and a client",
 	"eviction/controller/informer.go":   "is told by informers",
-	"eviction/signal.go":                "tells an action that is under way, on another goroutine",
+	"eviction/deleter.go":               "deletes a pod when a worker calls it",
+	"eviction/evictor.go":               "evicts a pod when a worker calls it",
 	"eviction/transport.go":             "is in between when the API server answers",
 	"nodehealth/heartbeat/sender.go":    "reads the clock and drives the schedule",
 	"nodehealth/heartbeat/act.go":       "calls gates, renews leases and reports statuses",
@@ -201,6 +202,3 @@ var holds = map[string][]string{
 
 // mostFiles is how many files a folder may have besides tests.
 const mostFiles = 25
-
-// crowded are folders that still have more.
-var crowded = []string{"daemon", "eviction", "examples/hollownode/kubelet", "examples/nodelifecycle/controller"}

@@ -24,8 +24,8 @@ const (
 )
 
 // fleetLists are all that a fleet with --list-per-node lists, and why. A
-// kubelet lists its pods. It also lists its node, services, runtime classes, CSI
-// drivers and requests for certificates, which a hollow node has no use for.
+// kubelet lists its pods. It also lists its node, services, runtime classes,
+// CSI drivers and requests for certificates. A hollow node has no use for them.
 var fleetLists = map[string]string{
 	ofPods: "each kubelet lists its pods",
 	"/api/v1/nodes hollownode.kubelife.dev/fleet=default" + streamed:          "a fleet lists its nodes",

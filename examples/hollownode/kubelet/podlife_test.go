@@ -28,21 +28,21 @@ type podLife struct {
 const (
 	// stateUp is the state of a pod with a container that runs.
 	stateUp = "Running ready c:running"
-	// notReadyAfter ends with why a pod is not ready that has ended.
-	notReadyAfter = " | PodReadyToStartContainers=PodSandboxNotReady, Ready=%, ContainersReady=%"
-	eventsUp      = "Pulled Created Started"
+	// eventsUp are the events of a container that starts.
+	eventsUp = "Pulled Created Started"
 )
 
-// endedBy returns a final state with the conditions that it has.
+// endedBy returns a final state with the conditions that it has. The reason is
+// why the pod is not ready.
 func endedBy(state, reason string) string {
-	return state + strings.ReplaceAll(notReadyAfter, "%", reason)
+	return state + " | PodReadyToStartContainers=PodSandboxNotReady, Ready=" + reason + ", ContainersReady=" + reason
 }
 
 // deletedWithin deletes a pod with a grace period.
 func deletedWithin(grace int64) func(w *world) { return func(w *world) { w.delete("a", grace) } }
 
-// rejectedPods are those that a node does not take. They have no conditions, and
-// a kubelet that starts again writes nothing of them.
+// rejectedPods are those that a node does not take. They have no conditions,
+// and a kubelet that starts again writes nothing of them.
 func rejectedPods() []podLife {
 	requests := func(name corev1.ResourceName, amount string) func(pod *corev1.Pod) {
 		return func(pod *corev1.Pod) {
