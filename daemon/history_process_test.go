@@ -17,13 +17,13 @@ import (
 // the calls that it makes. It plays the part of the edge.
 type process struct {
 	*world
-	judge   *judge
-	number  int
-	planner *daemon.Planner
-	config  daemon.Config // with the spec that it was given last
-	told    *told
-	faults  *faults
-	dead    bool
+	judge     *judge
+	number    int
+	planner   *daemon.Planner
+	config    daemon.Config // with the spec that it was given last
+	knowledge *knowledge
+	faults    *faults
+	dead      bool
 
 	nodes, pods feed
 	cachedNodes map[string]*corev1.Node
@@ -141,7 +141,7 @@ func (p *process) take(e event) {
 	case e.node != nil && e.gone:
 		delete(p.cachedNodes, e.node.Name)
 		p.trace("told: node %s is gone", e.node.Name)
-		delete(p.told.nodes, e.node.Name)
+		delete(p.knowledge.nodes, e.node.Name)
 		p.planner.ForgetNode(p.now, e.node.Name)
 		p.inspected()
 	case e.node != nil:
@@ -159,15 +159,15 @@ func (p *process) take(e event) {
 
 func (p *process) tellNode(node *corev1.Node) {
 	p.trace("told: node %s", node.Name)
-	p.told.nodes[node.Name] = node
+	p.knowledge.nodes[node.Name] = node
 	p.planner.ObserveNode(p.now, node)
 	p.inspected()
 }
 
 func (p *process) tellPod(pod *corev1.Pod) {
 	p.trace("told: pod %s version %s", pod.Name, pod.ResourceVersion)
-	p.told.see(pod, p.targets[pod.UID], true)
-	if known := p.told.pod(pod.UID); known != nil {
+	p.knowledge.see(pod, p.targets[pod.UID], true)
+	if known := p.knowledge.pod(pod.UID); known != nil {
 		known.heard = true
 	}
 	p.planner.ObservePod(p.now, pod)
@@ -177,7 +177,7 @@ func (p *process) tellPod(pod *corev1.Pod) {
 func (p *process) tellGone(cached *corev1.Pod) {
 	delete(p.cachedPods, cached.Name)
 	p.trace("told: pod %s is gone", cached.Name)
-	p.told.forget(cached.UID)
+	p.knowledge.forget(cached.UID)
 	p.planner.ForgetPod(p.now, cached)
 	p.inspected()
 }
@@ -365,7 +365,7 @@ func (p *process) delete(d *daemon.Deletion, inTime bool) ended {
 	}
 	existed := p.world.delete(d.Pod, d.UID, p.number)
 	if existed && inTime && !p.dead {
-		p.told.secretly[d.UID] = true
+		p.knowledge.secretly[d.UID] = true
 	}
 	return ended{Delete: d, Gone: !existed}
 }

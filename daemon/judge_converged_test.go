@@ -32,7 +32,7 @@ func (j *judge) waits(w *wants, planner *daemon.Planner) {
 		_, making := w.creating[node]
 		deleting := slices.ContainsFunc(
 			w.on(node),
-			func(p *toldPod) bool { return w.deleting[p.object.UID] },
+			func(p *knownPod) bool { return w.deleting[p.object.UID] },
 		)
 		if what := w.amiss(node); what != "" && !making && !deleting &&
 			planner.WaitOf(node).Reason == "" {
@@ -147,7 +147,7 @@ func waitsForever(r *record, m *machine) bool {
 // knows wants the planner to know what is true, and to have nothing left under
 // way.
 func (j *judge) knows(p *process) {
-	for _, known := range p.told.pods {
+	for _, known := range p.knowledge.pods {
 		if r := j.find(known.object.Name); r == nil || r.object.UID != known.object.UID {
 			j.violate(
 				Converges,
@@ -159,7 +159,7 @@ func (j *judge) knows(p *process) {
 		}
 	}
 	for _, r := range j.pods {
-		if isOwned(r.object) && p.told.pod(r.object.UID) == nil && !p.mayNeverHearOf(r) {
+		if isOwned(r.object) && p.knowledge.pod(r.object.UID) == nil && !p.mayNeverHearOf(r) {
 			j.violate(
 				Converges,
 				"the planner was never told of %s (%s) for %s",
@@ -169,12 +169,12 @@ func (j *judge) knows(p *process) {
 			)
 		}
 	}
-	if len(p.told.creating)+len(p.told.deleting) > 0 {
+	if len(p.knowledge.creating)+len(p.knowledge.deleting) > 0 {
 		j.violate(
 			Converges,
 			"%d creations and %d deletions are under way still",
-			len(p.told.creating),
-			len(p.told.deleting),
+			len(p.knowledge.creating),
+			len(p.knowledge.deleting),
 		)
 	}
 }
@@ -215,7 +215,7 @@ func (j *judge) sameAsFull(p *process, quiet bool) {
 // idle checks that nothing is done as long as nothing happens. Only pods that
 // no watch has shown are read, repeatedly.
 func (j *judge) idle(p *process) {
-	unheard := slices.ContainsFunc(p.told.pods, func(known *toldPod) bool { return !known.heard })
+	unheard := slices.ContainsFunc(p.knowledge.pods, func(known *knownPod) bool { return !known.heard })
 	for range 5 {
 		j.now = j.now.Add(40 * time.Minute)
 		plan := planOf(p.planner, j.now)

@@ -185,7 +185,7 @@ func (h *history) start(missing int) {
 	}
 	h.process = &process{
 		world: h.world, judge: h.judge, number: h.processes, planner: planner, config: h.config,
-		told: newTold(), faults: &h.faults, calls: &h.calls,
+		knowledge: newKnowledge(), faults: &h.faults, calls: &h.calls,
 	}
 	h.trace(
 		"-------- process %d starts, %d events behind, with %s",

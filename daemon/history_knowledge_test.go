@@ -11,15 +11,15 @@ import (
 	"github.com/kubelife/lifecycle/daemon"
 )
 
-// told is all that one process was told by its watch and by the answers to its
-// calls, and what it has under way. A planner answers for this and for nothing
-// else: what no watch has shown it cannot know. Nothing here is kept up to date
-// by parts; a caller that wants a number counts.
-type told struct {
+// knowledge is all that one process was told by its watch and by the answers to
+// its calls, and what it has under way. A planner answers for this and for
+// nothing else: what no watch has shown it cannot know. Nothing here is kept up
+// to date by parts; a caller that wants a number counts.
+type knowledge struct {
 	nodes  map[string]*corev1.Node
-	pods   []*toldPod
-	byNode map[string][]*toldPod // the same, by the node that they are for
-	gone   map[types.UID]bool    // never to come back, whatever arrives late
+	pods   []*knownPod
+	byNode map[string][]*knownPod // the same, by the node that they are for
+	gone   map[types.UID]bool     // never to come back, whatever arrives late
 
 	creating map[string]daemon.Creation // under way, by node
 	deleting map[types.UID]bool         // under way
@@ -29,7 +29,7 @@ type told struct {
 	secretly map[types.UID]bool
 }
 
-type toldPod struct {
+type knownPod struct {
 	object   *corev1.Pod
 	target   string
 	made     bool // by a call of the process
@@ -40,9 +40,9 @@ type toldPod struct {
 	doubts   int  // how often it has to be read until a deletion that was not answered was not done
 }
 
-func newTold() *told {
-	return &told{
-		nodes: map[string]*corev1.Node{}, byNode: map[string][]*toldPod{}, gone: map[types.UID]bool{},
+func newKnowledge() *knowledge {
+	return &knowledge{
+		nodes: map[string]*corev1.Node{}, byNode: map[string][]*knownPod{}, gone: map[types.UID]bool{},
 		creating: map[string]daemon.Creation{}, deleting: map[types.UID]bool{},
 		doubtful: map[string]daemon.Creation{}, secretly: map[types.UID]bool{},
 	}
@@ -57,11 +57,11 @@ func versionOf(pod *corev1.Pod) int {
 }
 
 // see takes a pod as it was at some time, and how it was learned.
-func (t *told) see(pod *corev1.Pod, target string, observed bool) {
-	if t.gone[pod.UID] {
+func (k *knowledge) see(pod *corev1.Pod, target string, observed bool) {
+	if k.gone[pod.UID] {
 		return
 	}
-	for _, p := range t.pods {
+	for _, p := range k.pods {
 		switch {
 		case p.object.UID == pod.UID:
 			if versionOf(pod) >= versionOf(p.object) {
@@ -74,35 +74,35 @@ func (t *told) see(pod *corev1.Pod, target string, observed bool) {
 			return // a later one has the name already
 		}
 	}
-	for _, p := range slices.Clone(t.pods) {
+	for _, p := range slices.Clone(k.pods) {
 		if p.object.Name == pod.Name {
-			t.forget(p.object.UID)
+			k.forget(p.object.UID)
 		}
 	}
-	if t.doubtful[target].Revision == revisionOf(pod) {
-		delete(t.doubtful, target) // this may be the one
+	if k.doubtful[target].Revision == revisionOf(pod) {
+		delete(k.doubtful, target) // this may be the one
 	}
-	p := &toldPod{object: pod, target: target, observed: observed, made: !observed}
-	t.pods = append(t.pods, p)
-	t.byNode[target] = append(t.byNode[target], p)
+	p := &knownPod{object: pod, target: target, observed: observed, made: !observed}
+	k.pods = append(k.pods, p)
+	k.byNode[target] = append(k.byNode[target], p)
 }
 
-func (t *told) forget(uid types.UID) {
-	t.gone[uid] = true
-	t.drop(uid)
+func (k *knowledge) forget(uid types.UID) {
+	k.gone[uid] = true
+	k.drop(uid)
 }
 
 // drop forgets a pod that may come back: one that was released may be adopted.
-func (t *told) drop(uid types.UID) {
-	if p := t.pod(uid); p != nil {
-		this := func(o *toldPod) bool { return o == p }
-		t.pods = slices.DeleteFunc(t.pods, this)
-		t.byNode[p.target] = slices.DeleteFunc(t.byNode[p.target], this)
+func (k *knowledge) drop(uid types.UID) {
+	if p := k.pod(uid); p != nil {
+		this := func(o *knownPod) bool { return o == p }
+		k.pods = slices.DeleteFunc(k.pods, this)
+		k.byNode[p.target] = slices.DeleteFunc(k.byNode[p.target], this)
 	}
 }
 
-func (t *told) pod(uid types.UID) *toldPod {
-	for _, p := range t.pods {
+func (k *knowledge) pod(uid types.UID) *knownPod {
+	for _, p := range k.pods {
 		if p.object.UID == uid {
 			return p
 		}
@@ -111,18 +111,18 @@ func (t *told) pod(uid types.UID) *toldPod {
 }
 
 // stays says whether no client is deleting a pod.
-func (t *told) stays(p *toldPod) bool {
-	return p.object.DeletionTimestamp == nil && !p.asked && !t.deleting[p.object.UID]
+func (k *knowledge) stays(p *knownPod) bool {
+	return p.object.DeletionTimestamp == nil && !p.asked && !k.deleting[p.object.UID]
 }
 
 // lives says whether a pod stays, and has not come to an end.
-func (t *told) lives(p *toldPod) bool { return t.stays(p) && !isTerminal(p.object) }
+func (k *knowledge) lives(p *knownPod) bool { return k.stays(p) && !isTerminal(p.object) }
 
 // on returns the pods for a node, but not those of which only the object is
 // left.
-func (t *told) on(node string) []*toldPod {
-	ended := func(p *toldPod) bool { return p.object.DeletionTimestamp != nil && isTerminal(p.object) }
-	pods := t.byNode[node]
+func (k *knowledge) on(node string) []*knownPod {
+	ended := func(p *knownPod) bool { return p.object.DeletionTimestamp != nil && isTerminal(p.object) }
+	pods := k.byNode[node]
 	if slices.ContainsFunc(pods, ended) {
 		return slices.DeleteFunc(slices.Clone(pods), ended)
 	}
@@ -131,15 +131,15 @@ func (t *told) on(node string) []*toldPod {
 
 // wants is what is asked for at a time.
 type wants struct {
-	*told
+	*knowledge
 	daemon.Spec
 	daemon.Config
 	now time.Time
 }
 
-func (w *wants) updated(p *toldPod) bool { return revisionOf(p.object) == w.Revision }
+func (w *wants) updated(p *knownPod) bool { return revisionOf(p.object) == w.Revision }
 
-func (w *wants) available(p *toldPod) bool {
+func (w *wants) available(p *knownPod) bool {
 	since, ready := readySince(p.object)
 	return ready && !w.now.Before(since.Add(w.MinReady))
 }
@@ -160,8 +160,8 @@ func (w *wants) keepsOn(node string) bool {
 func (w *wants) doubts(node string) bool { return w.doubtful[node] != (daemon.Creation{}) }
 
 // living returns the pods of a node that live, current or former ones.
-func (w *wants) living(node string, updated bool) []*toldPod {
-	var all []*toldPod
+func (w *wants) living(node string, updated bool) []*knownPod {
+	var all []*knownPod
 	for _, p := range w.on(node) {
 		if w.lives(p) && w.updated(p) == updated {
 			all = append(all, p)
@@ -172,7 +172,7 @@ func (w *wants) living(node string, updated bool) []*toldPod {
 
 // serves says whether a node has a pod that is available and stays.
 func (w *wants) serves(node string) bool {
-	return slices.ContainsFunc(w.on(node), func(p *toldPod) bool {
+	return slices.ContainsFunc(w.on(node), func(p *knownPod) bool {
 		return w.stays(p) && w.available(p) && !w.secretly[p.object.UID]
 	})
 }
@@ -185,7 +185,7 @@ func (w *wants) ignored(node string) bool {
 
 // stranded says whether a pod waits for a node that lets none in, next to an
 // old one.
-func (w *wants) stranded(p *toldPod) bool {
+func (w *wants) stranded(p *knownPod) bool {
 	return p.object.Spec.NodeName == "" && !w.runsOn(p.target) && len(w.living(p.target, false)) > 0
 }
 
@@ -269,7 +269,7 @@ func (w *wants) status() daemon.Status {
 
 // wasThereFirst is upstream's order: those that are scheduled, then the older
 // ones.
-func wasThereFirst(a, b *toldPod) int {
+func wasThereFirst(a, b *knownPod) int {
 	x, y := a.object, b.object
 	switch {
 	case (x.Spec.NodeName == "") != (y.Spec.NodeName == ""):

@@ -49,10 +49,10 @@ func (j *judge) ahead(w *wants, plan *plan) {
 
 // report records how a step ended.
 func (j *judge) report(p *process, r *ended) {
-	t := p.told
+	k := p.knowledge
 	switch {
 	case r.Create != nil:
-		delete(t.creating, r.Create.Node)
+		delete(k.creating, r.Create.Node)
 		j.trace(
 			"report: creation for %s: pod %v, taken %v, %v",
 			r.Create.Node,
@@ -60,11 +60,11 @@ func (j *judge) report(p *process, r *ended) {
 			r.Taken,
 			r.Err,
 		)
-		j.reportCreation(t, r)
+		j.reportCreation(k, r)
 	case r.Delete != nil:
-		delete(t.deleting, r.Delete.UID)
+		delete(k.deleting, r.Delete.UID)
 		j.trace("report: deletion of %s: gone %v, %v", r.Delete.Pod, r.Gone, r.Err)
-		known := t.pod(r.Delete.UID)
+		known := k.pod(r.Delete.UID)
 		if r.Refused || known == nil {
 			return
 		}
@@ -73,28 +73,28 @@ func (j *judge) report(p *process, r *ended) {
 			known.doubts = 2
 		}
 		if r.Gone {
-			t.forget(r.Delete.UID)
+			k.forget(r.Delete.UID)
 		}
 	case r.Refresh != nil:
 		if of := r.Refresh.Creation; of != (daemon.Creation{}) {
 			j.trace("report: read the creation for %s: %v, %v", of.Node, nameOf(r.Pod), r.Err)
-			j.reportRead(t, r)
+			j.reportRead(k, r)
 			return
 		}
 		j.trace("report: refresh %s: %v, gone %v, %v", r.Refresh.Pod, nameOf(r.Pod), r.Gone, r.Err)
-		j.reportRefresh(t, r)
+		j.reportRefresh(k, r)
 	}
 }
 
-func (j *judge) reportRefresh(t *told, r *ended) {
+func (j *judge) reportRefresh(k *knowledge, r *ended) {
 	switch {
 	case r.Gone:
-		t.forget(r.Refresh.UID)
+		k.forget(r.Refresh.UID)
 	case r.Released:
-		t.drop(r.Refresh.UID)
+		k.drop(r.Refresh.UID)
 	case r.Pod != nil:
-		t.see(r.Pod, j.targets[r.Pod.UID], true)
-		if known := t.pod(r.Refresh.UID); known != nil && known.reading {
+		k.see(r.Pod, j.targets[r.Pod.UID], true)
+		if known := k.pod(r.Refresh.UID); known != nil && known.reading {
 			known.doubts--
 			known.asked = known.asked && known.doubts > 0 && known.object.DeletionTimestamp == nil
 			known.reading = false
@@ -103,41 +103,41 @@ func (j *judge) reportRefresh(t *told, r *ended) {
 }
 
 // reportRead records whether there is the pod of a creation.
-func (j *judge) reportRead(t *told, r *ended) {
+func (j *judge) reportRead(k *knowledge, r *ended) {
 	if r.Err != nil {
 		return
 	}
-	if node := r.Refresh.Creation.Node; t.doubtful[node] == r.Refresh.Creation {
-		delete(t.doubtful, node)
+	if node := r.Refresh.Creation.Node; k.doubtful[node] == r.Refresh.Creation {
+		delete(k.doubtful, node)
 	}
 	if r.Pod == nil || r.Released {
 		return
 	}
-	if t.pod(r.Pod.UID) == nil {
-		t.see(r.Pod, j.targets[r.Pod.UID], false)
+	if k.pod(r.Pod.UID) == nil {
+		k.see(r.Pod, j.targets[r.Pod.UID], false)
 	}
 	delete(j.denied, r.Refresh.Creation.Node)
 }
 
-func (j *judge) reportCreation(t *told, r *ended) {
+func (j *judge) reportCreation(k *knowledge, r *ended) {
 	node := r.Create.Node
 	if r.Err == nil &&
-		t.doubtful[node].Revision == r.Create.Revision { // a refusal says nothing of the try before
-		delete(t.doubtful, node)
+		k.doubtful[node].Revision == r.Create.Revision { // a refusal says nothing of the try before
+		delete(k.doubtful, node)
 	}
 	switch {
 	case r.Pod != nil:
-		if t.pod(r.Pod.UID) == nil {
-			t.see(r.Pod, j.targets[r.Pod.UID], false)
+		if k.pod(r.Pod.UID) == nil {
+			k.see(r.Pod, j.targets[r.Pod.UID], false)
 		}
 		j.refused.succeeded++
 		j.refused.inRow, j.refused.alone = 0, false
 		delete(j.denied, node)
 	case r.Err != nil, r.Taken:
 		if r.Err != nil && !r.Refused {
-			t.doubtful[node] = *r.Create
+			k.doubtful[node] = *r.Create
 		}
-		if object := t.nodes[node]; object != nil && j.handed[node].After(j.refused.forgiven) {
+		if object := k.nodes[node]; object != nil && j.handed[node].After(j.refused.forgiven) {
 			denied := j.denied[node]
 			if denied.machine != object.UID {
 				denied = refusals{machine: object.UID}

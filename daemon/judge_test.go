@@ -90,7 +90,7 @@ func (j *judge) forget() {
 	j.taken = map[string]types.UID{}
 }
 
-func (j *judge) wants(p *process) *wants { return &wants{p.told, p.config.Spec, p.config, j.now} }
+func (j *judge) wants(p *process) *wants { return &wants{p.knowledge, p.config.Spec, p.config, j.now} }
 
 // forgive begins with another revision, that has not failed yet.
 func (j *judge) forgive(revision string) {
@@ -191,7 +191,7 @@ func (j *judge) deletion(w *wants, d *daemon.Deletion) {
 			j.violate(RightPlace, "%v may stay", *d)
 		}
 	case daemon.StepDuplicate:
-		ok = slices.ContainsFunc(w.on(d.Node), func(o *toldPod) bool { return o != p && w.lives(o) })
+		ok = slices.ContainsFunc(w.on(d.Node), func(o *knownPod) bool { return o != p && w.lives(o) })
 		j.better(w, p)
 	case daemon.StepOutdated:
 		ok = !w.updated(p)
@@ -209,11 +209,11 @@ func (j *judge) deletion(w *wants, d *daemon.Deletion) {
 }
 
 // better wants one that is available to be left if one that is available goes.
-func (j *judge) better(w *wants, p *toldPod) {
+func (j *judge) better(w *wants, p *knownPod) {
 	if w.available(p) &&
 		!slices.ContainsFunc(
 			w.on(p.target),
-			func(o *toldPod) bool { return o != p && w.lives(o) && w.available(o) },
+			func(o *knownPod) bool { return o != p && w.lives(o) && w.available(o) },
 		) {
 		j.violate(
 			BetterStays,
@@ -226,7 +226,7 @@ func (j *judge) better(w *wants, p *toldPod) {
 
 // relieved wants the new pod to be available before the old one goes, unless
 // that is of no use.
-func (j *judge) relieved(w *wants, p *toldPod) {
+func (j *judge) relieved(w *wants, p *knownPod) {
 	if _, ready := readySince(p.object); ready &&
 		!slices.ContainsFunc(w.living(p.target, true), w.available) {
 		j.violate(
@@ -324,7 +324,7 @@ func (j *judge) held(node string, r *refusals, hold time.Duration) {
 
 // created judges a creation that arrives, in time or late, and makes a pod.
 func (j *judge) created(p *process, spec *daemon.Spec, pod *corev1.Pod, c *daemon.Creation) {
-	surges := (&wants{p.told, *spec, p.config, j.now}).surges()
+	surges := (&wants{p.knowledge, *spec, p.config, j.now}).surges()
 	for _, r := range j.pods {
 		if r.target == c.Node && r.maker == p.number && isOwned(r.object) &&
 			(revisionOf(r.object) == revisionOf(pod) || !surges) &&
@@ -391,7 +391,7 @@ func (j *judge) surge(w *wants, plan *plan, served int) {
 	two := func(node string) bool {
 		_, making := w.creating[node]
 		another := making || w.doubts(node) ||
-			slices.ContainsFunc(w.living(node, true), func(p *toldPod) bool {
+			slices.ContainsFunc(w.living(node, true), func(p *knownPod) bool {
 				return w.runsOn(node) || p.object.Spec.NodeName != "" // it will never run
 			})
 		return w.keepsOn(node) && len(w.living(node, false)) > 0 && another && !w.ignored(node)
