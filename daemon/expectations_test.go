@@ -126,8 +126,8 @@ func TestLostDeletionHoldsItsPlaceInTheBudget(t *testing.T) {
 	) // a-1 may be terminating already
 }
 
-// D2: nor for one whose name another pod has had since. That it went was never
-// shown.
+// D2: a pod whose name another pod has had since its creation is not waited for,
+// although the watch never showed that it went.
 func TestD2PodWhoseNameWasTakenBeforeTheReportIsNotWaitedFor(t *testing.T) {
 	s := newSet(t).nodes("a")
 	plan := s.Plan(s.now)

@@ -97,7 +97,7 @@ func TestPartitionKeepsTheLastNodes(t *testing.T) {
 		want("delete b-1: Outdated", "delete c-1: Outdated")
 }
 
-// D5: so does the canary filter.
+// D5: the canary filter changes while the planner runs.
 func TestD5SetEligibleWidensACanary(t *testing.T) {
 	s := newSet(t, func(c *daemon.Config) {
 		c.Eligible = func(node *corev1.Node) bool { return node.Labels["rank"] == "canary" }
