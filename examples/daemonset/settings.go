@@ -21,7 +21,8 @@ const intro = `daemonset gives each node that fits one pod of each DaemonSet, an
 templates out.
 
   daemonset                                          a demonstration, on a
-                                                     cluster in memory
+                                                     cluster in memory; it
+                                                     writes no log
   daemonset --kubeconfig FILE                        like kube-controller-manager
   daemonset --kubeconfig FILE --kube-api-qps=100 --kube-api-burst=200
                                                      for clusters of thousands of nodes

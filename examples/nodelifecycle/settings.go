@@ -21,7 +21,9 @@ type settings struct {
 const intro = `nodelifecycle marks nodes that have fallen silent, taints them at the rate that
 the state of their zone allows, and evicts the pods that do not tolerate that.
 
-  nodelifecycle                         a demonstration on a cluster in memory
+  nodelifecycle                         a demonstration on a cluster in memory,
+                                        which takes the flags of the controller
+                                        and writes no log
   nodelifecycle --kubeconfig FILE       the real thing, on a cluster
   nodelifecycle --kubeconfig FILE --shadow
                                         write nothing, and compare with what

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"sort"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,15 +25,9 @@ type Change struct {
 // They count as requests of no client. Their times are those of the server:
 // unlike those of a watch they do not depend on when its client runs.
 func (c *Cluster) Changes(resource schema.GroupVersionResource) []Change {
-	return c.ChangesAfter(resource, 0)
-}
-
-// ChangesAfter returns those of the changes that have a later version.
-func (c *Cluster) ChangesAfter(resource schema.GroupVersionResource, version uint64) []Change {
 	records := c.server.store.records(resource)
-	first := sort.Search(len(records), func(i int) bool { return records[i].Version > version })
-	changes := make([]Change, 0, len(records)-first)
-	for _, r := range records[first:] {
+	changes := make([]Change, 0, len(records))
+	for _, r := range records {
 		changes = append(changes, Change{r.Version, r.At, r.Object.DeepCopyObject(), r.Deleted})
 	}
 	return changes
