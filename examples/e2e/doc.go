@@ -7,20 +7,11 @@
 //
 // Tests that measure no times run two at a time.
 //
-// The command measure compares our programs with others, a measurement each:
-// evictions, blindness, rollouts, hollow. Package sidebyside is their frame.
+// The command measure compares our programs with others, and prints a table:
+// detection, evictions, blindness, rollouts and hollow, each in a package of its
+// name. Package sidebyside is their frame.
 //
-//	go -C examples/e2e run ./measure evictions
-//
-// The folder rest is a program too: what our program costs while nothing
-// happens but heartbeats.
-//
-//	go -C examples/e2e run ./rest
-//
-// So is the folder compare: delays, wrong evictions and costs of our controller
-// and of upstream's.
-//
-//	go -C examples/e2e run ./compare
+//	go -C examples/e2e run ./measure detection
 //
 // The first run builds etcd and kube-apiserver from the Go module proxy, which
 // takes about five minutes on two cores. They are kept in the user's cache. So

@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/examples/e2e/blindness"
+	"github.com/kubelife/lifecycle/examples/e2e/detection"
 	"github.com/kubelife/lifecycle/examples/e2e/evictions"
 	"github.com/kubelife/lifecycle/examples/e2e/hollow"
 	"github.com/kubelife/lifecycle/examples/e2e/rollouts"
@@ -35,6 +36,7 @@ var measurements = []struct {
 	name, about string
 	run         func(ctx context.Context, args []string, out, diagnostics io.Writer) error
 }{
+	{"detection", "delays, wrong evictions and costs while nodes die, and costs at rest", detection.Run},
 	{"evictions", "six ways to lose a pod", evictions.Run},
 	{"blindness", "which nodes are declared dead while little can be seen", blindness.Run},
 	{"rollouts", "the life of a DaemonSet", rollouts.Run},

@@ -221,7 +221,7 @@ func (m *Measurement[S, R]) Measure(
 	for _, s := range c.Subjects {
 		programs[s.Name], problems[s.Name] = s.build(ctx, dir, c.Program, progress)
 	}
-	r = m.results(c, problems)
+	r = m.Results(c, problems)
 	r.play(ctx, programs, progress)
 	return r, nil
 }

@@ -82,7 +82,7 @@ func playedUntil(
 	t.Helper()
 	c, err := m.Parse(nil, io.Discard)
 	require.NoError(t, err)
-	r := m.results(c, nil)
+	r := m.Results(c, nil)
 	for _, column := range r.Columns {
 		for n := range c.Repetitions {
 			column.play(ctx, m, func(context.Context) (*drops, error) {

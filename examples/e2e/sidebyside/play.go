@@ -67,9 +67,9 @@ var (
 	errInterrupted = errors.New("interrupted")
 )
 
-// results returns the columns of all plays, without records. Those of a subject
+// Results returns the columns of all plays, without records. Those of a subject
 // whose program could not be built have the reason.
-func (m *Measurement[S, R]) results(c *Choice[S], problems map[string]error) *Results[S, R] {
+func (m *Measurement[S, R]) Results(c *Choice[S], problems map[string]error) *Results[S, R] {
 	r := &Results[S, R]{Choice: c, of: m}
 	for _, s := range c.Scenarios {
 		h := s.Heading()

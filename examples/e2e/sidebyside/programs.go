@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -16,35 +15,6 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 )
-
-// A Named is what a flag can select.
-type Named interface{ FlagName() string }
-
-// Names returns the names in order, separated by commas.
-func Names[T Named](all []T) string {
-	var names []string
-	for _, one := range all {
-		names = append(names, one.FlagName())
-	}
-	return strings.Join(names, ", ")
-}
-
-// Select returns those that a comma-separated list names, in the order of all.
-// An empty list selects all.
-func Select[T Named](all []T, list string) ([]T, error) {
-	if list == "" {
-		return all, nil
-	}
-	wanted := strings.Split(list, ",")
-	for _, w := range wanted {
-		if !slices.ContainsFunc(all, func(one T) bool { return one.FlagName() == w }) {
-			return nil, fmt.Errorf("there is no %q, only %s", w, Names(all))
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(one T) bool {
-		return !slices.Contains(wanted, one.FlagName())
-	}), nil
-}
 
 // BuildOurs builds one of the programs of the module examples into dir, and
 // returns its path.

@@ -1,11 +1,11 @@
-package main
+package detection
 
 import (
 	"context"
 	"fmt"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/e2e/compare/judge"
+	"github.com/kubelife/lifecycle/examples/e2e/detection/judge"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/wait"
@@ -15,16 +15,19 @@ import (
 type scenario struct {
 	// name is what --scenario calls it.
 	name string
-	// title is the corner of its table.
-	title func(options) string
-	// act lets nodes die, and returns when the last have.
+	// title is the corner of its table. It depends on flags that are read later.
+	title func() string
+	// act lets nodes die, and returns when the last have. Nil: none dies, and the
+	// informers alone run beside the subject.
 	act func(context.Context, *world) error
 	// dying is how many nodes die.
-	dying func(options) int
+	dying func() int
 }
 
-// FlagName is what --scenario calls it.
-func (s scenario) FlagName() string { return s.name }
+// Heading is that of its table.
+func (s scenario) Heading() sidebyside.Heading {
+	return sidebyside.Heading{Name: s.name, Title: s.title()}
+}
 
 // losing are the zones that die in the scenario zones, in order. The zone of
 // the other nodes lives.
@@ -33,7 +36,7 @@ var losing = []string{"a", "b", "c"}
 const lasting = "d"
 
 // zones returns the number of nodes of each zone.
-func (o options) zones() map[string]int {
+func (o *options) zones() map[string]int {
 	zones := map[string]int{lasting: o.nodes - len(losing)*(o.nodes*3/10)}
 	for _, zone := range losing {
 		zones[zone] = o.nodes * 3 / 10
@@ -41,26 +44,26 @@ func (o options) zones() map[string]int {
 	return zones
 }
 
-func scenarios() []scenario {
+func (o *options) scenarios() []scenario {
 	return []scenario{
 		{
 			name: "cut",
-			title: func(o options) string {
+			title: func() string {
 				return fmt.Sprintf("%s of %s nodes die at once", sidebyside.Thousands(o.cut), sidebyside.Thousands(o.nodes))
 			},
-			dying: func(o options) int { return o.cut },
+			dying: func() int { return o.cut },
 			act: func(_ context.Context, w *world) error {
-				w.kill(w.mixed()[:w.cut]...)
+				w.Kill(w.mixed()[:w.cut]...)
 				return nil
 			},
 		},
 		{
 			name: "zones",
-			title: func(o options) string {
+			title: func() string {
 				return fmt.Sprintf("%d zones of %s of %s nodes die, %.0f s apart", len(losing),
 					sidebyside.Thousands(o.zones()[losing[0]]), sidebyside.Thousands(o.nodes), o.times.gap.Seconds())
 			},
-			dying: func(o options) int { return len(losing) * o.zones()[losing[0]] },
+			dying: func() int { return len(losing) * o.zones()[losing[0]] },
 			act: func(ctx context.Context, w *world) error {
 				for i, zone := range losing {
 					if i > 0 {
@@ -68,10 +71,15 @@ func scenarios() []scenario {
 							return err
 						}
 					}
-					w.kill(w.fleet.Nodes(zone)...)
+					w.Kill(w.Nodes(zone)...)
 				}
 				return nil
 			},
+		},
+		{
+			name:  "rest",
+			title: func() string { return fmt.Sprintf("%s nodes at rest", sidebyside.Thousands(o.nodes)) },
+			dying: func() int { return 0 },
 		},
 	}
 }
@@ -87,7 +95,7 @@ type kind struct {
 
 // kinds returns the pods of a node. Of ten, six leave at once, two tolerate a
 // silent node for a while and two for ever. Three have one of each.
-func (o options) kinds() []kind {
+func (o *options) kinds() []kind {
 	pattern := []kind{
 		{"soon", 0}, {"patient", o.times.patient}, {"tolerant", judge.Forever}, {"soon", 0}, {"soon", 0},
 		{"soon", 0}, {"soon", 0}, {"patient", o.times.patient}, {"tolerant", judge.Forever}, {"soon", 0},
@@ -109,7 +117,7 @@ func (k kind) pod() fleet.Pod {
 }
 
 // leaving is how many pods of a dead node must leave.
-func (o options) leaving() (n int) {
+func (o *options) leaving() (n int) {
 	for _, k := range o.kinds() {
 		if k.tolerates != judge.Forever {
 			n++

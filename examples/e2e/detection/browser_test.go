@@ -1,4 +1,4 @@
-package main
+package detection
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/e2e/compare/judge"
+	"github.com/kubelife/lifecycle/examples/e2e/detection/judge"
 	"github.com/kubelife/lifecycle/examples/process/htmlpage"
 	"github.com/kubelife/lifecycle/examples/process/htmlpage/browser"
 )
@@ -20,8 +20,8 @@ func TestBrowserShowsAComparison(t *testing.T) {
 	ours, upstream := played(10*time.Second), played(8*time.Second)
 	ours.verdict.Faults = []judge.Fault{{Pod: "soon0-a-0", At: after(0.4), Why: judge.WrongEarly}}
 	upstream.series.evicted, upstream.series.dead = []int{0, 1, 2}, []int{1, 1, 1}
-	p := compared(column{outcomes: []outcome{ours}}, column{outcomes: []outcome{upstream}}).page()
-	file := filepath.Join(t.TempDir(), "compare.html")
+	p := results(t, "cut", []*outcome{ours}, []*outcome{upstream}).Page()
+	file := filepath.Join(t.TempDir(), "detection.html")
 	out, err := os.Create(file)
 	require.NoError(t, err)
 	require.NoError(t, htmlpage.Write(out, p))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/e2e/compare/judge"
+	"github.com/kubelife/lifecycle/examples/e2e/detection/judge"
 )
 
 const grace = 10 * time.Second
@@ -163,11 +163,4 @@ func TestQuantilesAreNearestRanks(t *testing.T) {
 	require.Equal(t, time.Duration(2), three.Quantile(0.5))
 	require.Equal(t, time.Duration(3), three.Quantile(0.99))
 	require.Zero(t, judge.Delays(nil).Quantile(0.5))
-}
-
-func TestSpread(t *testing.T) {
-	require.Equal(t, judge.Spread{Median: 2, Least: 1, Most: 9, N: 3}, judge.SpreadOf([]float64{9, 1, 2}))
-	require.Equal(t, judge.Spread{Median: 3, Least: 1, Most: 9, N: 4}, judge.SpreadOf([]float64{4, 9, 1, 2}))
-	require.Equal(t, judge.Spread{Median: 7, Least: 7, Most: 7, N: 1}, judge.SpreadOf([]float64{7}))
-	require.Zero(t, judge.SpreadOf(nil))
 }

@@ -1,10 +1,10 @@
-package main
+package detection
 
 import (
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/e2e/compare/judge"
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/detection/judge"
 )
 
 // A series is what a play has come to over time, at each whole second after the

@@ -1,0 +1,193 @@
+// Package detection measures two programs that handle silent nodes, side by
+// side. They are ours (examples/nodelifecycle, which evicts as well), and
+// kube-controller-manager with the controllers node-lifecycle and
+// taint-eviction.
+//
+// Some of many nodes die at once, or zones die one after another. It measures
+// how long detection, taints and evictions take, what is evicted wrongly, API
+// calls, and CPU time and memory, also while nothing happens but heartbeats. In
+// the scenario rest no node dies. There a program with the same informers,
+// transforms, encoding, compression and leader election, and nothing else, runs
+// beside the subject on the same API server. So both bear the same load, of the
+// machine as well.
+//
+// It is a fault when ours evicted a pod wrongly, declared a living node, missed
+// a dead one, left a pod, or costs at rest more than --most times as much as
+// the informers.
+//
+// # How it judges
+//
+// The fleet knows which node died when, and which heartbeats were stored. A
+// watch shows when a node became Unknown and tainted. The audit log of the API
+// server has evictions and calls. Package judge has the criterion.
+//
+// # How fair it is
+//
+// Both get the same nodes, pods and flags, those of kube-controller-manager's
+// defaults except the rate of NoExecute taints. That is 10 nodes a second in
+// both, or the default of one node in ten seconds would hide all else. The
+// limit of 20 API calls a second is one for all of ours except Events, which
+// have as many. In kube-controller-manager each of the two controllers may send
+// as many, Events included.
+//
+// Nodes are those of package fleet: hollow nodes, which run in the process of
+// the command. Their CPU time counts for neither subject.
+package detection
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/kubelife/lifecycle/examples/e2e/detection/judge"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+)
+
+const help = `Compares examples/nodelifecycle with kube-controller-manager v1.37.1 on a real API server:
+delays of detection, taints and evictions, wrong evictions, API calls, CPU time and memory.
+
+  go -C examples/e2e run ./measure detection                                    all: more than three hours
+  go -C examples/e2e run ./measure detection --scenario cut --repetitions 1     a quarter of an hour
+  go -C examples/e2e run ./measure detection --nodes 100 --pods 1000 --cut 10   a small cluster
+  go -C examples/e2e run ./measure detection --subject ours --html ours.html    one side, as a page
+
+Scenarios:
+  cut    --cut nodes die at once, some of each zone
+  zones  three zones of three tenths of the nodes die one after another, a minute apart
+  rest   no node dies, and the same informers alone run beside the subject
+`
+
+// Run measures detection as the flags say.
+func Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
+	return newOptions().measurement().Run(ctx, args, out, diagnostics)
+}
+
+// options are the flags, and the path of the informers alone.
+type options struct {
+	nodes, pods, cut int
+	most             float64
+	times            times
+	baseline         string
+}
+
+// times are the periods of a play.
+type times struct {
+	// beat is how far apart the heartbeats of a node are, and grace how long it
+	// may be silent. Subjects look at nodes every period.
+	beat, grace, period time.Duration
+	// patient is for how long some of the pods tolerate a silent node.
+	patient time.Duration
+	// gap is how far apart the losses of two zones are.
+	gap time.Duration
+	// settle is how long a subject may finish what it does at its start, and rest
+	// how long its CPU time is measured after that.
+	settle, rest time.Duration
+}
+
+// newOptions has the defaults of kubelets and kube-controller-manager.
+func newOptions() *options {
+	return &options{times: times{
+		beat: 10 * time.Second, grace: 50 * time.Second, period: 5 * time.Second,
+		patient: time.Minute, gap: time.Minute, settle: 25 * time.Second, rest: time.Minute,
+	}}
+}
+
+func (o *options) measurement() *sidebyside.Measurement[scenario, outcome] {
+	return &sidebyside.Measurement[scenario, outcome]{
+		Name: "detection", Help: help, Scenarios: o.scenarios(),
+		Subjects: []sidebyside.Subject{
+			sidebyside.OurSubject("nodelifecycle"),
+			sidebyside.Upstream("node-lifecycle-controller,taint-eviction-controller"),
+		},
+		Repetitions: 3, Longest: 3 * time.Hour,
+		Flags: o.addFlags, Check: o.check, Prepare: o.prepare, Play: o.play, Disturbed: judge.ErrSilent,
+		Figures: o.figures, Legend: o.legend, Faults: o.faults, Chart: chart,
+	}
+}
+
+func (o *options) addFlags(flags *flag.FlagSet) {
+	flags.IntVar(&o.nodes, "nodes", 1000, "how `many` nodes there are")
+	flags.IntVar(&o.pods, "pods", 10_000, "how `many` pods there are, a multiple of the nodes")
+	flags.IntVar(&o.cut, "cut", 100, "how `many` nodes die in the scenario cut, at most a fifth")
+	flags.DurationVar(&o.times.beat, "beat", o.times.beat, "how far apart the heartbeats of a node are")
+	flags.DurationVar(&o.times.settle, "settle", o.times.settle, "how long to wait before the measurement at rest")
+	flags.DurationVar(&o.times.rest, "rest", o.times.rest, "how long to measure before nodes die")
+	flags.Float64Var(&o.most, "most", 1.15, "the `ratio` of CPU time at rest to that of the informers alone that ours may have")
+}
+
+// fewestNodes give each of the three zones that die a node, and one lives.
+const fewestNodes = 10
+
+func (o *options) check(*sidebyside.Choice[scenario]) error {
+	t := o.times
+	switch {
+	case o.nodes < fewestNodes:
+		return fmt.Errorf("--nodes is %d, want at least %d", o.nodes, fewestNodes)
+	case o.pods < o.nodes || o.pods%o.nodes != 0 || o.pods > o.nodes*mostPods:
+		return fmt.Errorf("--pods is %d, want a multiple of --nodes, %d, and at most %d for each",
+			o.pods, o.nodes, mostPods)
+	case o.cut < 1 || o.cut > o.nodes/5:
+		return fmt.Errorf("--cut is %d, want 1 to %d, a fifth of the nodes", o.cut, o.nodes/5)
+	case t.beat <= 0 || t.beat > t.grace/5:
+		return fmt.Errorf("--beat is %v, want more than 0s and at most %v", t.beat, t.grace/5)
+	case t.settle < 0 || t.settle+t.rest < t.grace*5/4:
+		return fmt.Errorf("--settle is %v and --rest is %v, want at least 0s, and %v together",
+			t.settle, t.rest, t.grace*5/4)
+	}
+	return nil
+}
+
+// prepare builds the informers alone.
+func (o *options) prepare(ctx context.Context, dir string, _ io.Writer) error {
+	const baseline = "github.com/kubelife/lifecycle/examples/e2e/detection/baseline"
+	o.baseline = filepath.Join(dir, "baseline")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", o.baseline, baseline).CombinedOutput(); err != nil {
+		return fmt.Errorf("build the baseline: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// qps is how many API calls a second a client may send.
+const qps = 20
+
+// args are the arguments of a subject. The limits of calls are the defaults,
+// and so are the periods of newOptions.
+func (o *options) args(subject sidebyside.Subject, elect bool) []string {
+	args := []string{
+		fmt.Sprintf("--kube-api-qps=%d", qps), "--kube-api-burst=30", "--node-eviction-rate=10",
+		"--node-monitor-grace-period=" + o.times.grace.String(), "--node-monitor-period=" + o.times.period.String(),
+		fmt.Sprintf("--leader-elect=%t", elect), "--secure-port=0",
+	}
+	if subject.Name == sidebyside.Ours { // kube-controller-manager has no such flag
+		args = append(args, "--node-heartbeat-interval="+o.times.beat.String())
+	}
+	return args
+}
+
+func (o *options) legend() string {
+	return fmt.Sprintf(`Delays are from the death of a node, those of evictions without the time that the pod tolerates. Several
+repetitions: the median, and in parentheses the least and the most. CPU time and API calls in the outage: from the
+first death until the last pod that must leave has been evicted. There are %s nodes with %s pods, and a client
+may send %d API calls a second.
+`, sidebyside.Thousands(o.nodes), sidebyside.Thousands(o.pods), qps)
+}
+
+var errTooMuch = errors.New("it costs too much at rest")
+
+// faults returns what ours did wrong. In a play that is not complete, what is
+// missing is no fault.
+func (o *options) faults(of *outcome, complete bool) error {
+	var problems []error
+	if ratio, known := of.rest.ratio(0, parts); known && ratio > o.most {
+		problems = append(problems, fmt.Errorf("%w: the ratio is %.3f, want at most %.2f", errTooMuch, ratio, o.most))
+	}
+	if v := &of.verdict; of.judged && (complete || len(v.Faults)+v.Declared > 0) {
+		problems = append(problems, v.Err())
+	}
+	return errors.Join(problems...)
+}

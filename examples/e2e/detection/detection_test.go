@@ -1,0 +1,336 @@
+package detection
+
+import (
+	"bytes"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/detection/judge"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/process/commandline"
+	"github.com/kubelife/lifecycle/examples/process/htmlpage"
+)
+
+func TestFlags(t *testing.T) {
+	o := newOptions()
+	c, err := o.measurement().Parse(nil, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, []int{1000, 10_000, 100, 3}, []int{o.nodes, o.pods, o.cut, c.Repetitions})
+	require.Len(t, c.Scenarios, 3)
+	require.Len(t, c.Subjects, 2)
+	require.Equal(t, map[string]int{"a": 300, "b": 300, "c": 300, "d": 100}, o.zones())
+	require.Equal(t, "100 of 1,000 nodes die at once", c.Scenarios[0].Heading().Title)
+	c, err = o.measurement().Parse([]string{"--scenario=zones", "--subject=upstream"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, "zones", c.Scenarios[0].name)
+
+	for want, args := range map[string][]string{
+		"--nodes is 9, want at least 10":                                            {"--nodes=9", "--pods=9", "--cut=1"},
+		"--pods is 5, want a multiple of --nodes, 10, and at most 110 for each":     {"--nodes=10", "--pods=5", "--cut=1"},
+		"--pods is 15, want a multiple of --nodes, 10, and at most 110 for each":    {"--nodes=10", "--pods=15", "--cut=1"},
+		"--pods is 1110, want a multiple of --nodes, 10, and at most 110 for each":  {"--nodes=10", "--pods=1110", "--cut=1"},
+		"--cut is 201, want 1 to 200, a fifth of the nodes":                         {"--cut=201"},
+		"--cut is 0, want 1 to 200, a fifth of the nodes":                           {"--cut=0"},
+		"--beat is 0s, want more than 0s and at most 10s":                           {"--beat=0s"},
+		"--settle is -1s and --rest is 1m0s, want at least 0s, and 1m2.5s together": {"--settle=-1s"},
+		"--settle is 25s and --rest is 37s, want at least 0s, and 1m2.5s together":  {"--rest=37s"},
+		`--scenario: there is no "racks", only cut, zones, rest`:                    {"--scenario=racks"},
+	} {
+		_, err := newOptions().measurement().Parse(args, io.Discard)
+		require.EqualError(t, err, want)
+	}
+}
+
+func TestPodsOfANode(t *testing.T) {
+	o := newOptions()
+	o.nodes, o.pods = 10, 100
+	require.Len(t, o.kinds(), 10)
+	require.Equal(t, 8, o.leaving())
+	o.pods = 30
+	require.Equal(t, 2, o.leaving(), "one at once, one that is patient, and one that stays")
+	require.Equal(t, "patient1", o.kinds()[1].pod().Name)
+	require.Equal(t, int64(60), *o.kinds()[1].pod().Tolerations[0].TolerationSeconds)
+	require.Nil(t, o.kinds()[2].pod().Tolerations[0].TolerationSeconds)
+}
+
+func TestTheInformersAloneKnowTheirFlags(t *testing.T) {
+	flags := pflag.NewFlagSet("baseline", pflag.ContinueOnError)
+	new(commandline.Process).AddFlags(flags)
+	new(commandline.Replica).AddFlags(flags)
+	require.NoError(t, flags.Parse(append(baselineArguments(), "--kubeconfig=kubeconfig")))
+}
+
+var begun = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+func after(seconds float64) time.Time {
+	return begun.Add(time.Duration(seconds * float64(time.Second)))
+}
+
+// since is a state that begins so many seconds after the beginning and lasts.
+func since(seconds float64) []judge.Span { return []judge.Span{{From: after(seconds)}} }
+
+// played returns the outcome of a play in which one of three nodes dies.
+// Delays last so many seconds.
+func played(delay time.Duration) *outcome {
+	return &outcome{
+		verdict: judge.Verdict{
+			Living: 2, Dead: 1, Detected: judge.Delays{delay}, Tainted: judge.Delays{2 * delay},
+			Evicted: judge.Delays{3 * delay, 4 * delay},
+		},
+		judged: true, complete: true, first: begun, rest: rested(parts+1, 150*time.Millisecond, 0),
+		cpu: delay, memory: 64 << 20, lasted: 5 * delay,
+		calls: map[string]int{"delete pods": 1200},
+		series: series{
+			dead: []int{1, 1}, unknown: []int{0, 1}, tainted: []int{0, 1}, evicted: []int{0, 2}, calls: []int{0, 7},
+		},
+	}
+}
+
+// rested returns what was measured at rest, a reading each 10 s.
+func rested(readings int, subject, informers time.Duration) rest {
+	r := rest{memory: 32 << 20}
+	for i := range readings {
+		r.readings = append(r.readings, reading{time.Minute + time.Duration(i)*subject, time.Duration(i) * informers})
+		r.took, r.beats = time.Duration(i)*10*time.Second, i*5000
+	}
+	return r
+}
+
+// results returns those of one scenario, with outcomes of ours and of upstream.
+func results(t *testing.T, of string, ours, upstream []*outcome) *sidebyside.Results[scenario, outcome] {
+	t.Helper()
+	m := newOptions().measurement()
+	c, err := m.Parse([]string{"--nodes=10", "--pods=20", "--cut=1", "--scenario=" + of}, io.Discard)
+	require.NoError(t, err)
+	r := m.Results(c, nil)
+	r.Columns[0].Records, r.Columns[1].Records = ours, upstream
+	return r
+}
+
+func written(t *testing.T, r *sidebyside.Results[scenario, outcome]) string {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, r.Write(&out))
+	return out.String()
+}
+
+func TestTheTableHasDelaysFaultsAndCosts(t *testing.T) {
+	r := results(t, "cut",
+		[]*outcome{played(12 * time.Second), played(10 * time.Second), played(20 * time.Second)},
+		[]*outcome{played(8 * time.Second)})
+	require.NoError(t, r.Err())
+	text := written(t, r)
+	for _, want := range []string{
+		"| 1 of 10 nodes die at once | examples/nodelifecycle | kube-controller-manager v1.37.1 |\n| --- | --- | --- |\n",
+		"| repetitions | 3 | 1 |\n",
+		"| Unknown, first | 12.0 s (10.0–20.0 s) | 8.0 s |\n",
+		"| NoExecute taint, median | 24.0 s (20.0–40.0 s) | 16.0 s |\n",
+		"| pod evicted, first | 36.0 s (30.0–60.0 s) | 24.0 s |\n",
+		"| pod evicted, 99 % | 48.0 s (40.0–80.0 s) | 32.0 s |\n",
+		"| pods evicted | 2 | 2 |\n",
+		"| pods evicted wrongly: it is early | 0 | 0 |\n",
+		"| living nodes declared | 0 | 0 |\n", "| dead nodes missed | 0 | 0 |\n", "| pods left that must leave | 0 | 0 |\n",
+		"| CPU at rest, of a core | 1.5 % | 1.5 % |\n",
+		"| resident memory at rest | 32 MiB | 32 MiB |\n",
+		"| heartbeats stored a second, at rest | 500 | 500 |\n",
+		"| CPU time in the outage | 12.00 s (10.00–20.00 s) | 8.00 s |\n",
+		"| the outage lasts | 60.0 s (50.0–100.0 s) | 40.0 s |\n",
+		"| most resident memory | 64 MiB | 64 MiB |\n",
+		"| API calls in the outage | 1,200 | 1,200 |\n",
+		"| API calls: delete pods | 1,200 | 1,200 |\n",
+	} {
+		require.Contains(t, text, want)
+	}
+	require.NotContains(t, text, "informers alone", "they run in the scenario rest")
+}
+
+func TestOneWrongEvictionOfOursIsAnErrorInAnyRepetition(t *testing.T) {
+	wrong := played(10 * time.Second)
+	wrong.verdict.Faults = []judge.Fault{{Pod: "soon0-a-0", At: after(1), Why: judge.WrongEarly}}
+	three := []*outcome{played(10 * time.Second), wrong, played(10 * time.Second)}
+	right := []*outcome{played(10 * time.Second)}
+	r := results(t, "cut", three, right)
+	require.ErrorIs(t, r.Err(), sidebyside.ErrOursFailed)
+	require.ErrorContains(t, r.Err(), "cut, repetition 2: 1 pods evicted wrongly")
+	require.Contains(t, written(t, r), "| pods evicted wrongly: it is early | **0** (0–1) | 0 |\n")
+	r = results(t, "cut", right, three)
+	require.NoError(t, r.Err(), "upstream's faults are its own")
+	require.Contains(t, written(t, r), "| pods evicted wrongly: it is early | 0 | **0** (0–1) |\n")
+
+	for name, miss := range map[string]func(*judge.Verdict){
+		"missed":   func(v *judge.Verdict) { v.Missed = 1 },
+		"left":     func(v *judge.Verdict) { v.Left = 1 },
+		"declared": func(v *judge.Verdict) { v.Declared = 1 },
+		"nothing":  func(v *judge.Verdict) { *v = judge.Verdict{Living: 3} },
+	} {
+		bad := played(time.Second)
+		miss(&bad.verdict)
+		require.ErrorIs(t, results(t, "cut", []*outcome{bad}, right).Err(), sidebyside.ErrOursFailed, name)
+	}
+}
+
+// What an interrupted subject has not done is no fault, and what it has done
+// wrong stays wrong.
+func TestAnInterruptedPlayIsNoFaultForWhatIsMissing(t *testing.T) {
+	partial := played(10 * time.Second)
+	partial.complete, partial.verdict.Left, partial.verdict.Missed = false, 3, 2
+	r := results(t, "cut", nil, nil)
+	r.Columns[0].Partial, r.Columns[0].Err = partial, sidebyside.ErrIncomplete
+	require.Contains(t, written(t, r), "| dead nodes missed | – [1] | – |\n", "they may have been found later")
+	require.Contains(t, written(t, r), "| Unknown, last | 10.0 s [1] | – |\n")
+	o := newOptions()
+	require.NoError(t, o.faults(partial, false))
+	partial.verdict.Faults = []judge.Fault{{Why: judge.WrongLiving}}
+	require.Error(t, o.faults(partial, false), "that stays wrong")
+	require.Contains(t, written(t, r), "| pods evicted wrongly: its node lives | **1** [1] | – |\n")
+}
+
+func TestAtRestOursIsNextToTheInformersAlone(t *testing.T) {
+	dear := &outcome{rest: rested(parts+1, 2200*time.Millisecond, 2*time.Second)}
+	r := results(t, "rest", []*outcome{dear}, []*outcome{{rest: rested(parts+1, 3*time.Second, 2*time.Second)}})
+	require.NoError(t, r.Err(), "upstream may cost what it does")
+	text := written(t, r)
+	for _, want := range []string{
+		"| 10 nodes at rest | examples/nodelifecycle | kube-controller-manager v1.37.1 |\n",
+		"| CPU at rest, of a core | 22.0 % | 30.0 % |\n",
+		"| resident memory at rest | 32 MiB | 32 MiB |\n",
+		"| heartbeats stored a second, at rest | 500 | 500 |\n",
+		"| CPU of the same informers alone, beside it | 20.0 % | 20.0 % |\n",
+		"| its CPU time to theirs | 1.100 | 1.500 |\n",
+		"| its CPU time to theirs, part 5 of 5 | 1.100 | 1.500 |\n",
+	} {
+		require.Contains(t, text, want)
+	}
+	require.NotContains(t, text, "Unknown", "no node dies")
+	o := newOptions()
+	o.most = 1.05
+	require.ErrorIs(t, o.faults(dear, true), errTooMuch)
+	o.most = 1.15
+	require.NoError(t, o.faults(dear, true))
+}
+
+func TestAPlayThatEndsAtRestLeavesThePartsBefore(t *testing.T) {
+	early := &outcome{rest: rested(3, 2200*time.Millisecond, 2*time.Second)}
+	r := results(t, "rest", nil, nil)
+	r.Columns[0].Partial, r.Columns[0].Err = early, sidebyside.ErrIncomplete
+	text := written(t, r)
+	require.Contains(t, text, "| its CPU time to theirs | 1.100 [1] | – |\n")
+	require.Contains(t, text, "| its CPU time to theirs, part 2 of 5 | 1.100 [1] | – |\n")
+	require.Contains(t, text, "| its CPU time to theirs, part 3 of 5 | – [1] | – |\n")
+	o := newOptions()
+	o.most = 1.05
+	require.ErrorIs(t, o.faults(early, false), errTooMuch, "what is known is judged")
+	atOnce := &outcome{rest: rested(1, time.Second, time.Second)}
+	require.NoError(t, o.faults(atOnce, false))
+	_, known := atOnce.rest.ratio(0, parts)
+	require.False(t, known)
+}
+
+func TestTheSeriesCountsSecondsFromTheFirstDeath(t *testing.T) {
+	nodes := []judge.Node{
+		{Died: begun, Unknown: since(1.5), Tainted: since(2), Pods: []judge.Pod{{Evicted: after(2.1)}, {}}},
+		{Died: after(1), Unknown: since(2.5)},
+		{Unknown: since(1), Pods: []judge.Pod{{Evicted: after(3.2)}}}, // wrong, and an eviction all the same
+	}
+	calls := []controlplane.Request{
+		{Received: begun}, {Received: after(0.5)}, {Received: after(0.9)}, {Received: after(9)},
+	}
+	require.Equal(t, series{
+		dead: []int{1, 2, 2, 2, 2}, unknown: []int{0, 0, 1, 2, 2}, tainted: []int{0, 0, 1, 1, 1},
+		evicted: []int{0, 0, 0, 1, 2}, calls: []int{1, 2, 0, 0, 0},
+	}, newSeries(nodes, calls, begun, after(3.5)))
+	require.Equal(t, []int{1, 2, 7, 7}, extended([]int{1, 2}, 4, 7))
+}
+
+func TestCallsAreCountedByVerbAndResourceUntilTheEnd(t *testing.T) {
+	want := map[string]int{"patch nodes/status": 2, "delete pods": 1, "get other": 1}
+	require.Equal(t, want, callsUntil([]controlplane.Request{
+		{Verb: "patch", Resource: "nodes", Subresource: "status", Received: begun},
+		{Verb: "patch", Resource: "nodes", Subresource: "status", Received: after(5)},
+		{Verb: "delete", Resource: "pods", Received: after(1)},
+		{Verb: "get", Received: after(1)},
+		{Verb: "delete", Resource: "pods", Received: after(5.1)},
+	}, after(5)))
+}
+
+func TestThePageHasTheTableAndBothRuns(t *testing.T) {
+	ours, upstream := played(10*time.Second), played(8*time.Second)
+	ours.verdict.Faults = []judge.Fault{{Pod: "soon0-a-0", At: after(0.4), Why: judge.WrongEarly}}
+	upstream.series.evicted = []int{0, 1, 2}
+	upstream.series.dead = []int{1, 1, 1}
+	upstream.series.calls = []int{0, 1, 9}
+	p := results(t, "cut", []*outcome{ours}, []*outcome{upstream}).Page()
+	require.Len(t, p.Runs, 2)
+	require.Equal(t, []float64{0, 1, 2}, p.Runs[0].At)
+	require.Equal(t, htmlpage.Line{
+		At: 400 * time.Millisecond, Subject: "soon0-a-0", Text: "evicted wrongly: it is early",
+	}, p.Runs[0].Lines[2], "in order of time")
+	require.Contains(t, p.Runs[1].Lines, htmlpage.Line{At: 2 * time.Second, Subject: "cut", Text: "the last pod evicted"})
+	require.Equal(t, []any{[]int{0, 2, 2}, []int{0, 1, 2}}, p.Plots[1].Lines[0].Values, "a state stays as it is")
+	require.Equal(t, []any{[]int{0, 7, 0}, []int{0, 1, 9}}, p.Plots[2].Lines[0].Values, "a rate is zero after the end")
+	wrong := htmlpage.Row{Cells: []string{"pods evicted wrongly: it is early", "1", "0"}, Wrong: []int{1}}
+	require.Contains(t, p.Tables[0].Rows, wrong)
+	require.Contains(t, p.Summary[0].Rows, wrong)
+	median, first := []string{"Unknown, median", "10.0 s", "8.0 s"}, []string{"Unknown, first", "10.0 s", "8.0 s"}
+	require.Contains(t, p.Summary[0].Rows, htmlpage.Row{Cells: median})
+	require.NotContains(t, p.Summary[0].Rows, htmlpage.Row{Cells: first})
+	require.Contains(t, p.Tables[0].Rows, htmlpage.Row{Cells: first})
+	var out bytes.Buffer
+	require.NoError(t, htmlpage.Write(&out, p))
+
+	alone := results(t, "cut", nil, []*outcome{upstream}).Page()
+	require.Len(t, alone.Runs, 1)
+	require.Equal(t, "kube-controller-manager v1.37.1", alone.Runs[0].Name)
+	require.Equal(t, []any{[]int{0, 1, 2}}, alone.Plots[1].Lines[0].Values)
+	require.Nil(t, results(t, "cut", nil, nil).Page())
+}
+
+// TestBothAreCompared plays each scenario with each subject on a small cluster.
+// It checks what a machine does not change, in about two minutes.
+func TestBothAreCompared(t *testing.T) {
+	o := newOptions()
+	o.times = times{
+		beat: time.Second, grace: 12 * time.Second, period: time.Second,
+		patient: 3 * time.Second, gap: 3 * time.Second, settle: time.Second, rest: 14 * time.Second,
+	}
+	m := o.measurement()
+	c, err := m.Parse([]string{"--nodes=20", "--pods=60", "--cut=4", "--most=100", "--repetitions=1"}, t.Output())
+	require.NoError(t, err)
+	c.Parallel = 2
+	r, err := m.Measure(t.Context(), c, t.Output())
+	require.NoError(t, err)
+	require.NoError(t, r.Err())
+	require.Len(t, r.Columns, 6)
+	for _, column := range r.Columns {
+		of := column.Records[0]
+		require.Len(t, of.rest.readings, parts+1, column.Name())
+		require.Positive(t, of.rest.beats)
+		if column.Scenario.act == nil {
+			ratio, known := of.rest.ratio(0, parts)
+			require.True(t, known && ratio > 0, column.Name())
+			continue
+		}
+		v := &of.verdict
+		require.Equal(t, column.Scenario.dying(), v.Dead)
+		require.Equal(t, o.nodes, v.Dead+v.Living)
+		if column.Subject.Name == sidebyside.Ours { // Err has judged it
+			require.Len(t, v.Evicted, v.Dead*o.leaving())
+			require.Len(t, v.Detected, v.Dead)
+		}
+		require.GreaterOrEqual(t, of.calls["delete pods"], len(v.Evicted))
+		require.Positive(t, of.cpu)
+		require.Greater(t, of.memory, int64(10<<20))
+		require.Greater(t, of.lasted, o.times.grace)
+		last := len(of.series.dead) - 1
+		require.Equal(t, v.Dead, of.series.dead[last])
+		require.Equal(t, len(v.Evicted), of.series.evicted[last])
+	}
+	var page bytes.Buffer
+	require.NoError(t, htmlpage.Write(&page, r.Page()))
+	require.Contains(t, page.String(), c.Subjects[1].Title)
+}
