@@ -1,6 +1,16 @@
 package eviction
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // ErrInvalidConfig is wrapped by the errors of this package's constructors.
 var ErrInvalidConfig = errors.New("invalid eviction config")
@@ -12,3 +22,100 @@ var ErrNoTask = errors.New("task was not handed out by Tracker.Start")
 // stores such a pod, and no write could be guarded against another pod of its
 // name.
 var ErrNoUID = errors.New("pod has no UID")
+
+// Cause classifies the error of a failed attempt, for logs and metrics. Every
+// cause is retried with a growing wait, because each can pass: a permission is
+// granted, a policy is removed, a server recovers.
+type Cause string
+
+const (
+	// CauseNone: there is no error.
+	CauseNone Cause = ""
+	// CauseBudget: a PodDisruptionBudget does not allow it now.
+	CauseBudget Cause = "Budget"
+	// CauseOverloaded: the API server is overloaded, or throttles this client.
+	CauseOverloaded Cause = "Overloaded"
+	// CauseDenied: an admission webhook or policy has denied the request.
+	CauseDenied Cause = "Denied"
+	// CauseForbidden: the client lacks a permission.
+	CauseForbidden Cause = "Forbidden"
+	// CauseConflict: the pod, or another object, changed before the write.
+	CauseConflict Cause = "Conflict"
+	// CauseInvalid: the API server considers the request invalid.
+	CauseInvalid Cause = "Invalid"
+	// CauseTimeout: the response did not come in time. The write may have
+	// happened.
+	CauseTimeout Cause = "Timeout"
+	// CauseServer: the API server failed.
+	CauseServer Cause = "Server"
+	// CauseUnreachable: the API server cannot be reached.
+	CauseUnreachable Cause = "Unreachable"
+	// CauseOther is everything else.
+	CauseOther Cause = "Other"
+)
+
+// CauseOf returns the cause of an error of an API call. The error may be
+// wrapped.
+func CauseOf(err error) Cause {
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		return CauseNone
+	case errors.As(err, &status):
+		return causeOfStatus(err, status.Status())
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), isTimeout(err):
+		return CauseTimeout
+	case isNetwork(err):
+		return CauseUnreachable
+	}
+	return CauseOther
+}
+
+func causeOfStatus(err error, status metav1.Status) Cause {
+	switch {
+	case isBudget(err):
+		return CauseBudget
+	case isDenied(status):
+		return CauseDenied
+	case status.Code == http.StatusTooManyRequests:
+		return CauseOverloaded
+	case status.Code == http.StatusForbidden, status.Code == http.StatusUnauthorized:
+		return CauseForbidden
+	case status.Code == http.StatusConflict:
+		return CauseConflict
+	case status.Code == http.StatusUnprocessableEntity, status.Code == http.StatusBadRequest:
+		return CauseInvalid
+	case status.Code == http.StatusGatewayTimeout, status.Code == http.StatusRequestTimeout:
+		return CauseTimeout
+	case status.Code >= http.StatusInternalServerError:
+		return CauseServer
+	}
+	return CauseOther
+}
+
+// isBudget reports whether a PodDisruptionBudget has refused an eviction. The
+// API server states it in a cause of the status; a 429 without that cause is
+// about load. kube-apiserver v1.37.1 does so even before it has seen the
+// budget's status.
+func isBudget(err error) bool {
+	return apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause)
+}
+
+// isDenied reports whether admission has denied a request. The status has no
+// field for it, and the code is no evidence. A webhook chooses its code, a
+// policy answers 422 by default, and a missing permission is a 403 like a
+// webhook's. Only the message of kube-apiserver v1.37 is reliable.
+func isDenied(status metav1.Status) bool {
+	return strings.Contains(status.Message, "denied the request") ||
+		strings.Contains(status.Message, "denied request")
+}
+
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+func isNetwork(err error) bool {
+	var network net.Error
+	return errors.As(err, &network)
+}
