@@ -88,10 +88,8 @@ var schedules = mutant.Catch{
 // ofNodes are faults that controllers of this kind have had, among them those
 // of kube-controller-manager that the packages list.
 var ofNodes = []mutant.Mutation{
-	{
-		Name:    "a token is spent while nothing is due",
-		Package: "timedqueue", Func: "(q *Queue) candidate",
-		Rule: `if o == nil { return f } ->
+	mutant.New("a token is spent while nothing is due", "timedqueue", "(q *Queue) candidate",
+		`if o == nil { return f } ->
 			for _, b := range q.keyed {
 				for _, s := range b.shares {
 					if wait, ok := s.bucket.until(q.now); f == nil && s.items == 0 && ok && wait == 0 {
@@ -100,12 +98,9 @@ var ofNodes = []mutant.Mutation{
 				}
 			}
 			if o == nil { return f }`,
-		Caught: ordinary(invariant.NoIdleToken),
-	},
-	{
-		Name:    "adding a node again puts it at the end",
-		Package: controller, Func: "(*Controller) replan(now)",
-		Rule: `c.planRelease(n) ->
+		ordinary(invariant.NoIdleToken)),
+	mutant.New("adding a node again puts it at the end", controller, "(*Controller) replan(now)",
+		`c.planRelease(n) ->
 			if !n.state.holdsToken() {
 				c.leaveReleases(n)
 			}
@@ -113,169 +108,261 @@ var ofNodes = []mutant.Mutation{
 			if n.turn.Before(now) && !n.state.holdsToken() {
 				c.releases.Reschedule(n.object.Name, now)
 			}`,
-		Caught: ordinary(invariant.InOrder),
-	},
-	{
-		Name:    "a restart starts tolerations again",
-		Package: "eviction", Func: "(s sighting) origin(stored)",
-		Rule:   "stored.IsZero() -> stored.IsZero() || s.current.IsZero()",
-		Caught: ordinary(invariant.InTime),
-	},
-	{
-		Name:    "a pod's name is taken for its identity",
-		Package: "eviction", Func: "(*Deleter) Act",
-		Rule:   "metav1.DeleteOptions{Preconditions: p} -> metav1.DeleteOptions{}",
-		Caught: ordinary(invariant.NeverEarly),
-		Also:   []mutant.Catch{schedules},
-	},
-	{
-		Name:    "nothing is decided again between mark and delete",
-		Package: "eviction", Func: "(*run) setCondition",
-		Rule:   "r.task.Canceled() -> false",
-		Caught: ordinary(invariant.NeverEarly).From(870),
-	},
-	{
-		Name:    "an eviction is given up after five tries",
-		Package: "eviction", Func: "(*Tracker) learn",
-		Rule: `t.failed(n, e, a, o, r) ->
+		ordinary(invariant.InOrder)),
+	mutant.New("a restart starts tolerations again", "eviction", "(s sighting) origin(stored)",
+		"stored.IsZero() -> stored.IsZero() || s.current.IsZero()",
+		ordinary(invariant.InTime)),
+	mutant.New("a pod's name is taken for its identity", "eviction", "(*Deleter) Act",
+		"metav1.DeleteOptions{Preconditions: p} -> metav1.DeleteOptions{}",
+		ordinary(invariant.NeverEarly), schedules),
+	mutant.New("nothing is decided again between mark and delete",
+		"eviction", "(*run) setCondition",
+		"r.task.Canceled() -> false",
+		ordinary(invariant.NeverEarly).From(870)),
+	mutant.New("an eviction is given up after five tries", "eviction", "(*Tracker) learn",
+		`t.failed(n, e, a, o, r) ->
 			t.failed(n, e, a, o, r)
 			if !a.clears() && t.history(e.Key()).attempts >= 5 { return leaving }`,
-		Caught: ordinary(invariant.InTime).From(620),
-	},
-	{
-		Name:    "tainted nodes are untainted at the start",
-		Package: controller, Func: "(*Controller) wantedTaints",
-		Rule:   `n.ready == "" || !o && !c.health.HasHeartbeat(n.object.Name) -> false`,
-		Caught: ordinary(invariant.UntaintedByABeat),
-	},
-	{
-		Name:    "a node that moves goes on to wait for the zone that it left",
-		Package: controller, Func: "(*Controller) setZone",
-		Rule:   "c.releases.Refile(e) -> _ = e",
-		Caught: ordinary(invariant.NoIdleToken),
-	},
-	{
-		Name:    "a full disruption forgets the timers",
-		Package: "eviction", Func: "(*Tracker) SuspendTaints",
-		Rule: `t.suspended = s ->
+		ordinary(invariant.InTime).From(620)),
+	mutant.New("tainted nodes are untainted at the start", controller, "(*Controller) wantedTaints",
+		`n.ready == "" || !o && !c.health.HasHeartbeat(n.object.Name) -> false`,
+		ordinary(invariant.UntaintedByABeat)),
+	mutant.New("a node that moves goes on to wait for the zone that it left",
+		controller, "(*Controller) setZone",
+		"c.releases.Refile(e) -> _ = e",
+		ordinary(invariant.NoIdleToken)),
+	mutant.New("a full disruption forgets the timers", "eviction", "(*Tracker) SuspendTaints",
+		`t.suspended = s ->
 			t.suspended = s
 			if s != nil { t.suspended = func(*corev1.Taint) bool { return true } }`,
-		Caught: ordinary(invariant.InTime).From(310),
-	},
-	{
-		Name:    "any write to a node is a heartbeat",
-		Package: "nodehealth", Func: "(*NodeMonitor) ObserveNode",
-		Rule: `if r == nil || declaredByObserver(r) { m.monitor.applyRecord(t, &n.record, u); return } ->
+		ordinary(invariant.InTime).From(310)),
+	mutant.New("any write to a node is a heartbeat", "nodehealth", "(*NodeMonitor) ObserveNode",
+		`if r == nil || declaredByObserver(r) { m.monitor.applyRecord(t, &n.record, u); return } ->
 			m.monitor.beat(t, &n.record)
 			if r == nil || declaredByObserver(r) { m.monitor.applyRecord(t, &n.record, u); return }`,
-		Caught: ordinary(invariant.DeclaredInTime),
-	},
-	{
-		Name:    "a toleration begins before the pod has arrived",
-		Package: "eviction", Func: "decide",
-		Rule:   "later(t.Start, p.Arrived) -> t.Start",
-		Caught: ordinary(invariant.NeverEarly),
-	},
-	{
-		Name:    "a disrupted zone keeps its rate",
-		Package: controller, Func: "(*Controller) evaluateZones",
-		Rule: `c.releases.SetLimit(t, zoneBudget, d.Zone, l) ->
+		ordinary(invariant.DeclaredInTime)),
+	mutant.New("a toleration begins before the pod has arrived", "eviction", "decide",
+		"later(t.Start, p.Arrived) -> t.Start",
+		ordinary(invariant.NeverEarly)),
+	mutant.New("a disrupted zone keeps its rate", controller, "(*Controller) evaluateZones",
+		`c.releases.SetLimit(t, zoneBudget, d.Zone, l) ->
 			if d.Rate > 0 { c.releases.SetLimit(t, zoneBudget, d.Zone, l) }`,
-		Caught: ordinary(invariant.WithinRate),
-	},
-	{
-		Name:    "nodes are acted against as soon as one zone is back",
-		Package: "zone", Func: "(*Tracker) nextPhase",
-		Rule:   "t.recoveryEnd = t.now.Add(t.config.StabilizationWindow) ->",
-		Caught: ordinary(invariant.SparedInOutage),
-	},
-	{
-		Name:    "taints are written over what others have written",
-		Package: "taints", Func: "Patch",
-		Rule:   `[]operation{u, {"test", "/spec/taints", c}, a} -> []operation{u, a}`,
-		Caught: hostile(invariant.OthersUntouched).From(350),
-		Also:   []mutant.Catch{schedules},
-	},
-	{
-		Name:    "what the live read of a lease says is ignored",
-		Package: "nodehealth", Func: "(*NodeMonitor) ReadLease",
-		Rule:   `v == "" -> v != ""`,
-		Caught: ordinary(invariant.NotDeclaredAlive),
-		Also:   []mutant.Catch{schedules},
-	},
-	{
-		Name:    "an eviction that has succeeded is forgotten",
-		Package: "eviction", Func: "(*Tracker) learn",
-		Rule:   "delete(t.histories, k); return leaving -> delete(t.histories, k)",
-		Caught: ordinary(invariant.NotTwice),
-		Also:   []mutant.Catch{schedules},
-	},
-	{
-		Name:    "a pod that was recreated under its name is remembered for ever",
-		Package: "timedqueue/feed", Func: "(*Handler) OnUpdate",
-		Rule:   `r.GetUID() != u.GetUID() -> r.GetUID() == ""`,
-		Caught: ordinary(invariant.NothingLeft),
-	},
-	{
-		Name:    "a mark that has become moot stays",
-		Package: "eviction", Func: "(*Tracker) stateFor",
-		Rule:   "e.Value().marked -> false && e.Value().marked",
-		Caught: ordinary(invariant.MarkTakenBack),
-		Also:   []mutant.Catch{schedules},
-	},
-	{
-		Name:    "a pod that could not be marked not ready is not tried again",
-		Package: controller, Func: "(*Controller) marked",
-		Rule:       "k && r.Pod != nil -> k",
-		Occurrence: 1,
-		Caught:     ordinary(invariant.PodsNotReady).From(520),
-	},
-	{
-		Name:    "a pod that terminates on a silent node stays ready",
-		Package: controller, Func: "needsMark",
-		Rule:   "p.marked == n.episode -> p.marked == n.episode || p.object.DeletionTimestamp != nil",
-		Caught: ordinary(invariant.PodsNotReady),
-	},
-	{
-		Name:    "time in which no node could be heard counts as its silence",
-		Package: "nodehealth", Func: "(*sight) prove",
-		Rule:   "s.blind += g -> _ = g",
-		Caught: ordinary(invariant.NotDeclaredAlive),
-	},
-	{
-		Name:    "what cannot be heard is acted on",
-		Package: controller, Func: "(*Controller) evaluateZones",
-		Rule:   "!c.health.Sight(t).Counts() -> false",
-		Caught: ordinary(invariant.SparedInOutage).From(6050),
-	},
-	{
-		Name:    "a window passes in which nothing could be heard",
-		Package: "zone", Func: "(*Tracker) Unconfirm",
-		Rule:   "t.Stabilize(n) -> _ = n",
-		Caught: ordinary(invariant.SparedInOutage),
-	},
-	{
-		Name:    "one look at the zones is enough",
-		Package: "zone", Func: "(t *Tracker) Observe",
-		Rule:   "z.extentKnownAt(n, w) -> t.now.Add(0 * z.extentKnownAt(n, w).Sub(t.now))",
-		Caught: ordinary(invariant.KnownFirst),
-	},
-	{
-		Name:    "a change of tolerations is not seen",
-		Package: "eviction", Func: "(*Tracker) ObservePod",
-		Rule:   "p.tolerations = o -> if p.tolerations == nil { p.tolerations = o }",
-		Caught: ordinary(invariant.InTime).From(500),
-	},
-	{
-		Name:    "a node that changes often waits without end",
-		Package: controller, Func: "damping",
-		Rule:   "longestWait -> 4 * longestWait",
-		Caught: ordinary(invariant.Recovered),
-	},
-	{
-		Name:    "what protects pods waits as long as all else",
-		Package: controller, Func: "(*pace) next",
-		Rule:   "w = min(w, longestProtectiveWait) -> _ = longestProtectiveWait",
-		Caught: ordinary(invariant.Recovered),
-	},
+		ordinary(invariant.WithinRate)),
+	mutant.New("nodes are acted against as soon as one zone is back",
+		"zone", "(*Tracker) nextPhase",
+		"t.recoveryEnd = t.now.Add(t.config.StabilizationWindow) ->",
+		ordinary(invariant.SparedInOutage)),
+	mutant.New("taints are written over what others have written", "taints", "Patch",
+		`[]operation{u, {"test", "/spec/taints", c}, a} -> []operation{u, a}`,
+		hostile(invariant.OthersUntouched).From(350), schedules),
+	mutant.New("what the live read of a lease says is ignored",
+		"nodehealth", "(*NodeMonitor) ReadLease",
+		`v == "" -> v != ""`,
+		ordinary(invariant.NotDeclaredAlive), schedules),
+	mutant.New("an eviction that has succeeded is forgotten", "eviction", "(*Tracker) learn",
+		"delete(t.histories, k); return leaving -> delete(t.histories, k)",
+		ordinary(invariant.NotTwice), schedules),
+	mutant.New("a pod that was recreated under its name is remembered for ever",
+		"timedqueue/feed", "(*Handler) OnUpdate",
+		`r.GetUID() != u.GetUID() -> r.GetUID() == ""`,
+		ordinary(invariant.NothingLeft)),
+	mutant.New("a mark that has become moot stays", "eviction", "(*Tracker) stateFor",
+		"e.Value().marked -> false && e.Value().marked",
+		ordinary(invariant.MarkTakenBack), schedules),
+	mutant.New("a pod that could not be marked not ready is not tried again",
+		controller, "(*Controller) marked",
+		"k && r.Pod != nil -> k",
+		ordinary(invariant.PodsNotReady).From(520)).At(1),
+	mutant.New("a pod that terminates on a silent node stays ready", controller, "needsMark",
+		"p.marked == n.episode -> p.marked == n.episode || p.object.DeletionTimestamp != nil",
+		ordinary(invariant.PodsNotReady)),
+	mutant.New("time in which no node could be heard counts as its silence",
+		"nodehealth", "(*sight) prove",
+		"s.blind += g -> _ = g",
+		ordinary(invariant.NotDeclaredAlive)),
+	mutant.New("what cannot be heard is acted on", controller, "(*Controller) evaluateZones",
+		"!c.health.Sight(t).Counts() -> false",
+		ordinary(invariant.SparedInOutage).From(6050)),
+	mutant.New("a window passes in which nothing could be heard", "zone", "(*Tracker) Unconfirm",
+		"t.Stabilize(n) -> _ = n",
+		ordinary(invariant.SparedInOutage)),
+	mutant.New("one look at the zones is enough", "zone", "(t *Tracker) Observe",
+		"z.extentKnownAt(n, w) -> t.now.Add(0 * z.extentKnownAt(n, w).Sub(t.now))",
+		ordinary(invariant.KnownFirst)),
+	mutant.New("a change of tolerations is not seen", "eviction", "(*Tracker) ObservePod",
+		"p.tolerations = o -> if p.tolerations == nil { p.tolerations = o }",
+		ordinary(invariant.InTime).From(500)),
+	mutant.New("a node that changes often waits without end", controller, "damping",
+		"longestWait -> 4 * longestWait",
+		ordinary(invariant.Recovered)),
+	mutant.New("what protects pods waits as long as all else", controller, "(*pace) next",
+		"w = min(w, longestProtectiveWait) -> _ = longestProtectiveWait",
+		ordinary(invariant.Recovered)),
+}
+
+// ofEvictions are faults in how pods are made to leave: budgets, actions,
+// PodDisruptionBudgets and whole nodes.
+var ofEvictions = []mutant.Mutation{
+	mutant.New("a failure gives its token back", "eviction", "(*Tracker) spends(outcome)",
+		"return true -> return outcome != OutcomeFailed",
+		ordinary(invariant.WithinBudget).From(620)),
+	mutant.New("budgets by node are ignored", "timedqueue", "(*Queue) laneOf",
+		`s := q.share(b, v); w, o := s.bucket.until(t) ->
+			s := q.share(b, v)
+			w, o := s.bucket.until(t)
+			if b.Name != "zone" { w = 0 }`,
+		ordinary(invariant.WithinBudget)),
+	mutant.New("the budget of all pods is ignored", "timedqueue", "(*Queue) addBudget",
+		"q.gates = append(q.gates, b) -> _ = q.gates",
+		ordinary(invariant.WithinBudget)),
+	mutant.New("a pod that a PodDisruptionBudget keeps counts as gone",
+		"eviction", "(*Tracker) learn",
+		`t.failed(n, e, a, o, r) ->
+			if o == OutcomeBlocked { return leaving }
+			t.failed(n, e, a, o, r)`,
+		ordinary(invariant.InTime)),
+	mutant.New("what is evicted at first is never deleted", "eviction", "EvictThenDelete",
+		"s >= a -> a < 0 && s >= a",
+		ordinary(invariant.InTime)),
+	mutant.New("what is to be evicted at first is deleted at once",
+		"eviction", "EvictThenDelete(_, _, after)",
+		"t.ClearCondition -> t.ClearCondition || after > 0",
+		ordinary(invariant.AsConfigured)),
+	mutant.New("an eviction does not say which pod it is for", "eviction", "(*Evictor) Act",
+		`metav1.DeleteOptions{Preconditions: p} ->
+			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: p.ResourceVersion}}`,
+		ordinary(invariant.NeverEarly), schedules),
+	mutant.New("taints from before the start evict no pod", "eviction", "(t *Tracker) ObserveNode",
+		"n.taints = o -> if t.synced { n.taints = o }",
+		ordinary(invariant.InTime), schedules),
+	mutant.New("a call whose answer is lost counts as an eviction",
+		"eviction", "(*run) classify(_, err)",
+		"saysGone(err) -> saysGone(err) || CauseOf(err) == CauseTimeout",
+		schedules),
+	mutant.New("a node that is ready again is emptied all the same",
+		controller, "(*Controller) cancelEmptying",
+		"c.evictions.CancelNodeEviction(t, n.object.Name) ->",
+		ordinary(invariant.SparedWhenReady)),
+	mutant.New("a tainted node that is ready again loses its pods all the same",
+		controller, "(*Controller) suspendTaintsOfReady",
+		"c.evictions.SuspendTaintsOn(t, n.object.Name, taints.OwnsNoExecute) ->",
+		ordinary(invariant.SparedWhenReady).From(480)),
+	mutant.New("pods of a tainted node that was ready again stay when it falls",
+		controller, "(*Controller) suspendTaintsOfReady",
+		"c.evictions.SuspendTaintsOn(t, n.object.Name, nil) ->",
+		ordinary(invariant.InTime).From(190)),
+	mutant.New("nodes are emptied without a timeout", controller, "(*Controller) turnOf",
+		`c.evictions.StartOf(n.notReadySince).Add(c.config.PodEvictionTimeout) ->
+			c.evictions.StartOf(n.notReadySince)`,
+		ordinary(invariant.TimeoutKept)),
+	mutant.New("an outage of all zones does not begin the timeout again",
+		controller, "(*Controller) turnOf",
+		"c.resumedAt.Add(c.config.PodEvictionTimeout) -> c.resumedAt",
+		ordinary(invariant.TimeoutKept)),
+	mutant.New("a node that is emptied uses no token", controller, "(*Controller) emptyNodes",
+		"c.isEmptying(i.Key) -> !c.isEmptying(i.Key)",
+		ordinary(invariant.WithinRate)),
+	mutant.New("pods of DaemonSets leave with their node", "eviction", "(*pod) nodeEviction",
+		"p.kind == ofDaemonSet -> false",
+		ordinary(invariant.TimeoutKept)),
+	mutant.New("nodes are tainted in both modes", controller, "(*Controller) writeNode",
+		`if c.config.EvictionMode == EvictionModeNode { c.emptyNodes(t) }
+			for range mostVisited {
+				if c.config.EvictionMode != EvictionModeNode { c.takeRelease(t) }
+				if a, s := c.startWrite(t, w); e { return a, s }
+			} ->
+			for range mostVisited {
+				c.takeRelease(t)
+				if a, s := c.startWrite(t, w); e { return a, s }
+			}`,
+		ordinary(invariant.AsConfigured)),
+}
+
+// ofMassFailure are faults that show when many nodes fail at once, when the API
+// server cannot be heard, or when something lies.
+var ofMassFailure = []mutant.Mutation{
+	mutant.New("a zone counts silent nodes only when that is written",
+		controller, "(*Controller) countsInZone",
+		"n.silence.lasts() -> false && n.silence.lasts()",
+		starved(invariant.SparedInOutage).From(6)),
+	mutant.New("recoveries have no part of the requests", controller, "(*Controller) kinds",
+		`[]timedqueue.Kind[Action]{d, {Name: "recoveries", Reserved: p, Source: s}, e, o} ->
+			[]timedqueue.Kind[Action]{d, {Name: "recoveries", Source: s}, e, o}`,
+		starved(invariant.Recovered).From(12)),
+	mutant.New("evictions have no part of the requests", controller, "(*Controller) kinds",
+		`[]timedqueue.Kind[Action]{d, r, {Name: "evictions", Reserved: p, Cost: c, Source: s}, o} ->
+			[]timedqueue.Kind[Action]{d, r, {Name: "evictions", Cost: c, Source: s}, o}`,
+		starved(invariant.InTime)),
+	mutant.New("other writes have no part of the requests", controller, "(*Controller) kinds",
+		`[]timedqueue.Kind[Action]{d, r, e, {Name: "other writes", Reserved: p, Source: s}} ->
+			[]timedqueue.Kind[Action]{d, r, e, {Name: "other writes", Source: s}}`,
+		starved(invariant.TaintsFollow)),
+	mutant.New("leases are read one by one, however many", controller, "(*Controller) readLeases",
+		"mostSingleReads -> 1 << 20",
+		starved(invariant.NoIdleToken).From(20)),
+	mutant.New("nodes are tainted as soon as the caches are filled",
+		controller, "(*Controller) MarkSynced",
+		"c.zones.Stabilize(t) ->",
+		hostile(invariant.SparedInOutage)),
+	mutant.New("nodes are tainted as soon as another replica acts",
+		controller, "(*Controller) Lead",
+		"c.zones.Stabilize(t) -> c.zones.Next(t)",
+		ordinary(invariant.SparedInOutage)),
+	mutant.New("a node that could not be declared is not declared later",
+		controller, "(*Controller) declared",
+		"r.Err != nil -> false",
+		ordinary(invariant.DeclaredInTime).From(310)),
+}
+
+// ofPolicies are faults that show when a policy pauses the cluster.
+var ofPolicies = []mutant.Mutation{
+	mutant.New("a pause holds no evictions", controller, "(*Controller) evaluateZones",
+		"c.setHold(t, holdPaused) -> c.setHold(t, holdNone)",
+		pausing(invariant.NeverEarly)),
+	mutant.New("what a pause has held leaves as soon as it ends",
+		controller, "(*Controller) evaluateZones",
+		`c.hold == holdPaused && e.Phase != zone.PhaseActive ->
+			c.hold == holdPaused && e.Phase == zone.PhasePaused`,
+		pausing(invariant.NeverEarly)),
+	mutant.New("nodes are acted against as soon as a pause ends", "zone", "(*Tracker) nextPhase",
+		"t.phase == PhaseSuspended || t.phase == PhasePaused -> t.phase == PhaseSuspended",
+		pausing(invariant.SparedInOutage)),
+	mutant.New("a pause ends with as few ready nodes as it has begun with",
+		"zone", "(*Tracker) policyPhase",
+		"t.stopped -> false",
+		pausing(invariant.SparedInOutage)),
+}
+
+// ofHalts are faults in how an operator stops the controller.
+var ofHalts = []mutant.Mutation{
+	mutant.New("a halt holds no taints", controller, "(*Controller) mayRelease",
+		"!c.Halted() && c.hold == holdNone -> c.hold == holdNone",
+		ordinary(invariant.Halted)),
+	mutant.New("a halt holds nothing", "eviction", "(*Tracker) Halt",
+		"t.halted = true ->",
+		ordinary(invariant.Halted)),
+	mutant.New("a halt has no end", "eviction", "(*Tracker) Resume",
+		"t.halted = false ->",
+		ordinary(invariant.InTime)),
+}
+
+// ofClocks are faults that show when a machine was suspended or a watch was
+// interrupted.
+var ofClocks = []mutant.Mutation{
+	mutant.New("a taint that was written while the watch was interrupted counts from its sight",
+		"eviction", "(*watch) current",
+		"w.heard.IsZero() -> true",
+		ordinary(invariant.InTime).From(720)),
+	mutant.New("a machine that was suspended evicts so much later", "eviction", "(*clock) confirm",
+		"(s - c.shift).Abs() <= parted -> s.Abs() >= 0",
+		ordinary(invariant.InTime).From(500)),
+	// It takes a suspension in a long timeout, and one replica.
+	mutant.New("the timeout of a node does not follow the clock that counts",
+		"eviction", "(*Tracker) StartOf",
+		"t.clock.shift -> 0",
+		ordinary(invariant.NoIdleToken).From(3320)),
+	mutant.New("a machine that was suspended writes the time of day without that",
+		"timedqueue", "(*Throttle) advance",
+		"a >= t.now && a < maxNow -> a > maxNow",
+		ordinary(invariant.TimesTold)),
 }

@@ -5,12 +5,11 @@
 // A [Mutation] names a function and has a rule, as gofmt -r has it: what stands
 // in the function and what stands there instead.
 //
-//	var mutations = []mutant.Mutation{{
-//		Name:    "a conflict is done",
-//		Package: "daemon", Func: "(*Executor) execute",
-//		Rule:   "apierrors.IsConflict(e) -> false",
-//		Caught: mutant.Catch{Package: "../explore", Until: "Quiet"},
-//	}}
+//	var mutations = []mutant.Mutation{
+//		mutant.New("a conflict is done", "daemon", "(*Executor) execute",
+//			"apierrors.IsConflict(e) -> false",
+//			mutant.Catch{Package: "../explore", Until: "Quiet"}),
+//	}
 //
 //	func TestMutationsAreCaught(t *testing.T) {
 //		mutant.Run(t, "../../..", mutations)

@@ -28,10 +28,19 @@ type Mutation struct {
 	// Occurrence says which it is of several places that the pattern fits, from
 	// 1 on. It is zero if there is one.
 	Occurrence int
-	// Caught is what has to catch the fault. Also is what has to catch it as
-	// well.
-	Caught Catch
-	Also   []Catch
+	// Caught is what has to catch the fault: at least one, and each of them.
+	Caught []Catch
+}
+
+// New returns a mutation of the only place that its rule's pattern fits.
+func New(name, pkg, function, rule string, caught ...Catch) Mutation {
+	return Mutation{Name: name, Package: pkg, Func: function, Rule: rule, Caught: caught}
+}
+
+// At returns the same at another place.
+func (m Mutation) At(occurrence int) Mutation {
+	m.Occurrence = occurrence
+	return m
 }
 
 // A Catch is some tests that have to notice a fault.
@@ -80,7 +89,7 @@ func weaveAll(root string, mutations []Mutation) (map[string][]byte, error) {
 			return nil, fmt.Errorf("two mutations are named %q", m.Name)
 		}
 		names[m.Name] = true
-		if m.Caught.Package == "" {
+		if len(m.Caught) == 0 {
 			return nil, fmt.Errorf("mutation %q is caught by no tests", m.Name)
 		}
 		folder := filepath.Join(root, filepath.FromSlash(m.Package))

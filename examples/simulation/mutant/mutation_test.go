@@ -16,12 +16,13 @@ const limit = 9
 // Two is one and one.
 func Two() int { return 1 + 1 }
 
-type pair[K any] struct{ n int }
+type pair[K any] struct{ n, limit int }
 
 func (p *pair[K]) add(_ K, n ...int) {
 	for _, n := range n {
 		p.n += n
 	}
+	p.limit = limit
 }
 
 func (pair[K]) none(string, int) bool { return false }
@@ -99,17 +100,13 @@ func TestTwo(t *testing.T) {
 }
 
 func fault(name, function, rule string) Mutation {
-	return Mutation{
-		Name: name, Package: "one", Func: function, Rule: rule, Caught: Catch{Package: "./one", Until: "it"},
-	}
+	return New(name, "one", function, rule, Catch{Package: "./one", Until: "it"})
 }
 
 // One build holds all mutations, and a run has one of them in place.
 func TestEachFaultIsFoundAlone(t *testing.T) {
 	root := repository(t)
 	t.Chdir(root)
-	second := fault("no length", "length", "limit -> 0")
-	second.Occurrence = 2
 	mutations := []Mutation{
 		fault("two is three", "Two", "1 + 1 -> 1 + 2"),
 		fault("two is four", "Two", "return n -> if true { return 4 }; return n"),
@@ -117,7 +114,7 @@ func TestEachFaultIsFoundAlone(t *testing.T) {
 		fault("no addition", "(*pair) add", "p.n += n -> p.n = n"),
 		fault("some", "(pair) none", "false -> true"),
 		fault("too long", "length", "return len(a) -> return len(a) + limit"),
-		second,
+		fault("no length", "length", "limit -> 0").At(2),
 		fault("the sum is a product", "sum", "t += n * i -> t += n * i * i"),
 	}
 	program, err := build(t.Context(), root, "./one", t.TempDir(), mutations)
@@ -157,8 +154,7 @@ func TestRunHasAllCaught(t *testing.T) {
 	root := repository(t)
 	t.Chdir(root)
 	two := fault("two is two", "Two", "1 + 1 -> 2")
-	two.Caught = Catch{Package: "./one"}
-	two.Also = []Catch{{Package: "./one", Tests: []string{"-test.run", "Two"}}}
+	two.Caught = []Catch{{Package: "./one"}, {Package: "./one", Tests: []string{"-test.run", "Two"}}}
 	Run(t, root, []Mutation{fault("two is three", "Two", "1 + 1 -> 3"), two})
 }
 
@@ -171,6 +167,7 @@ func TestAMutationSurvivesWhatDoesNotConcernIt(t *testing.T) {
 		fault("two", "(p *pair) add(_, n)", "for _, m := range n { p.n += m } -> p.n += len(n)"),
 		fault("three", "length(all)", "len(all) == limit -> all == nil"),
 		fault("four", "sum(_, from)", "i > 0 && m > limit || m < 0 -> m > from"),
+		fault("a constant, not a field of its name", "(*pair) add", "limit -> 5"),
 		fault("five", "sum", "if t < 0 { t = 0 }; return max(t, 0) -> return t"),
 	}
 	require.NoError(t, Fit(root, mutations))
@@ -199,7 +196,7 @@ func TestAMutationHasToFit(t *testing.T) {
 		"return max(t, 0); return -> ":  "sum",
 		"return max(t, 0); t = 0 -> ":   "sum",
 		"m.limit -> 5":                  "sum",
-		"len(a...) -> 5":                "length",
+		"max(t, u...) -> t":             "sum",
 		"for _, m := range n {} -> m++": "(*pair) add",
 	} {
 		err := fails(where, rule)
@@ -211,6 +208,7 @@ func TestAMutationHasToFit(t *testing.T) {
 		"there is no such function; of its name or receiver are\n"+
 			"func (p *pair[K]) add(_ K, n ...int)\nfunc (pair[K]) none(string, int) bool")
 	require.ErrorIs(t, fails("Two(a)", "1 + 1 -> 2"), ErrUnfit)
+	require.ErrorIs(t, fails("(pair) none(a)", "false -> true"), ErrUnfit, "it has no name")
 	for rule, want := range map[string]string{
 		"1 + 1":                        "has no ->",
 		" -> 2":                        "the pattern is empty",
@@ -225,12 +223,10 @@ func TestAMutationHasToFit(t *testing.T) {
 	missing := fault("no folder", "Two", "1 + 1 -> 2")
 	missing.Package = "two"
 	require.ErrorIs(t, Fit(root, []Mutation{missing}), ErrUnfit)
-	third := fault("the third", "Two", "1 -> 2")
-	third.Occurrence = 3
-	require.ErrorIs(t, Fit(root, []Mutation{third}), ErrUnfit)
+	require.ErrorIs(t, Fit(root, []Mutation{fault("the third", "Two", "1 -> 2").At(3)}), ErrUnfit)
 	twice := fault("twice", "Two", "1 + 1 -> 3")
 	require.ErrorContains(t, Fit(root, []Mutation{twice, twice}), `two mutations are named "twice"`)
-	twice.Caught = Catch{}
+	twice.Caught = nil
 	require.ErrorContains(t, Fit(root, []Mutation{twice}), `mutation "twice" is caught by no tests`)
 }
 

@@ -74,12 +74,12 @@ func Found(seed uint64) string { return found + strconv.FormatUint(seed, 10) }
 // catch runs tests with one mutation in place. It returns what has caught it,
 // or errNotCaught with the output.
 func (p *program) catch(ctx context.Context, name string, c Catch) (string, error) {
-	arguments := c.Tests
+	arguments := slices.Clone(c.Tests)
 	if c.Until != "" {
-		arguments = append(slices.Clone(arguments), "-until", c.Until)
+		arguments = append(arguments, "-until", c.Until)
 	}
 	if c.First != 0 {
-		arguments = append(slices.Clone(arguments), "-first", strconv.FormatUint(c.First, 10))
+		arguments = append(arguments, "-first", strconv.FormatUint(c.First, 10))
 	}
 	output, err := p.run(ctx, name, arguments)
 	if c.Until == "" {
@@ -91,7 +91,7 @@ func (p *program) catch(ctx context.Context, name string, c Catch) (string, erro
 	}
 	_, rest, printed := strings.Cut(string(output), found)
 	if err != nil || !printed {
-		return "", errors.Join(fmt.Errorf("by %q %w:\n%s", c.Until, errNotCaught, output), err)
+		return "", errors.Join(fmt.Errorf("%w by %q:\n%s", errNotCaught, c.Until, output), err)
 	}
 	seed, _, _ := strings.Cut(rest, "\n")
 	return fmt.Sprintf("%q with seed %s", c.Until, seed), nil

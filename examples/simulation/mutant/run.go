@@ -16,7 +16,7 @@ func Run(t *testing.T, root string, mutations []Mutation) {
 	require.NoError(t, Fit(root, mutations))
 	programs := make(map[string]func() (*program, error))
 	for i := range mutations {
-		for _, c := range mutations[i].catches() {
+		for _, c := range mutations[i].Caught {
 			if programs[c.Package] == nil {
 				folder := t.TempDir()
 				programs[c.Package] = sync.OnceValues(func() (*program, error) {
@@ -29,7 +29,7 @@ func Run(t *testing.T, root string, mutations []Mutation) {
 		m := &mutations[i]
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
-			for _, c := range m.catches() {
+			for _, c := range m.Caught {
 				program, err := programs[c.Package]()
 				require.NoError(t, err)
 				by, err := program.catch(t.Context(), m.Name, c)
@@ -39,5 +39,3 @@ func Run(t *testing.T, root string, mutations []Mutation) {
 		})
 	}
 }
-
-func (m *Mutation) catches() []Catch { return append([]Catch{m.Caught}, m.Also...) }
