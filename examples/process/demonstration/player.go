@@ -54,20 +54,27 @@ type Pace func(ctx context.Context, passed time.Duration) bool
 // AtOnce is the Pace of a World that waits for nothing.
 func AtOnce(ctx context.Context, _ time.Duration) bool { return ctx.Err() == nil }
 
-// OfTheClock returns a Pace at which no time of a World passes faster than that
-// of the clock. If the machine was too busy for it, the World is late from then
-// on: a hurry would show nothing.
+// mostBehind is how far behind the clock a World catches up.
+const mostBehind = time.Second
+
+// OfTheClock returns a Pace at which the time of a World passes no faster than
+// that of the clock, except that it catches up with what timers are late. What
+// a machine loses that stands still stays lost, because a hurry would show
+// nothing.
 func OfTheClock() Pace {
-	last := time.Now()
+	due := time.Now()
 	return func(ctx context.Context, passed time.Duration) bool {
-		timer := time.NewTimer(passed - time.Since(last))
+		due = due.Add(passed)
+		timer := time.NewTimer(time.Until(due))
 		defer timer.Stop()
 		select {
 		case <-ctx.Done():
 			return false
 		case <-timer.C:
 		}
-		last = time.Now()
+		if now := time.Now(); now.Sub(due) > mostBehind {
+			due = now
+		}
 		return ctx.Err() == nil
 	}
 }
