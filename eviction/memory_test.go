@@ -28,7 +28,7 @@ func crowdOf(t *testing.T) int {
 	if raceDetector {
 		t.Skip("the race detector has memory of its own")
 	}
-	return eviction.Sized(200_000, 1_000_000)
+	return eviction.Sized(100_000, 1_000_000)
 }
 
 // E8: a million pending pods are one heap. Upstream has 432 bytes, a timer and

@@ -47,7 +47,7 @@ func TestC6PodStatesHaveNames(t *testing.T) {
 // C6: after each call, the state of each pod agrees with its queues, the
 // actions under way and the counts. It has changed as the table says.
 func TestC6StateAndQueuesAgree(t *testing.T) {
-	seeds := Sized(15, 200)
+	seeds := Sized(30, 200)
 	reached := map[string]int{}
 	for seed := range uint64(seeds) {
 		w := newWalk(t, seed)

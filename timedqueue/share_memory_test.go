@@ -133,7 +133,7 @@ func TestQ10ShareRemovedWhileItIsHeldIsForgotten(t *testing.T) {
 }
 
 func TestQ7SharesThatComeAndGoGiveTheirMemoryBack(t *testing.T) {
-	const shares = 100_000
+	shares := sized(20_000, 100_000)
 	names := manyKeys(shares)
 	for name, pass := range map[string]func(q *zones){
 		"one after another": func(q *zones) {

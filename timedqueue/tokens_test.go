@@ -164,7 +164,7 @@ func TestQ3RateHoldsOverTime(t *testing.T) {
 // Any number of returned tokens are as if never taken: the tokens at hand are
 // those of a replay without them.
 func TestQ3ManyReturnedTokensAreAsIfNeverTaken(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(sized(5, 20)) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		r := newReturns(t, 1000, 10)
 		for r.start() {
