@@ -18,7 +18,7 @@ type verdict struct {
 	zones              map[string]*zoneVerdict
 	mustLeave, left    int
 	missing, wrong     []string // pods
-	ready              []string // nodes
+	ready, whileDown   []string // nodes
 	toUnknown, toTaint []time.Duration
 	calls              map[string]int
 }
@@ -87,7 +87,8 @@ func (v *verdict) claims(found []invariant.Violation) demonstration.Claims {
 	}
 	claims.Add(take(invariant.NotDeclaredAlive), "no node was declared that had a heartbeat in its grace period")
 	claims.Add(v.ready, "no node was tainted that had been ready for a grace period")
-	claims.Add(take(invariant.SparedInOutage), "no node was tainted while all were down, nor a grace period after")
+	claims.Add(slices.Concat(v.whileDown, take(invariant.SparedInOutage)),
+		"no node was tainted while all were down, nor a grace period after")
 	if v.mustLeave == 0 || v.left == 0 {
 		claims.Add([]string{"none"}, "pods had to leave, and did")
 	}

@@ -114,6 +114,12 @@ func TestSummaryFindsWhatIsWrong(t *testing.T) {
 		"a node is tainted that is ready": {20 * time.Second, func(_ *testing.T, s *simulation.Simulation) {
 			s.World().Machine("b-7").Edit(func(node *corev1.Node) { node.Spec.Taints = noExecute })
 		}, "FAIL  no node was tainted that had been ready for a grace period\n      except for 1: b-7\n"},
+		"a node is tainted while all are down": {33 * time.Second, func(_ *testing.T, s *simulation.Simulation) {
+			s.World().Machine("b-7").Edit(func(node *corev1.Node) { node.Spec.Taints = noExecute })
+		}, "FAIL  no node was tainted while all were down, nor a grace period after\n      except for 1: b-7"},
+		"a node is tainted just after": {36 * time.Second, func(_ *testing.T, s *simulation.Simulation) {
+			s.World().Machine("b-7").Edit(func(node *corev1.Node) { node.Spec.Taints = noExecute })
+		}, "FAIL  no node was tainted while all were down, nor a grace period after\n      except for 1: b-7"},
 		"nodes are tainted too fast": {9950 * time.Millisecond, func(_ *testing.T, s *simulation.Simulation) {
 			for _, node := range []string{"a-0", "a-1", "a-2"} {
 				s.World().Machine(node).Edit(func(node *corev1.Node) { node.Spec.Taints = noExecute })

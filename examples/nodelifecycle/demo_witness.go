@@ -27,9 +27,13 @@ type witness struct {
 	nodes  map[string]*nodeSeen
 	pods   map[string]*podSeen
 	calls  map[string]int
+	// heard is when a heartbeat of any node was stored last, and back is when one
+	// came last after none had for a grace period.
+	heard, back time.Duration
 
 	toUnknown, toTaint []time.Duration // after a node fell silent
 	ready              []string        // nodes that were tainted though ready for a grace period
+	whileDown          []string        // and those while all nodes were down, or just after
 	wrong              []string        // pods that left without a reason
 }
 
@@ -81,6 +85,15 @@ func (w *witness) Sent(call *model.Call) {
 	w.calls[text]++
 }
 
+// Beat follows when all nodes are down.
+func (w *witness) Beat(*model.Machine) {
+	now := w.played.Elapsed()
+	if now > w.heard+w.rules.MonitorGracePeriod {
+		w.back = now
+	}
+	w.heard = now
+}
+
 // WroteNode follows the condition Ready and the NoExecute taints of a node.
 func (w *witness) WroteNode(write model.NodeWrite) {
 	if write.Before == nil || write.After == nil {
@@ -111,9 +124,12 @@ func (w *witness) judgeTaint(n *nodeSeen, write model.NodeWrite) {
 		sent = write.Call.SentAt
 	}
 	n.taints = append(n.taints, sent)
-	was := readyOf(write.Before)
+	grace, was := w.rules.MonitorGracePeriod, readyOf(write.Before)
+	if sent >= w.heard+grace || w.back > 0 && sent < w.back+grace {
+		w.whileDown = append(w.whileDown, write.After.Name)
+	}
 	if was.Status == corev1.ConditionTrue &&
-		w.played.World().Wall().Sub(was.LastTransitionTime.Time) >= w.rules.MonitorGracePeriod {
+		w.played.World().Wall().Sub(was.LastTransitionTime.Time) >= grace {
 		w.ready = append(w.ready, write.After.Name)
 	}
 }
@@ -202,7 +218,7 @@ func isInZone(node, zone string) bool { return strings.HasPrefix(node, zone+"-")
 func (w *witness) verdict() *verdict {
 	v := &verdict{
 		zones: map[string]*zoneVerdict{}, calls: w.calls,
-		toUnknown: w.toUnknown, toTaint: w.toTaint, wrong: w.wrong, ready: w.ready,
+		toUnknown: w.toUnknown, toTaint: w.toTaint, wrong: w.wrong, ready: w.ready, whileDown: w.whileDown,
 	}
 	for name, n := range w.nodes {
 		if n.tainted {
