@@ -10,8 +10,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
-// The demonstration runs the same controller as on a real cluster, on a cluster
-// in virtual time: that of the simulation, in which nothing goes wrong. Its
+// The demonstration runs the same controller as on a real cluster. Its cluster
+// is that of the simulation, in virtual time, and nothing goes wrong in it. The
 // time passes as fast as the clock, and a busy machine makes it only slower. So
 // each run shows the same.
 

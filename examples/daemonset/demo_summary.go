@@ -174,7 +174,8 @@ func (v *verdict) claims() demonstration.Claims {
 	claims.Add(take("", invariant.OnePerNode), "no pod was created for a node that had enough")
 	claims.Add(take("", invariant.Reasoned, invariant.OthersUntouched, invariant.BetterStays),
 		"each of the %d pods that were deleted had a reason to go", v.deleted)
-	claims.Add(take("agent", invariant.WithinUnavailable), "agent: no rollout took more than %d nodes at a time", demoLimit)
+	claims.Add(take("agent", invariant.WithinUnavailable),
+		"agent: no rollout took more than %d nodes at a time", demoLimit)
 	claims.Add(take("proxy", invariant.WithinSurge), "proxy: no more than %d nodes had a second pod", demoLimit)
 	claims.Add(take("proxy", invariant.WithinUnavailable), "proxy: no rollout left a node without an available pod")
 	claims.Add(v.spoiled, "the bad image cost %d pods of agent, and none of proxy", demoLimit)

@@ -96,6 +96,7 @@ func TestDemonstrationEndsWhenAStepDoes(t *testing.T) {
 	require.ErrorIs(t, err, demonstration.ErrNotHeld)
 	require.Contains(t, out, "FAIL  after each of the 7 steps pods and status were as they should\n"+
 		"      except for 2: step 2: proxy is missing; 5 not played;\n")
-	require.Contains(t, out, "FAIL  the bad image cost 3 pods of agent, and none of proxy\n      except for 1: not played\n")
+	require.Contains(t, out,
+		"FAIL  the bad image cost 3 pods of agent, and none of proxy\n      except for 1: not played\n")
 	require.NotContains(t, out, "3/7")
 }

@@ -13,7 +13,7 @@ import (
 // ends: its pods, statuses and revisions.
 func Lacking(h *History) []Violation {
 	j := &judge{index: newIndex(h), history: h}
-	j.settled()
+	j.outcome()
 	return j.violations
 }
 
@@ -25,11 +25,11 @@ func (j *judge) end(quietFrom time.Time) {
 			break
 		}
 	}
-	j.settled()
+	j.outcome()
 }
 
-// settled checks what there is, when nothing is under way.
-func (j *judge) settled() {
+// outcome checks what there is.
+func (j *judge) outcome() {
 	e := ending{judge: j}
 	for _, t := range j.all {
 		switch last := t.last().(type) {

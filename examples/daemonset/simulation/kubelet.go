@@ -13,8 +13,8 @@ import (
 // Kubelets are how the scheduler and the kubelets of a cluster behave.
 type Kubelets struct {
 	// Bind is how long a pod waits for the scheduler. Begin is how long its
-	// containers take until they run, Ready until they are ready then, and Stop how
-	// long they take to stop.
+	// containers take until they run, and Ready until they are ready then. Stop is
+	// how long they take to stop.
 	Bind, Begin, Ready, Stop Span
 	// Broken is in the name of images whose containers never become ready.
 	Broken string

@@ -5,7 +5,8 @@
 //	err := demonstration.SetDefaults(flags, map[string]string{...})
 //	screen := demonstration.NewScreen(out, world.Elapsed)
 //	player := &demonstration.Player{
-//		World: world, Pace: demonstration.OfTheClock(), Glance: time.Second, Show: show,
+//		World: world, Pace: demonstration.OfTheClock(),
+//		Glance: time.Second, Show: show,
 //	}
 //	lacking, done, err := player.Play(ctx, screen, steps, ended)
 //	...

@@ -58,9 +58,8 @@ func AtOnce(ctx context.Context, _ time.Duration) bool { return ctx.Err() == nil
 const mostBehind = time.Second
 
 // OfTheClock returns a Pace at which the time of a World passes no faster than
-// that of the clock, except that it catches up with what timers are late. What
-// a machine loses that stands still stays lost, because a hurry would show
-// nothing.
+// that of the clock. It catches up with timers that are late. What is lost when
+// the machine stands still stays lost, because a hurry would show nothing.
 func OfTheClock() Pace {
 	due := time.Now()
 	return func(ctx context.Context, passed time.Duration) bool {

@@ -1,8 +1,6 @@
 package memory
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -12,8 +10,6 @@ type Change struct {
 	// Version is the resourceVersion that the change was given. Versions order
 	// the changes of all resources.
 	Version uint64
-	// StoredAt is when the change was stored.
-	StoredAt time.Time
 	// Object is the state after the change, and the last state if it was a
 	// deletion.
 	Object runtime.Object
@@ -28,7 +24,7 @@ func (c *Cluster) Changes(resource schema.GroupVersionResource) []Change {
 	records := c.server.store.records(resource)
 	changes := make([]Change, 0, len(records))
 	for _, r := range records {
-		changes = append(changes, Change{r.Version, r.At, r.Object.DeepCopyObject(), r.Deleted})
+		changes = append(changes, Change{r.Version, r.Object.DeepCopyObject(), r.Deleted})
 	}
 	return changes
 }
