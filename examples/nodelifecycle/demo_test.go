@@ -41,7 +41,7 @@ func demonstrated(t *testing.T, played *simulation.Simulation) (string, error) {
 
 // The controller keeps what the summary claims, whatever chance does.
 func TestDemonstrationHolds(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range uint64(5) {
 		played := newPlay(t, seed)
 		seen := watch(played)
 		out, err := demonstrated(t, played)

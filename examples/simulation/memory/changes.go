@@ -18,8 +18,8 @@ type Change struct {
 }
 
 // Changes returns the changes of a resource that are still kept, oldest first.
-// They count as requests of no client. Their times are those of the server:
-// unlike those of a watch they do not depend on when its client runs.
+// They count as requests of no client. Unlike what a watch shows they do not
+// depend on when its client runs.
 func (c *Cluster) Changes(resource schema.GroupVersionResource) []Change {
 	records := c.server.store.records(resource)
 	changes := make([]Change, 0, len(records))
