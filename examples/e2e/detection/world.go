@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,9 +15,6 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
-
-// concurrency is how many requests prepare the nodes at a time.
-const concurrency = 16
 
 // A world is a fleet on a control plane, and the subject.
 type world struct {
@@ -53,19 +49,15 @@ func newWorld(ctx context.Context, o *options, stage *sidebyside.Stage) (*world,
 // prepareNodes takes away the taint that the API server gives each new node.
 // Otherwise both subjects would spend a minute on that.
 func (w *world) prepareNodes(ctx context.Context) error {
-	group, patching := errgroup.WithContext(ctx)
-	group.SetLimit(concurrency)
-	for _, name := range w.AllNodes() {
-		if name == w.canary() {
-			continue
+	nodes := w.AllNodes()
+	return sidebyside.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
+		if nodes[i] == w.canary() {
+			return nil
 		}
-		group.Go(func() error {
-			_, err := w.Client.CoreV1().Nodes().Patch(patching, name, types.MergePatchType,
-				[]byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{})
-			return err
-		})
-	}
-	return group.Wait()
+		_, err := w.Client.CoreV1().Nodes().Patch(ctx, nodes[i], types.MergePatchType,
+			[]byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{})
+		return err
+	})
 }
 
 // canary is the node whose taint shows that the subject works. It never dies.

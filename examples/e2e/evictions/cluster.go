@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,9 +25,6 @@ const (
 	taintKey  = "example.com/maintenance"
 	app       = "app"
 )
-
-// concurrency is how many requests set a scenario up at a time.
-const concurrency = 16
 
 // A cluster is a control plane with nodes and pods as plain objects. It
 // remembers what it has put there, and when, since that is what decides which
@@ -161,15 +157,10 @@ func (c *cluster) taint(ctx context.Context, nodes ...string) error {
 func (c *cluster) addPods(ctx context.Context, prefix string, n int, tolerates time.Duration, nodes ...string) ([]*pod,
 	error) {
 	pods := make([]*pod, n)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(concurrency)
-	for i := range pods {
-		group.Go(func() (err error) {
-			pods[i], err = c.addPod(ctx, fmt.Sprintf("%s-%d", prefix, i), prefix, tolerates, nodes[i%len(nodes)])
-			return err
-		})
-	}
-	return pods, group.Wait()
+	return pods, sidebyside.Each(ctx, n, func(ctx context.Context, i int) (err error) {
+		pods[i], err = c.addPod(ctx, fmt.Sprintf("%s-%d", prefix, i), prefix, tolerates, nodes[i%len(nodes)])
+		return err
+	})
 }
 
 // addPod creates a pod, binds it as a scheduler does, and reports it ready as a

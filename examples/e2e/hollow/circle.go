@@ -123,7 +123,7 @@ func (c *life) bringUp(ctx context.Context) error {
 	}, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	if err := each(ctx, c.options.nodes, func(ctx context.Context, i int) error {
+	if err := sidebyside.Each(ctx, c.options.nodes, func(ctx context.Context, i int) error {
 		pod := template(stays)
 		pod.Spec.NodeName, pod.Spec.Tolerations = nodeName(i), fleet.Tolerate(nil)
 		_, err := c.Client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
@@ -148,7 +148,7 @@ func (c *life) annotate(ctx context.Context, value string) (map[string]time.Time
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`,
 		cri.AnnotationDomain+"/"+kubelet.AnnotationSilent, value)
 	stored := make([]time.Time, c.silenced())
-	err := each(ctx, len(stored), func(ctx context.Context, i int) error {
+	err := sidebyside.Each(ctx, len(stored), func(ctx context.Context, i int) error {
 		_, err := c.Client.CoreV1().Nodes().
 			Patch(ctx, nodeName(i), types.MergePatchType, patch, metav1.PatchOptions{})
 		stored[i] = time.Now()

@@ -2,11 +2,9 @@ package hollow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,8 +20,6 @@ const (
 	// podsPerNode is the kubelet's default of --max-pods.
 	podsPerNode = 110
 	zones       = 4
-	// concurrency is how many requests the script sends at a time.
-	concurrency = 16
 	// fleetName is the value of the label of all nodes.
 	fleetName = "default"
 	// lookPeriod is how often the script looks at its caches.
@@ -59,7 +55,7 @@ func (c *cluster) start(ctx context.Context, nodes int) error {
 	if err != nil {
 		return err
 	}
-	if err := each(ctx, nodes, c.register); err != nil {
+	if err := sidebyside.Each(ctx, nodes, c.register); err != nil {
 		return err
 	}
 	c.informers = informers.NewSharedInformerFactoryWithOptions(watching, 0, informers.WithTransform(shown))
@@ -127,17 +123,4 @@ func (c *cluster) register(ctx context.Context, i int) error {
 		Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
 	}, metav1.CreateOptions{})
 	return err
-}
-
-// each does something for each number below n, some at a time.
-func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
-	group, doing := errgroup.WithContext(ctx)
-	group.SetLimit(concurrency)
-	for i := range n {
-		if doing.Err() != nil {
-			break
-		}
-		group.Go(func() error { return do(doing, i) })
-	}
-	return errors.Join(group.Wait(), context.Cause(ctx))
 }

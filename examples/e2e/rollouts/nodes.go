@@ -5,19 +5,16 @@ import (
 	"fmt"
 	"maps"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
-const (
-	// taintKey is not one that any component here uses.
-	taintKey = "example.com/maintenance"
-	// concurrency is how many requests change nodes at a time.
-	concurrency = 16
-)
+// taintKey is not one that any component here uses.
+const taintKey = "example.com/maintenance"
 
 // names returns n names of nodes.
 func names(prefix string, n int) []string {
@@ -30,17 +27,12 @@ func names(prefix string, n int) []string {
 
 // each does something to each node, some at a time.
 func each(ctx context.Context, nodes []string, do func(ctx context.Context, node string) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(concurrency)
-	for _, node := range nodes {
-		group.Go(func() error {
-			if err := do(ctx, node); err != nil {
-				return fmt.Errorf("node %s: %w", node, err)
-			}
-			return nil
-		})
-	}
-	return group.Wait()
+	return sidebyside.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
+		if err := do(ctx, nodes[i]); err != nil {
+			return fmt.Errorf("node %s: %w", nodes[i], err)
+		}
+		return nil
+	})
 }
 
 // addNodes registers nodes as kubelets do. The API server gives each a taint,

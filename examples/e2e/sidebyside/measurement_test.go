@@ -72,11 +72,11 @@ func played(
 	t *testing.T, m *Measurement[weather, drops], outcome func(name, subject string, n int) (*drops, error),
 ) *Results[weather, drops] {
 	t.Helper()
-	return playedUntil(t, t.Context(), m, outcome)
+	return playedUntil(t.Context(), t, m, outcome)
 }
 
 func playedUntil(
-	t *testing.T, ctx context.Context, m *Measurement[weather, drops],
+	ctx context.Context, t *testing.T, m *Measurement[weather, drops],
 	outcome func(name, subject string, n int) (*drops, error),
 ) *Results[weather, drops] {
 	t.Helper()
@@ -160,9 +160,8 @@ func TestAMeasurementHasFlagsAndHelpOfItsOwn(t *testing.T) {
 }
 
 func TestExitCodes(t *testing.T) {
-	for want, args := range map[int][]string{2: {"--scenario=flood"}} {
-		require.Equal(t, want, ExitCode(rain().Run(t.Context(), args, io.Discard, io.Discard)))
-	}
+	flood := []string{"--scenario=flood"}
+	require.Equal(t, 2, ExitCode(rain().Run(t.Context(), flood, io.Discard, io.Discard)))
 	missing := filepath.Join(t.TempDir(), "none", "page.html")
 	err := rain().Run(t.Context(), []string{"--html=" + missing}, io.Discard, io.Discard)
 	require.ErrorContains(t, err, "--html "+missing)

@@ -103,7 +103,7 @@ func TestOneFaultInAnyRepetitionIsAnError(t *testing.T) {
 
 func TestAnInterruptionLeavesWhatIsKnown(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	r := playedUntil(t, ctx, rain(), func(name, subject string, _ int) (*drops, error) {
+	r := playedUntil(ctx, t, rain(), func(name, subject string, _ int) (*drops, error) {
 		if subject == "upstream" {
 			interrupt()
 			return nil, fmt.Errorf("waiting for the end: %w", ctx.Err())
@@ -129,7 +129,7 @@ func TestAnInterruptedPlayIsShownIfThereIsNoOther(t *testing.T) {
 		m.Repetitions = 2
 		m.Subjects = m.Subjects[:1]
 		ctx, interrupt := context.WithCancel(t.Context())
-		return playedUntil(t, ctx, m, func(_, _ string, n int) (*drops, error) {
+		return playedUntil(ctx, t, m, func(_, _ string, n int) (*drops, error) {
 			if n < complete {
 				return &drops{0}, nil
 			}
@@ -158,6 +158,7 @@ func TestADisturbedPlayIsPlayedAgain(t *testing.T) {
 	plays := func(errs ...error) (*Results[weather, drops], int) {
 		m := showers()
 		m.Scenarios, m.Subjects = m.Scenarios[:1], m.Subjects[:1]
+		m.Repetitions = 2
 		n := 0
 		r := played(t, m, func(string, string, int) (*drops, error) {
 			n++
@@ -167,9 +168,9 @@ func TestADisturbedPlayIsPlayedAgain(t *testing.T) {
 	}
 	disturbed := fmt.Errorf("%w: a-1", errWind)
 	r, n := plays(disturbed, disturbed, nil)
-	require.Equal(t, 3, n)
+	require.Equal(t, 4, n)
 	require.NoError(t, r.Err())
-	require.Len(t, r.Columns[0].Records, 1)
+	require.Len(t, r.Columns[0].Records, 2)
 	require.Contains(t, written(t, r), "| played again, because living nodes were silent | 2 |\n")
 
 	r, n = plays(disturbed)
@@ -177,7 +178,7 @@ func TestADisturbedPlayIsPlayedAgain(t *testing.T) {
 	require.ErrorIs(t, r.Err(), errWind)
 	require.NotErrorIs(t, r.Err(), ErrOursFailed, "the machine's fault")
 	r, n = plays(errors.New("it has ended"))
-	require.Equal(t, 1, n)
+	require.Equal(t, 1, n, "the reason would be the same again")
 	require.ErrorIs(t, r.Err(), ErrOursFailed, "the subject's fault")
 }
 
