@@ -51,15 +51,16 @@ import (
 const help = `Compares examples/nodelifecycle with kube-controller-manager v1.37.1 on a real API server:
 delays of detection, taints and evictions, wrong evictions, API calls, CPU time and memory.
 
-  go -C examples/e2e run ./measure detection                                    all: more than three hours
+  go -C examples/e2e run ./measure detection                                    cut and zones: about three hours
   go -C examples/e2e run ./measure detection --scenario cut --repetitions 1     a quarter of an hour
   go -C examples/e2e run ./measure detection --nodes 100 --pods 1000 --cut 10   a small cluster
   go -C examples/e2e run ./measure detection --subject ours --html ours.html    one side, as a page
+  go -C examples/e2e run ./measure detection --scenario rest --nodes 5000 --pods 5000 --settle 1m --rest 5m
 
 Scenarios:
   cut    --cut nodes die at once, some of each zone
   zones  three zones of three tenths of the nodes die one after another, a minute apart
-  rest   no node dies, and the same informers alone run beside the subject
+  rest   no node dies, and the same informers alone run beside the subject; only if it is named
 `
 
 // Run measures detection as the flags say.

@@ -18,7 +18,9 @@ type scenario struct {
 	// title is the corner of its table. It depends on flags that are read later.
 	title func() string
 	// act lets nodes die, and returns when the last have. Nil: none dies, and the
-	// informers alone run beside the subject.
+	// informers alone run beside the subject. It takes many nodes and some minutes
+	// until their costs differ by more than the ticks of the clock, so that is
+	// played only when it is named.
 	act func(context.Context, *world) error
 	// dying is how many nodes die.
 	dying func() int
@@ -26,7 +28,7 @@ type scenario struct {
 
 // Heading is that of its table.
 func (s scenario) Heading() sidebyside.Heading {
-	return sidebyside.Heading{Name: s.name, Title: s.title()}
+	return sidebyside.Heading{Name: s.name, Title: s.title(), Named: s.act == nil}
 }
 
 // losing are the zones that die in the scenario zones, in order. The zone of

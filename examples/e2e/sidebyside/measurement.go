@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/process/atomicfile"
@@ -49,6 +50,8 @@ type Heading struct {
 	// Together is the head of the one column of a scenario that all subjects play
 	// in one play. Empty: each plays it.
 	Together string
+	// Named says that it is played only if --scenario names it.
+	Named bool
 }
 
 // A Measurement plays scenarios with subjects. S is a scenario, R the record of
@@ -122,7 +125,7 @@ func (m *Measurement[S, R]) Parse(args []string, diagnostics io.Writer) (*Choice
 	}
 	c := &Choice[S]{Scenarios: m.Scenarios, Subjects: m.Subjects, Parallel: 1}
 	scenarios := flags.String("scenario", "",
-		"comma-separated `scenarios` (default: all): "+names(m.Scenarios, scenarioName))
+		"comma-separated `scenarios` (default: "+names(unnamed(m.Scenarios), scenarioName)+"): "+names(m.Scenarios, scenarioName))
 	subjects := flags.String("subject", "",
 		"comma-separated `subjects` (default: all): "+names(m.Subjects, subjectName))
 	flags.IntVar(&c.Repetitions, "repetitions", m.Repetitions, "how `often` each subject plays each scenario")
@@ -151,6 +154,9 @@ func (m *Measurement[S, R]) Parse(args []string, diagnostics io.Writer) (*Choice
 	if c.Scenarios, err = chosen(m.Scenarios, *scenarios, scenarioName); err != nil {
 		return nil, fmt.Errorf("--scenario: %w", err)
 	}
+	if *scenarios == "" {
+		c.Scenarios = unnamed(m.Scenarios)
+	}
 	if c.Subjects, err = chosen(m.Subjects, *subjects, subjectName); err != nil {
 		return nil, fmt.Errorf("--subject: %w", err)
 	}
@@ -158,6 +164,11 @@ func (m *Measurement[S, R]) Parse(args []string, diagnostics io.Writer) (*Choice
 		err = m.Check(c)
 	}
 	return c, err
+}
+
+// unnamed returns the scenarios that are played when none is named.
+func unnamed[S Scenario](all []S) []S {
+	return slices.DeleteFunc(slices.Clone(all), func(s S) bool { return s.Heading().Named })
 }
 
 func scenarioName[S Scenario](s S) string { return s.Heading().Name }

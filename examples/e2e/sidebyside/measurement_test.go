@@ -108,6 +108,11 @@ func TestFlagsChooseScenariosAndSubjects(t *testing.T) {
 	require.Len(t, c.Subjects, 2)
 	require.Equal(t, []int{1, 1}, []int{c.Repetitions, c.Parallel})
 
+	m.Scenarios[1].Named = true
+	c, err = m.Parse(nil, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, "a", names(c.Scenarios, scenarioName), "the other is played when it is named")
+
 	m.Parallel = 2
 	c, err = m.Parse([]string{
 		"--scenario=b,a", "--subject=upstream", "--repetitions=3", "--parallel=4", "--dir=here", "--program=there",

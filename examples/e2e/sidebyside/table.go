@@ -149,7 +149,9 @@ func (c *Column[S, R]) words(show func(*R) string, notes *Notes) string {
 func (r *Results[S, R]) Write(out io.Writer) error {
 	var text strings.Builder
 	var notes Notes
-	line := func(cells []string) { fmt.Fprintf(&text, "| %s |\n", strings.Join(cells, " | ")) }
+	line := func(cells []string) {
+		text.WriteString(strings.ReplaceAll("| "+strings.Join(cells, " | ")+" |\n", "|  |", "| |"))
+	}
 	if r.of.Show != nil {
 		heads := []string{r.of.Corner}
 		for _, s := range r.Subjects {

@@ -197,12 +197,12 @@ func TestTheTableHasMediansAndSpread(t *testing.T) {
 	}
 	require.Equal(t, `| a drizzle | umbrella | newspaper | ours to upstream's |
 | --- | --- | --- | --- |
-| repetitions | 3 | 3 |  |
-| played again, because living nodes were silent | 0 | 0 |  |
+| repetitions | 3 | 3 | |
+| played again, because living nodes were silent | 0 | 0 | |
 | drops | 12.0 s (10.0–20.0 s) | 8.0 s | 1.50 |
 | holes | **2** (0–10) | 0 | – |
 | depth | 1.0 | 1.0 | 1.00 |
-| load average before | 0.50, 0.75, 1.00 | 0.25, 0.25, 0.25 |  |
+| load average before | 0.50, 0.75, 1.00 | 0.25, 0.25, 0.25 | |
 
 Drops are counted below.
 `, written(t, r))
