@@ -299,7 +299,9 @@ func TestBothAreCompared(t *testing.T) {
 		patient: 3 * time.Second, gap: 3 * time.Second, settle: time.Second, rest: 14 * time.Second,
 	}
 	m := o.measurement()
-	c, err := m.Parse([]string{"--nodes=20", "--pods=60", "--cut=4", "--most=100", "--repetitions=1", "--scenario=cut,zones,rest"}, t.Output())
+	c, err := m.Parse([]string{
+		"--nodes=20", "--pods=60", "--cut=4", "--most=100", "--repetitions=1", "--scenario=cut,zones,rest",
+	}, t.Output())
 	require.NoError(t, err)
 	c.Parallel = 2
 	r, err := m.Measure(t.Context(), c, t.Output())

@@ -82,9 +82,12 @@ func restRows() []row {
 		{Title: "resident memory at rest", Format: mebibytes, Main: true, Of: func(o *outcome) (float64, bool) {
 			return float64(o.rest.memory) / (1 << 20), o.rest.memory > 0
 		}},
-		{Title: "heartbeats stored a second, at rest", Format: sidebyside.Format("%.0f"), Of: func(o *outcome) (float64, bool) {
-			return float64(o.rest.beats) / o.rest.took.Seconds(), o.rest.took > 0
-		}},
+		{
+			Title: "heartbeats stored a second, at rest", Format: sidebyside.Format("%.0f"),
+			Of: func(o *outcome) (float64, bool) {
+				return float64(o.rest.beats) / o.rest.took.Seconds(), o.rest.took > 0
+			},
+		},
 	}
 }
 
@@ -122,7 +125,8 @@ func costRows() []row {
 		sidebyside.Number("CPU time in the outage", sidebyside.Format("%.2f s"),
 			func(o *outcome) float64 { return o.cpu.Seconds() }),
 		sidebyside.Number("the outage lasts", sidebyside.Seconds, func(o *outcome) float64 { return o.lasted.Seconds() }),
-		sidebyside.Number("most resident memory", mebibytes, func(o *outcome) float64 { return float64(o.memory) / (1 << 20) }),
+		sidebyside.Number("most resident memory", mebibytes,
+			func(o *outcome) float64 { return float64(o.memory) / (1 << 20) }),
 		sidebyside.Number("API calls in the outage", sidebyside.Count, func(o *outcome) float64 {
 			total := 0
 			for _, n := range o.calls {

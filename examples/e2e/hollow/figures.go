@@ -111,9 +111,10 @@ func (o *options) figures(columns []*sidebyside.Column[scenario, figures]) []sid
 
 // circleFigures are the rows of a circle, its steps in order.
 func (o *options) circleFigures() []sidebyside.Figure[figures] {
+	ready := sidebyside.Thousands(o.pods) + " pods of a ReplicaSet are ready, and one that stays on each node"
 	return []sidebyside.Figure[figures]{
 		row(nodesOpen, sidebyside.Thousands(o.nodes)+" nodes are ready and take pods", "%.1f s"),
-		row(podsReady, sidebyside.Thousands(o.pods)+" pods of a ReplicaSet are ready, and one that stays on each node", "%.1f s"),
+		row(podsReady, ready, "%.1f s"),
 		row(nodesTainted, fmt.Sprintf("%d of them silent: all of these are tainted NoExecute", o.silenced()), "%.1f s"),
 		row(podsEvicted, "all their pods of the ReplicaSet are evicted", "%.1f s"),
 		row(podsReplaced, "as many are ready on other nodes", "%.1f s"),

@@ -124,8 +124,8 @@ func (m *Measurement[S, R]) Parse(args []string, diagnostics io.Writer) (*Choice
 		flags.PrintDefaults()
 	}
 	c := &Choice[S]{Scenarios: m.Scenarios, Subjects: m.Subjects, Parallel: 1}
-	scenarios := flags.String("scenario", "",
-		"comma-separated `scenarios` (default: "+names(unnamed(m.Scenarios), scenarioName)+"): "+names(m.Scenarios, scenarioName))
+	scenarios := flags.String("scenario", "", fmt.Sprintf("comma-separated `scenarios` (default: %s): %s",
+		names(unnamed(m.Scenarios), scenarioName), names(m.Scenarios, scenarioName)))
 	subjects := flags.String("subject", "",
 		"comma-separated `subjects` (default: all): "+names(m.Subjects, subjectName))
 	flags.IntVar(&c.Repetitions, "repetitions", m.Repetitions, "how `often` each subject plays each scenario")
