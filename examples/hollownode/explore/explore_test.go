@@ -14,7 +14,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
-var flags = seeds.Register(flag.CommandLine, uint64(seeds.Sized(40, 1000)))
+var flags = seeds.Register(flag.CommandLine, uint64(seeds.Sized(15, 1000)))
 
 type finding = seeds.Finding[invariant.Violation]
 

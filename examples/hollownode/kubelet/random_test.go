@@ -13,10 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
 // randomSeeds is how many random worlds a test run plays.
-const randomSeeds = 60
+var randomSeeds = seeds.Sized(20, 60)
 
 // In random worlds no final phase and no count of restarts goes back. No
 // container runs after the final deletion of its pod, and no policy is broken.

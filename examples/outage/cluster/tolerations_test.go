@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/cluster"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
 // randomTolerations are some that the API allows, in any order.
@@ -59,7 +60,7 @@ func TestPodsOfTheSimulationTolerateTheSame(t *testing.T) {
 		{Key: "gpu", Effect: corev1.TaintEffectNoSchedule},
 		{Key: "other", Effect: corev1.TaintEffectNoSchedule},
 	}
-	for seed := range uint64(2000) {
+	for seed := range uint64(seeds.Sized(400, 2000)) {
 		r, o := rand.New(rand.NewPCG(seed, 3)), shop()
 		tolerations := randomTolerations(r)
 		o.Pods[3].Spec.Tolerations = tolerations

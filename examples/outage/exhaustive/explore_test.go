@@ -19,7 +19,7 @@ var (
 	deviations = flag.Int("deviations", 0, "how many deviations a schedule has at most; 0 is the tier's")
 	schedule   = flag.String("schedule", "", "the schedule to run alone, as a failure prints it")
 	only       = flag.String("world", "", "a part of the name of the only world to explore")
-	worlds     = flag.Int("worlds", seeds.Sized(2, 0), "how many worlds a test explores, the first ones; 0 is all")
+	worlds     = flag.Int("worlds", seeds.Sized(1, 0), "how many worlds a test explores, the first ones; 0 is all")
 	allowed    = flag.String("kinds", "", "the only kinds of deviations, for example crash,lost,late")
 	each       = flag.Int("each", 0, "how many deviations of one kind a schedule has at most; 0 is as many as of all")
 	from       = flag.Duration("from", 0, "when deviations begin, if later than the world's own")

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
 // crasher kills the process that sends the n-th call about nodes and pods. It
@@ -68,6 +70,8 @@ var (
 	}
 )
 
+var crashEach = flag.Int("crash-each", seeds.Sized(4, 1), "at each which call the process dies; 1 is at all calls")
+
 // A crash between any two steps, with a restart, breaks nothing. For each call
 // the process dies in three runs: just before the call arrives, just after it
 // was dealt with, and just after the answer. It sends nothing after that, also
@@ -89,10 +93,10 @@ func TestCrashAtAnyStepBreaksNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, moment := range []string{"sent", "processed", "answered"} {
+			for i, moment := range []string{"sent", "processed", "answered"} {
 				calls := crashAt(t, run.flags, run.script, moment, 0)
 				require.Greater(t, calls, 8, "nothing happens")
-				for n := 1; n <= calls; n++ {
+				for n := 1 + i; n <= calls; n += *crashEach {
 					crashAt(t, run.flags, run.script, moment, n)
 				}
 			}

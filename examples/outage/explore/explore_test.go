@@ -14,7 +14,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
-var flags = seeds.Register(flag.CommandLine, uint64(seeds.Sized(50, 2000)))
+var flags = seeds.Register(flag.CommandLine, uint64(seeds.Sized(20, 2000)))
 
 type finding = seeds.Finding[invariant.Violation]
 

@@ -12,9 +12,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
-const randomScenarios = 500
+var randomScenarios = seeds.Sized(100, 500)
 
 func TestRandomScenariosAreValid(t *testing.T) {
 	for seed := range uint64(randomScenarios) {
