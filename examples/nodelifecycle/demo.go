@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
+	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
@@ -40,9 +42,7 @@ const (
 	demoNodesPerZone = 20
 	demoToleration   = 6 // seconds
 	demoLength       = 41 * time.Second
-	// demoPatience is how long after that pods that are late are waited for.
-	demoPatience = 20 * time.Second
-	demoGlance   = 250 * time.Millisecond
+	demoGlance       = 250 * time.Millisecond
 )
 
 // outage is one line of the script: some nodes fall silent for a while.
@@ -78,16 +78,13 @@ const (
 	faithful  = "faithful"
 )
 
-// tolerations are those of the pods that do not tolerate an ill node for ever.
-var tolerations = map[string]time.Duration{impatient: 0, patient: demoToleration * time.Second}
-
 // demoScenario returns the script on its cluster, with the flags that were
 // given.
 func demoScenario(flags *pflag.FlagSet) *scenario.Scenario {
 	const nodes = len(demoZones) * demoNodesPerZone
 	s := &scenario.Scenario{
 		Name:     "demonstration",
-		Duration: scenario.Duration(demoLength + demoPatience),
+		Duration: scenario.Duration(demoLength),
 		Cluster: scenario.Cluster{
 			BeatInterval:   scenario.Duration(time.Second),
 			StatusInterval: scenario.Duration(10 * time.Second),
@@ -125,24 +122,6 @@ func controllerFlags(flags *pflag.FlagSet) map[string]scenario.FlagValue {
 	return given
 }
 
-// cue is a line that is told at a time.
-type cue struct {
-	at   time.Duration
-	text string
-}
-
-func cues() []cue {
-	var all []cue
-	for _, o := range script {
-		all = append(all, cue{o.at, o.title})
-		if o.until > 0 {
-			all = append(all, cue{o.until, "over: " + o.title})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b cue) int { return int(a.at - b.at) })
-	return all
-}
-
 // demonstrate plays the scenario and returns an error if the summary does not
 // hold.
 func demonstrate(ctx context.Context, s *scenario.Scenario, pace demonstration.Pace, out io.Writer) error {
@@ -150,25 +129,50 @@ func demonstrate(ctx context.Context, s *scenario.Scenario, pace demonstration.P
 	if err != nil {
 		return fmt.Errorf("set up the demonstration: %w", err)
 	}
-	screen := demonstration.NewScreen(out, played.Elapsed)
-	return demonstrateOn(ctx, played, pace, screen, out)
+	return newPlay(played, judged(played), demonstration.NewScreen(out, played.Elapsed)).run(ctx, pace, out)
 }
 
-func demonstrateOn(ctx context.Context, played *simulation.Simulation, pace demonstration.Pace,
-	screen *demonstration.Screen, out io.Writer) error {
-	seen, judge := watch(played), played.Judge()
-	shows := &view{screen: screen, seen: seen, replica: played.Replicas()[0]}
-	player := &demonstration.Player{World: played, Pace: pace, Glance: demoGlance, Show: shows.draw}
-	for _, c := range cues() {
-		if !player.Pass(ctx, c.at-played.Elapsed()) {
-			return nil
-		}
-		screen.Say(c.text)
+// judged returns what the controller is judged by. No call fails, so it has no
+// retry to wait for, and may take a second to begin. Each pod that is late
+// counts.
+func judged(played *simulation.Simulation) invariant.Settings {
+	settings := played.JudgeSettings()
+	settings.CalmBound, settings.Keep = time.Second, 1000
+	return settings
+}
+
+// play is the script on its way.
+type play struct {
+	*simulation.Simulation
+
+	screen   *demonstration.Screen
+	recorder *report.Recorder
+	judge    *invariant.Judge
+	seen     *witness
+}
+
+// newPlay gets ready to play. The outages are said when they begin and end.
+func newPlay(played *simulation.Simulation, by invariant.Settings, screen *demonstration.Screen) *play {
+	p := &play{
+		Simulation: played, screen: screen,
+		recorder: report.Watch(played, nil), judge: played.JudgeBy(by), seen: newWitness(played),
 	}
-	nothingMissing := func() bool { return len(seen.verdict().missing) == 0 }
-	if !player.Pass(ctx, demoLength-played.Elapsed()) || !player.Await(ctx, demoPatience, nothingMissing) {
+	played.World().Watch(p.seen)
+	for _, o := range script {
+		played.World().At(o.at, func() { p.screen.Say(o.title) })
+		if o.until > 0 {
+			played.World().At(o.until, func() { p.screen.Say("over: " + o.title) })
+		}
+	}
+	return p
+}
+
+// run plays the script, and writes the summary. It returns an error if that
+// does not hold.
+func (p *play) run(ctx context.Context, pace demonstration.Pace, out io.Writer) error {
+	player := &demonstration.Player{World: p, Pace: pace, Glance: demoGlance, Show: p.draw}
+	if !player.Pass(ctx, demoLength) {
 		return nil
 	}
-	judge.End()
-	return seen.verdict().print(out, judge.Violations())
+	return p.summarize(out)
 }

@@ -5,112 +5,135 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/outage/report"
+	"github.com/kubelife/lifecycle/examples/outage/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
-// verdict is what the witness says of the controller.
-type verdict struct {
-	zones              map[string]*zoneVerdict
-	mustLeave, left    int
-	missing, wrong     []string // pods
-	ready, whileDown   []string // nodes
-	toUnknown, toTaint []time.Duration
-	calls              map[string]int
-}
-
-type zoneVerdict struct {
-	tainted, evicted int
-	peak             float64 // of taints set, over the rate that is allowed
-}
-
-// print writes the summary, with what a judge of examples/outage has found. It
-// returns ErrNotHeld if the controller did something that it should not have.
-func (v *verdict) print(out io.Writer, found []invariant.Violation) error {
-	if err := v.printFigures(out); err != nil {
+// summarize writes what happened and what that proves. It returns ErrNotHeld if
+// the controller did something that it should not have.
+func (p *play) summarize(out io.Writer) error {
+	summary := p.recorder.Document().Summary
+	fmt.Fprintln(out, "\nWhat the API server stored and was asked for:")
+	if err := summary.Write(out); err != nil {
 		return err
 	}
-	return demonstration.PrintClaims(out, v.claims(found))
+	fmt.Fprintf(out, "from silence to Unknown: %s\n", p.seen.toUnknown)
+	fmt.Fprintf(out, "from silence to taint:   %s\n", p.seen.toTaint)
+	p.judge.End()
+	return demonstration.PrintClaims(out, claims(&summary, p.seen.ready, p.judge.Violations()))
 }
 
-func (v *verdict) printFigures(out io.Writer) error {
-	fmt.Fprintln(out, "\nWhat the API server stored:")
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "zone\ttainted\tpods evicted\tof the rate allowed, at most")
-	for _, zone := range slices.Sorted(maps.Keys(v.zones)) {
-		z := v.zones[zone]
-		fmt.Fprintf(table, "%s\t%d\t%d\t%.0f%%\n", zone, z.tainted, z.evicted, 100*z.peak)
+// claims says what a summary proves, with the nodes that were tainted though
+// they were ready, and what the judge has found.
+func claims(summary *report.Summary, ready []string, violations []invariant.Violation) (all demonstration.Claims) {
+	var found demonstration.Findings[invariant.Invariant]
+	for _, v := range violations {
+		found = append(found, demonstration.Finding[invariant.Invariant]{Rule: v.Invariant, Text: v.Text})
 	}
-	if err := table.Flush(); err != nil {
-		return err
+	left, late := summary.Cluster.Pods.Evicted, found.Take("", invariant.InTime, invariant.EvictedInOrder)
+	all.Add(late, "each of the %d pods that had to leave left in time", left+len(late))
+	all.Add(slices.Concat(found.Take("", invariant.SparedWhenReady, invariant.AsConfigured),
+		found.Take("need not leave", invariant.NeverEarly)), "each of the %d pods that left had a reason to", left)
+	all.Add(found.Take("", invariant.NeverEarly), "no pod left before its toleration ended")
+	for i := range summary.Zones {
+		zone := summary.Zones[i].Name
+		all.Add(found.Take(" node "+zone+"-", invariant.WithinRate, invariant.KnownFirst),
+			"zone %s stayed within its rate", zone)
 	}
-	fmt.Fprintf(out, "from silence to Unknown: %s\n", spread(v.toUnknown))
-	fmt.Fprintf(out, "from silence to taint:   %s\n", spread(v.toTaint))
-	demonstration.PrintCalls(out, v.calls)
-	return nil
-}
-
-func (v *verdict) claims(found []invariant.Violation) demonstration.Claims {
-	var claims demonstration.Claims
-	// take returns the texts of violations, and leaves the others.
-	take := func(wanted ...invariant.Invariant) (texts []string) {
-		found = slices.DeleteFunc(slices.Clone(found), func(one invariant.Violation) bool {
-			is := slices.Contains(wanted, one.Invariant)
-			if is {
-				texts = append(texts, one.Text+";")
-			}
-			return is
-		})
-		return texts
-	}
-	claims.Add(slices.Concat(v.missing, take(invariant.InTime)),
-		"each of the %d pods that had to leave left", v.mustLeave)
-	claims.Add(slices.Concat(v.wrong, take(invariant.SparedWhenReady)),
-		"each of the %d pods that left had a reason to", v.left)
-	claims.Add(take(invariant.NeverEarly), "no pod left before its toleration ended")
-	fast := take(invariant.WithinRate, invariant.KnownFirst)
-	for _, zone := range slices.Sorted(maps.Keys(v.zones)) {
-		var faster []string
-		if peak := v.zones[zone].peak; peak > mostOfRate {
-			faster = []string{fmt.Sprintf("%.0f%% of what is allowed;", 100*peak)}
-		}
-		for _, text := range fast {
-			if strings.Contains(text, " node "+zone+"-") {
-				faster = append(faster, text)
-			}
-		}
-		claims.Add(faster, "zone %s stayed within its rate", zone)
-	}
-	claims.Add(take(invariant.NotDeclaredAlive), "no node was declared that had a heartbeat in its grace period")
-	claims.Add(v.ready, "no node was tainted that had been ready for a grace period")
-	claims.Add(slices.Concat(v.whileDown, take(invariant.SparedInOutage)),
+	all.Add(found.Take("", invariant.DeclaredInTime, invariant.NoIdleToken),
+		"each silent node was declared, and tainted, in time")
+	all.Add(found.Take("", invariant.NotDeclaredAlive),
+		"no node was declared that had a heartbeat in its grace period")
+	all.Add(ready, "no node was tainted that had been ready for a grace period")
+	all.Add(found.Take("", invariant.SparedInOutage),
 		"no node was tainted while all were down, nor a grace period after")
-	if v.mustLeave == 0 || v.left == 0 {
-		claims.Add([]string{"none"}, "pods had to leave, and did")
+	var none []string
+	if left == 0 {
+		none = []string{"none"}
 	}
-	if len(found) > 0 {
-		var others []string
-		for _, one := range found {
-			others = append(others, fmt.Sprintf("%s: %s;", one.Invariant, one.Text))
-		}
-		claims.Add(others, "everything else was as the controller promises")
-	}
-	return claims
+	all.Add(none, "pods had to leave, and did")
+	all.Add(found.Rest(), "everything else was as the controller promises")
+	return all
 }
 
-// mostOfRate is above one by what rounding may add.
-const mostOfRate = 1.0001
+// witness sees which nodes the controller writes to that are silent.
+type witness struct {
+	model.Unimpressed
 
-// spread shows the least, the middle and the greatest of some durations.
-func spread(d []time.Duration) string {
+	played             *simulation.Simulation
+	toUnknown, toTaint delays
+	ready              []string // nodes that were tainted though ready for a grace period
+}
+
+// delays are how long each silence of a node lasted when the first write
+// followed from it.
+type delays map[silence]time.Duration
+
+type silence struct {
+	node  string
+	since time.Duration
+}
+
+func newWitness(played *simulation.Simulation) *witness {
+	return &witness{played: played, toUnknown: delays{}, toTaint: delays{}}
+}
+
+// WroteNode follows the condition Ready and the NoExecute taints of a node.
+func (w *witness) WroteNode(write model.NodeWrite) {
+	if write.Call == nil || write.Before == nil || write.After == nil {
+		return
+	}
+	was, is := readyOf(write.Before), readyOf(write.After)
+	if is.Status == corev1.ConditionUnknown && was.Status != is.Status {
+		w.measure(w.toUnknown, write.After.Name)
+	}
+	if !isTainted(write.After) || isTainted(write.Before) {
+		return
+	}
+	w.measure(w.toTaint, write.After.Name)
+	readyFor := w.played.World().Wall().Sub(was.LastTransitionTime.Time)
+	if was.Status == corev1.ConditionTrue && readyFor >= w.played.Options().MonitorGracePeriod {
+		w.ready = append(w.ready, write.After.Name)
+	}
+}
+func (w *witness) measure(d delays, node string) {
+	now := silence{node: node}
+	for i := range script {
+		since, _ := w.played.Struck(i, node)
+		now.since = max(now.since, since)
+	}
+	if _, followed := d[now]; !followed {
+		d[now] = w.played.Elapsed() - now.since
+	}
+}
+
+func readyOf(node *corev1.Node) corev1.NodeCondition {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c
+		}
+	}
+	return corev1.NodeCondition{}
+}
+
+func isTainted(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints,
+		func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute })
+}
+
+// String shows the shortest delay, the middle one and the longest.
+func (d delays) String() string {
 	if len(d) == 0 {
 		return "none"
 	}
-	slices.Sort(d)
-	return fmt.Sprintf("%.1fs first, %.1fs median, %.1fs last (%d times)",
-		d[0].Seconds(), d[len(d)/2].Seconds(), d[len(d)-1].Seconds(), len(d))
+	sorted := slices.Sorted(maps.Values(d))
+	return fmt.Sprintf("%.1fs first, %.1fs median, %.1fs last (%d times)", sorted[0].Seconds(),
+		sorted[len(d)/2].Seconds(), sorted[len(d)-1].Seconds(), len(d))
 }

@@ -9,14 +9,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
-// newPlay sets the demonstration up, with flags besides its own.
-func newPlay(t *testing.T, seed uint64, args ...string) *simulation.Simulation {
+// newCluster sets the cluster of the demonstration up, with flags besides its
+// own.
+func newCluster(t *testing.T, seed uint64, args ...string) *simulation.Simulation {
 	t.Helper()
 	flags := command(new(settings)).FlagSet()
 	require.NoError(t, flags.Parse(args))
@@ -30,11 +35,11 @@ func newPlay(t *testing.T, seed uint64, args ...string) *simulation.Simulation {
 
 // demonstrated runs the demonstration at once, and returns what it wrote and
 // the result.
-func demonstrated(t *testing.T, played *simulation.Simulation) (string, error) {
+func demonstrated(t *testing.T, played *simulation.Simulation, by invariant.Settings) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	screen := demonstration.NewScreen(&out, played.Elapsed)
-	err := demonstrateOn(t.Context(), played, demonstration.AtOnce, screen, &out)
+	err := newPlay(played, by, screen).run(t.Context(), demonstration.AtOnce, &out)
 	require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
 	return out.String(), err
 }
@@ -42,89 +47,123 @@ func demonstrated(t *testing.T, played *simulation.Simulation) (string, error) {
 // The controller keeps what the summary claims, whatever chance does.
 func TestDemonstrationHolds(t *testing.T) {
 	for seed := range uint64(5) {
-		played := newPlay(t, seed)
-		seen := watch(played)
-		out, err := demonstrated(t, played)
+		played := newCluster(t, seed)
+		seen := &taintings{played: played}
+		played.World().Watch(seen)
+		out, err := demonstrated(t, played, judged(played))
 		require.NoError(t, err, "seed %d\n%s", seed, out)
 		require.Equal(t, demoLength, played.Elapsed())
 		require.NotContains(t, out, "FAIL")
-		require.Contains(t, out, "ok    each of the 15 pods that had to leave left\n")
+		require.Regexp(t, `\nok    each of the 2\d pods that had to leave left in time\n`, out)
 		// No node of a zone that is dying is tainted either, although the last one is
 		// not silent yet.
-		for name, n := range seen.nodes {
-			for _, at := range n.taints {
-				require.False(t, at > 28*time.Second && at < 38*time.Second, "seed %d: %s after %v", seed, name, at)
-			}
+		for _, at := range seen.at {
+			require.False(t, at > 28*time.Second && at < 38*time.Second, "seed %d: after %v", seed, at)
 		}
+	}
+}
+
+// taintings are when nodes got a NoExecute taint.
+type taintings struct {
+	model.Unimpressed
+
+	played *simulation.Simulation
+	at     []time.Duration
+}
+
+func (w *taintings) WroteNode(write model.NodeWrite) {
+	if write.Before != nil && write.After != nil && isTainted(write.After) && !isTainted(write.Before) {
+		w.at = append(w.at, w.played.Elapsed())
 	}
 }
 
 // Each run shows the same, to the byte.
 func TestDemonstrationIsTheSameEachTime(t *testing.T) {
-	first, err := demonstrated(t, newPlay(t, 0))
+	played := newCluster(t, 0)
+	first, err := demonstrated(t, played, judged(played))
 	require.NoError(t, err)
-	again, err := demonstrated(t, newPlay(t, 0))
+	require.Contains(t, first, "zone a  Normal             17 ready   0 unknown   3 tainted   15 evicted\n")
+	played = newCluster(t, 0)
+	again, err := demonstrated(t, played, judged(played))
 	require.NoError(t, err)
 	require.Equal(t, first, again)
 }
 
 func TestDemonstrationTakesFlagsOfTheController(t *testing.T) {
-	played := newPlay(t, 0, "--node-monitor-grace-period=8s", "--node-eviction-rate=2", "--secure-port=1")
+	played := newCluster(t, 0, "--node-monitor-grace-period=8s", "--node-eviction-rate=2", "--secure-port=1")
 	require.Equal(t, 8*time.Second, played.Options().MonitorGracePeriod)
 	require.Equal(t, time.Second, played.Options().MonitorPeriod)
-	out, err := demonstrated(t, played)
+	out, err := demonstrated(t, played, judged(played))
 	require.NoError(t, err, out)
 	require.Regexp(t, `from silence to Unknown: 7\.\ds first`, out)
-	require.Regexp(t, `\nb +0 +0 +0%\n`, out, "they are back before the grace period ends")
+	require.Regexp(t, `\nnodes tainted NoExecute +3 +0 `, out, "they are back before the grace period ends")
 }
 
 // Ctrl-C ends it without a summary, and without an error.
 func TestDemonstrationIsInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	played := newPlay(t, 0)
+	played := newCluster(t, 0)
 	played.World().At(10*time.Second, stop)
 	var out bytes.Buffer
 	screen := demonstration.NewScreen(&out, played.Elapsed)
-	require.NoError(t, demonstrateOn(ctx, played, demonstration.AtOnce, screen, &out))
+	require.NoError(t, newPlay(played, judged(played), screen).run(ctx, demonstration.AtOnce, &out))
 	require.Less(t, played.Elapsed(), 11*time.Second)
 	require.NotContains(t, out.String(), "What")
 }
 
-// What happens in the cluster and is not as the summary claims is found in what
-// the API server stored.
-func TestSummaryFindsWhatIsWrong(t *testing.T) {
-	noExecute := []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}
+// A controller that has other flags than it is judged by does not keep what the
+// summary claims.
+func TestSummaryFindsAControllerThatDiffers(t *testing.T) {
 	for name, test := range map[string]struct {
-		at      time.Duration
-		meddles func(t *testing.T, s *simulation.Simulation)
-		finds   string
+		flag  string
+		by    func(*invariant.Settings)
+		finds string
 	}{
-		"a pod leaves a node without a taint": {9 * time.Second, func(t *testing.T, s *simulation.Simulation) {
-			s.World().DeletePod(podOn(t, s, "b-7", patient))
-		}, "FAIL  each of the 24 pods that left had a reason to\n      except for 1: patient-"},
-		"a pod that tolerates a taint for ever leaves": {20 * time.Second, func(t *testing.T, s *simulation.Simulation) {
-			s.World().DeletePod(podOn(t, s, "a-0", faithful))
-		}, "had a reason to\n      except for 1: faithful-"},
-		"a pod stays that must leave": {5 * time.Second, func(t *testing.T, s *simulation.Simulation) {
-			s.World().Tolerate(podOn(t, s, "a-0", patient), []corev1.Toleration{{Operator: corev1.TolerationOpExists}})
-		}, "FAIL  each of the 15 pods that had to leave left\n      except for 1: patient-"},
-		"a pod stays that must leave at once": {5 * time.Second, func(t *testing.T, s *simulation.Simulation) {
-			s.World().Tolerate(podOn(t, s, "a-0", impatient), []corev1.Toleration{{Operator: corev1.TolerationOpExists}})
-		}, "FAIL  each of the 15 pods that had to leave left\n      except for 1: impatient-"},
-		"a node is tainted that is ready": {20 * time.Second, func(_ *testing.T, s *simulation.Simulation) {
-			s.World().Machine("b-7").Edit(func(node *corev1.Node) { node.Spec.Taints = noExecute })
-		}, "FAIL  no node was tainted that had been ready for a grace period\n      except for 1: b-7\n"},
-		"a node is tainted while all are down": {33 * time.Second, func(_ *testing.T, s *simulation.Simulation) {
-			s.World().Machine("b-7").Edit(func(node *corev1.Node) { node.Spec.Taints = noExecute })
-		}, "FAIL  no node was tainted while all were down, nor a grace period after\n      except for 1: b-7"},
-		"a node is tainted just after": {36 * time.Second, func(_ *testing.T, s *simulation.Simulation) {
-			s.World().Machine("b-7").Edit(func(node *corev1.Node) { node.Spec.Taints = noExecute })
-		}, "FAIL  no node was tainted while all were down, nor a grace period after\n      except for 1: b-7"},
-		"nodes are tainted too fast": {9950 * time.Millisecond, func(_ *testing.T, s *simulation.Simulation) {
-			for _, node := range []string{"a-0", "a-1", "a-2"} {
-				s.World().Machine(node).Edit(func(node *corev1.Node) { node.Spec.Taints = noExecute })
-			}
-		}, "FAIL  zone a stayed within its rate\n      except for 1: 300% of what is allowed;"},
+		"it evicts nothing": {"--action=dry-run", func(by *invariant.Settings) { by.Action = invariant.Delete },
+			"FAIL  each of the 15 pods that had to leave left in time\n      except for 15: pod"},
+		"it taints nothing": {"--node-eviction-rate=0", func(by *invariant.Settings) { by.Rate = 1 },
+			"FAIL  each silent node was declared, and tainted, in time\n      except for"},
+		"it declares too late": {"--node-monitor-grace-period=12s", func(by *invariant.Settings) { by.Grace = 4 * time.Second },
+			"FAIL  each silent node was declared, and tainted, in time\n      except for"},
+		"it taints too fast": {"--node-eviction-rate=2", func(by *invariant.Settings) { by.Rate = 1 },
+			"FAIL  zone a stayed within its rate\n      except for"},
+		"it declares too early": {"--node-monitor-grace-period=3s", func(by *invariant.Settings) { by.Grace = 4 * time.Second },
+			"FAIL  no node was declared that had a heartbeat in its grace period\n      except for"},
+		"it does not wait after an outage": {"--resume-delay=4s", func(by *invariant.Settings) { by.Window = 6 * time.Second },
+			"FAIL  no node was tainted while all were down, nor a grace period after\n      except for"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			played := newCluster(t, 0, test.flag)
+			by := judged(played)
+			test.by(&by)
+			out, err := demonstrated(t, played, by)
+			require.ErrorIs(t, err, demonstration.ErrNotHeld, out)
+			require.Contains(t, out, test.finds)
+		})
+	}
+}
+
+// What the controller does besides, and is not as the summary claims, is found.
+func TestSummaryFindsWhatIsWrong(t *testing.T) {
+	for name, test := range map[string]struct {
+		at    time.Duration
+		does  func(t *testing.T, s *simulation.Simulation)
+		finds string
+	}{
+		"a pod leaves a node without a taint": {9 * time.Second, deletes("b-7", patient),
+			"FAIL  each of the 24 pods that left had a reason to\n      except for 1: "},
+		"a pod that tolerates a taint for ever leaves": {20 * time.Second, deletes("a-0", faithful),
+			"FAIL  each of the 24 pods that left had a reason to\n      except for 1: "},
+		"a pod leaves early": {14 * time.Second, deletes("a-0", patient),
+			"FAIL  no pod left before its toleration ended\n      except for 1: "},
+		"a node is tainted that is ready": {20 * time.Second, taints("b-7"),
+			"FAIL  no node was tainted that had been ready for a grace period\n      except for 1: b-7\n"},
+		"a node is tainted while all are down": {33 * time.Second, taints("b-7"),
+			"FAIL  no node was tainted while all were down, nor a grace period after\n      except for 1: "},
+		"a node is tainted just after": {36 * time.Second, taints("b-7"),
+			"FAIL  no node was tainted while all were down, nor a grace period after\n      except for 1: "},
+		"nodes are tainted too fast": {9950 * time.Millisecond, taints("a-0", "a-1", "a-2"),
+			"FAIL  zone a stayed within its rate\n      except for "},
 		"nothing happens": {0, func(_ *testing.T, s *simulation.Simulation) {
 			s.World().Halt()
 			for _, node := range s.World().Machines() {
@@ -134,46 +173,71 @@ func TestSummaryFindsWhatIsWrong(t *testing.T) {
 		}, "FAIL  pods had to leave, and did\n      except for 1: none\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			played := newPlay(t, 0)
-			played.World().At(test.at, func() { test.meddles(t, played) })
-			out, err := demonstrated(t, played)
+			played := newCluster(t, 0)
+			played.World().At(test.at, func() { test.does(t, played) })
+			out, err := demonstrated(t, played, judged(played))
 			require.ErrorIs(t, err, demonstration.ErrNotHeld, out)
 			require.Contains(t, out, test.finds)
 		})
 	}
 }
 
-// podOn returns the first pod of a workload on a node.
-func podOn(t *testing.T, s *simulation.Simulation, node, workload string) string {
-	t.Helper()
-	for _, pod := range s.World().Workload(workload).Pods() {
-		if pod.Spec.NodeName == node {
-			return pod.Name
+// deletes has the controller delete a pod of a workload from a node.
+func deletes(node, workload string) func(*testing.T, *simulation.Simulation) {
+	return func(t *testing.T, s *simulation.Simulation) {
+		t.Helper()
+		for _, pod := range s.World().Workload(workload).Pods() {
+			if pod.Spec.NodeName == node {
+				s.Replicas()[0].Client().Call(&model.Call{
+					Verb: model.Delete, Kind: model.Pods, Name: pod.Name,
+					Preconditions: &metav1.Preconditions{UID: &pod.UID},
+				}, func(call *model.Call) { require.NoError(t, call.Err) })
+				return
+			}
+		}
+		t.Errorf("%s has no pod of %s", node, workload)
+	}
+}
+
+// taints has the controller give nodes its NoExecute taint.
+func taints(nodes ...string) func(*testing.T, *simulation.Simulation) {
+	return func(t *testing.T, s *simulation.Simulation) {
+		t.Helper()
+		for _, node := range nodes {
+			s.Replicas()[0].Client().Call(&model.Call{
+				Verb: model.Patch, Kind: model.Nodes, Name: node, PatchType: types.JSONPatchType,
+				Data: fmt.Appendf(nil, `[{"op":"add","path":"/spec/taints","value":[{"key":%q,"effect":%q,"timeAdded":%q}]}]`,
+					corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute, s.World().Wall().Format(time.RFC3339)),
+			}, func(call *model.Call) { require.NoError(t, call.Err) })
 		}
 	}
-	t.Fatalf("%s has no pod of %s", node, workload)
-	return ""
 }
 
 // What the judge of examples/outage has found is told by the claim that is
 // about it.
 func TestSummaryTellsWhatTheJudgeFound(t *testing.T) {
-	held := func() *verdict {
-		return &verdict{mustLeave: 1, left: 1, zones: map[string]*zoneVerdict{"a": {peak: 1}, "b": {}}}
-	}
-	require.NoError(t, held().print(&bytes.Buffer{}, nil))
-	for found, claim := range map[invariant.Invariant]string{
-		invariant.InTime:           "each of the 1 pods that had to leave left",
-		invariant.SparedWhenReady:  "each of the 1 pods that left had a reason to",
-		invariant.NeverEarly:       "no pod left before its toleration ended",
-		invariant.WithinRate:       "zone b stayed within its rate",
-		invariant.KnownFirst:       "zone b stayed within its rate",
-		invariant.NotDeclaredAlive: "no node was declared that had a heartbeat in its grace period",
-		invariant.SparedInOutage:   "no node was tainted while all were down, nor a grace period after",
-		invariant.OthersUntouched:  "everything else was as the controller promises",
+	summary := &report.Summary{Zones: []report.Zone{{Name: "a"}, {Name: "b"}}}
+	summary.Cluster.Pods.Evicted = 1
+	var out bytes.Buffer
+	require.NoError(t, demonstration.PrintClaims(&out, claims(summary, nil, nil)))
+	for found, claim := range map[invariant.Violation]string{
+		{Invariant: invariant.InTime}:                                 "each of the 2 pods that had to leave left in time",
+		{Invariant: invariant.EvictedInOrder}:                         "each of the 2 pods that had to leave left in time",
+		{Invariant: invariant.SparedWhenReady}:                        "each of the 1 pods that left had a reason to",
+		{Invariant: invariant.AsConfigured}:                           "each of the 1 pods that left had a reason to",
+		{Invariant: invariant.NeverEarly, Text: "it need not leave,"}: "each of the 1 pods that left had a reason to",
+		{Invariant: invariant.NeverEarly}:                             "no pod left before its toleration ended",
+		{Invariant: invariant.WithinRate}:                             "zone b stayed within its rate",
+		{Invariant: invariant.KnownFirst}:                             "zone b stayed within its rate",
+		{Invariant: invariant.DeclaredInTime}:                         "each silent node was declared, and tainted, in time",
+		{Invariant: invariant.NoIdleToken}:                            "each silent node was declared, and tainted, in time",
+		{Invariant: invariant.NotDeclaredAlive}:                       "no node was declared that had a heartbeat in its grace period",
+		{Invariant: invariant.SparedInOutage}:                         "no node was tainted while all were down, nor a grace period after",
+		{Invariant: invariant.OthersUntouched}:                        "everything else was as the controller promises",
 	} {
-		var out bytes.Buffer
-		err := held().print(&out, []invariant.Violation{{Invariant: found, Text: "it taints node b-7 wrongly"}})
+		out.Reset()
+		found.Text += " it taints node b-7 wrongly"
+		err := demonstration.PrintClaims(&out, claims(summary, nil, []invariant.Violation{found}))
 		require.ErrorIs(t, err, demonstration.ErrNotHeld)
 		require.Contains(t, out.String(), fmt.Sprintf("\nFAIL  %s\n      except for 1:", claim))
 		require.Contains(t, out.String(), "it taints node b-7 wrongly;")
@@ -181,30 +245,15 @@ func TestSummaryTellsWhatTheJudgeFound(t *testing.T) {
 	}
 }
 
-// The rate is that of decisions: what is allowed in a while is one node, and
-// what the rate adds.
-func TestPeakIsOfTheFastestWhile(t *testing.T) {
-	at := func(seconds ...float64) (all []time.Duration) {
-		for _, s := range seconds {
-			all = append(all, time.Duration(s*float64(time.Second)))
-		}
-		return all
-	}
-	require.Zero(t, peak(at(3), 1))
-	require.InDelta(t, 1, peak(at(12, 10, 11), 1), 1e-9)
-	require.InDelta(t, 2/1.5, peak(at(1, 10, 10.5, 20), 1), 1e-9)
-	require.InDelta(t, 4/3.1, peak(at(10, 10.7, 11.4, 12.1), 1), 1e-9, "little by little")
-	require.InDelta(t, 1, peak(at(10, 10.5), 2), 1e-9)
-}
-
 func TestPictureFitsATerminal(t *testing.T) {
-	played := newPlay(t, 0)
+	played := newCluster(t, 0)
 	var out bytes.Buffer
 	screen := demonstration.NewPicture(&out, func() time.Duration { return played.Elapsed() + 1000*time.Second })
-	require.NoError(t, demonstrateOn(t.Context(), played, demonstration.AtOnce, screen, &out))
+	require.NoError(t, newPlay(played, judged(played), screen).run(t.Context(), demonstration.AtOnce, &out))
 	require.Contains(t, out.String(), "FullDisruption")
 	require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
-	for _, c := range cues() {
-		require.Contains(t, out.String(), c.text)
+	for _, o := range script {
+		require.Contains(t, out.String(), "s  "+o.title)
+		require.Equal(t, o.until > 0, bytes.Contains(out.Bytes(), []byte("over: "+o.title)))
 	}
 }

@@ -4,52 +4,49 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// view shows the demonstration by zone.
-type view struct {
-	screen  *demonstration.Screen
-	seen    *witness
-	replica *simulation.Replica
-}
-
-// draw shows how things are now. Without a terminal it prints a line for the
-// cluster and for each zone that has changed.
-func (v *view) draw() {
-	knows := v.replica.Knowledge()
-	if v.screen.IsLive() {
-		v.screen.Draw(v.picture(&knows))
+// draw shows how things are now, by zone. Without a terminal it prints a line
+// for the cluster and for each zone that has changed.
+func (p *play) draw() {
+	knows := p.Replicas()[0].Knowledge()
+	if p.screen.IsLive() {
+		p.screen.Draw(p.picture(&knows))
 		return
 	}
-	v.screen.Change("", fmt.Sprintf("cluster  %s", knows.Phase))
+	p.screen.Change("", fmt.Sprintf("cluster  %s", knows.Phase))
 	for _, z := range knows.Zones {
 		name := nameOf(z)
-		now := v.seen.zone(name)
-		v.screen.Change(name, fmt.Sprintf("zone %s  %-17s %3d ready %3d unknown %3d tainted %4d evicted",
-			name, z.State, now.ready, now.unknown, now.tainted, now.evicted))
+		now := p.recorder.Tally(name)
+		p.screen.Change(name, fmt.Sprintf("zone %s  %-17s %3d ready %3d unknown %3d tainted %4d evicted",
+			name, z.State, now.Ready+now.Silent, now.NotReady, now.Tainted, now.Evicted))
 	}
 }
 
-func (v *view) picture(knows *simulation.Knowledge) string {
+func (p *play) picture(knows *simulation.Knowledge) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%5.1fs of %.0fs   cluster: %-9s   pods waiting to leave: %d\n\n",
-		v.screen.Elapsed().Seconds(), demoLength.Seconds(), knows.Phase, knows.Pending)
+		p.screen.Elapsed().Seconds(), demoLength.Seconds(), knows.Phase, knows.Pending)
 	fmt.Fprintf(&b, "zone  %-*s  %-17s  nodes/s  evicted\n", demoNodesPerZone, "nodes", "state")
 	for _, z := range knows.Zones {
 		name := nameOf(z)
-		now := v.seen.zone(name)
-		ill := max(now.unknown-now.tainted, 0)
-		bar := strings.Repeat("\x1b[32m■\x1b[0m", now.ready) + strings.Repeat("\x1b[33m■\x1b[0m", ill) +
-			strings.Repeat("\x1b[31m■\x1b[0m", now.tainted)
-		rest := max(demoNodesPerZone-now.ready-ill-now.tainted, 0)
-		fmt.Fprintf(&b, "%-4s  %s%s  %-17s  %7.2f  %7d\n", name, bar, strings.Repeat("·", rest), z.State, z.Rate,
-			now.evicted)
+		now := p.recorder.Tally(name)
+		fmt.Fprintf(&b, "%-4s  %s  %-17s  %7.2f  %7d\n", name, bar(now), z.State, z.Rate, now.Evicted)
 	}
-	fmt.Fprintf(&b, "\n      \x1b[32m■\x1b[0m ready  \x1b[33m■\x1b[0m unknown  \x1b[31m■\x1b[0m tainted NoExecute\n\n")
+	fmt.Fprintf(&b, "\n      %s ready  %s unknown  %s tainted NoExecute\n\n",
+		demonstration.Green.Paint("■"), demonstration.Yellow.Paint("■"), demonstration.Red.Paint("■"))
 	return b.String()
+}
+
+// bar shows the nodes of a zone by state.
+func bar(now report.Tally) string {
+	return strings.Repeat(demonstration.Green.Paint("■"), now.Ready+now.Silent) +
+		strings.Repeat(demonstration.Yellow.Paint("■"), now.NotReady) +
+		strings.Repeat(demonstration.Red.Paint("■"), now.Tainted)
 }
 
 // nameOf returns a zone's short name. In the API's form it is region,

@@ -25,6 +25,19 @@ func (n *node) state() states {
 	return states{ready: 1}
 }
 
+// Tally is how many nodes of a zone are in each state of a [ZoneSeries], and
+// how many pods were told to leave.
+type Tally struct{ Ready, Silent, NotReady, Tainted, Evicted int }
+
+// Tally returns how a zone is now.
+func (r *Recorder) Tally(zone string) Tally {
+	d := r.byZone[zone]
+	if d == nil {
+		return Tally{}
+	}
+	return Tally{d.tally.ready, d.tally.silent, d.tally.notReady, d.tally.tainted, d.evictions}
+}
+
 // tally counts a node in its zone as it is now, and its pods.
 func (r *Recorder) tally(n *node) {
 	n.waiting = 0

@@ -11,9 +11,12 @@ import (
 // Judge adds a judge to the simulation, which checks it every second of its
 // time. To be called before the first step. Ask the judge for violations when
 // the run is over, after its End.
-func (s *Simulation) Judge() *invariant.Judge {
+func (s *Simulation) Judge() *invariant.Judge { return s.JudgeBy(s.JudgeSettings()) }
+
+// JudgeSettings returns what a judge has to know of the flags and the scenario.
+func (s *Simulation) JudgeSettings() invariant.Settings {
 	o, cluster := s.options, &s.scenario.Cluster
-	judge := invariant.New(s.world, invariant.Settings{
+	return invariant.Settings{
 		Grace:            o.MonitorGracePeriod,
 		StartupGrace:     o.StartupGracePeriod,
 		BlindAfter:       o.Controller().Health.SightTimeout,
@@ -44,7 +47,12 @@ func (s *Simulation) Judge() *invariant.Judge {
 		EvictionCost:     o.Controller().Requests.Eviction,
 		Delay:            cluster.APILatency.Max.D() + cluster.WatchDelay.Max.D(),
 		Skew:             s.skew(),
-	}, subject{s})
+	}
+}
+
+// JudgeBy is Judge with other settings than those of the flags.
+func (s *Simulation) JudgeBy(settings invariant.Settings) *invariant.Judge {
+	judge := invariant.New(s.world, settings, subject{s})
 	s.world.Watch(judge)
 	var look func()
 	look = func() {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -26,6 +27,36 @@ type Claims []Claim
 // arguments.
 func (c *Claims) Add(exceptions []string, format string, args ...any) {
 	*c = append(*c, Claim{Says: fmt.Sprintf(format, args...), Exceptions: exceptions})
+}
+
+// A Finding is something that a judge of the program has found to be wrong.
+type Finding[Rule ~string] struct {
+	Rule Rule
+	Text string
+}
+
+// Findings are the findings that no claim has told yet.
+type Findings[Rule ~string] []Finding[Rule]
+
+// Take removes the findings against some rules whose text contains about, and
+// returns their texts, which are exceptions of a claim.
+func (f *Findings[Rule]) Take(about string, rules ...Rule) (texts []string) {
+	*f = slices.DeleteFunc(*f, func(one Finding[Rule]) bool {
+		taken := slices.Contains(rules, one.Rule) && strings.Contains(one.Text, about)
+		if taken {
+			texts = append(texts, one.Text+";")
+		}
+		return taken
+	})
+	return texts
+}
+
+// Rest returns the texts of the findings that are left, with their rules.
+func (f Findings[Rule]) Rest() (texts []string) {
+	for _, one := range f {
+		texts = append(texts, fmt.Sprintf("%s: %s;", one.Rule, one.Text))
+	}
+	return texts
 }
 
 // PrintClaims writes a line for each claim, and its exceptions below. It

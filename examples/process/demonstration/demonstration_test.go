@@ -35,6 +35,17 @@ func TestClaimNamesItsExceptions(t *testing.T) {
 	require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
 }
 
+// What a judge has found is an exception of one claim.
+func TestFindingsAreTakenOnce(t *testing.T) {
+	found := demonstration.Findings[string]{
+		{Rule: "early", Text: "pod a"}, {Rule: "early", Text: "pod b"}, {Rule: "late", Text: "pod b"}, {Rule: "lost", Text: "it"},
+	}
+	require.Equal(t, []string{"pod b;", "pod b;"}, found.Take("b", "early", "late"))
+	require.Equal(t, []string{"pod a;"}, found.Take("", "early", "late"))
+	require.Empty(t, found.Take("", "early", "late"))
+	require.Equal(t, []string{"lost: it;"}, found.Rest())
+}
+
 // A summary that claims nothing proves nothing.
 func TestNoClaimDoesNotHold(t *testing.T) {
 	require.ErrorIs(t, demonstration.PrintClaims(&bytes.Buffer{}, nil), demonstration.ErrNotHeld)

@@ -17,6 +17,7 @@
 // [AtOnce]. [Clock] is the World of a program that runs by itself.
 //
 // A [Screen] redraws a picture in place on a terminal, and writes plain lines
-// elsewhere. A summary is [Claims]. It holds if no claim has an exception,
-// else the program ends with exit code 1. No line is wider than [Columns].
+// elsewhere. A summary is [Claims], with the [Findings] of a judge as exceptions.
+// It holds if no claim has an exception, else the program ends with exit code
+// 1. No line is wider than [Columns].
 package demonstration

@@ -91,6 +91,20 @@ func (s *Screen) Draw(picture string) {
 	fmt.Fprint(s.out, b.String())
 }
 
+// A Color is one of a terminal's.
+type Color string
+
+// Colors of what is shown. Each demonstration says what they mean.
+const (
+	Red    Color = "\x1b[31m"
+	Green  Color = "\x1b[32m"
+	Yellow Color = "\x1b[33m"
+	Blue   Color = "\x1b[34m"
+)
+
+// Paint returns a text in the color.
+func (c Color) Paint(text string) string { return string(c) + text + "\x1b[0m" }
+
 var escapes = regexp.MustCompile("\x1b\\[[0-9]*[a-zA-Z]")
 
 // Width returns how many columns the widest line of a text takes. Escape
