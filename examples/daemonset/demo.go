@@ -21,6 +21,9 @@ var demoDefaults = map[string]string{"kube-api-qps": "1000", "kube-api-burst": "
 const (
 	// demoGlance is how often the play reads the cluster.
 	demoGlance = 100 * time.Millisecond
+	// demoBeat is how often lines tell what has changed, where there is no
+	// terminal.
+	demoBeat = time.Second
 	// demoPause is how long a step that has ended stays in view. What the
 	// controller does in it is part of the step.
 	demoPause = 1500 * time.Millisecond
@@ -58,36 +61,46 @@ func demonstrate(ctx context.Context, s *settings, pace demonstration.Pace, out 
 
 func demonstrateOn(ctx context.Context, world *simulation.World, pace demonstration.Pace,
 	screen *demonstration.Screen, out io.Writer) error {
-	p := &play{World: world, seen: newState()}
-	steps := p.script()
-	shows := &view{screen: screen, steps: len(steps)}
-	player := &demonstration.Player{World: world, Pace: pace, Glance: demoGlance, Show: func() {
-		p.see()
-		shows.show(p.seen, len(p.ends)+1)
-	}}
-	unreached, done, err := player.Play(ctx, screen, steps, func() { p.ends = append(p.ends, p.seen.clone()) })
+	p := &play{World: world, screen: screen}
+	player := &demonstration.Player{World: world, Pace: pace, Glance: demoGlance, Show: p.show}
+	unreached, done, err := player.Play(ctx, screen, p.script(), func() {
+		p.ends, p.told = append(p.ends, p.seen), p.Elapsed()
+	})
 	if err != nil || !done {
 		return err
 	}
-	return p.verdict(unreached).print(out)
+	return p.summarize(unreached, out)
 }
 
 // play is the script on its way.
 type play struct {
 	*simulation.World
 
-	read    int // of the changes of the history
-	seen    *state
-	ends    []*state // of the steps that were played
-	figures figures
+	screen *demonstration.Screen
+	told   time.Duration // when lines were last written, or the step began
+	seen   *state
+	ends   []*state // of the steps that were played
+	// mostDown and mostSurging are how many nodes had no available pod of agent,
+	// and two pods of proxy, at most at a glance in a rollout.
+	mostDown, mostSurging int
 }
 
-// see takes in what has been stored.
-func (p *play) see() {
-	changes := p.History().Changes
-	for _, change := range changes[p.read:] {
-		p.figures.see(p.seen, change)
-		p.seen.see(change)
+// show shows how things are now.
+func (p *play) show() {
+	p.seen = newState(p.World)
+	if step := len(p.ends); step == firstRollout || step >= badRollout {
+		p.mostDown = max(p.mostDown, p.seen.down(demoSets[0].name))
+		p.mostSurging = max(p.mostSurging, p.seen.surging(demoSets[1].name))
 	}
-	p.read = len(changes)
+	if p.screen.IsLive() {
+		p.screen.Draw(p.picture())
+		return
+	}
+	if p.screen.Elapsed()-p.told < demoBeat {
+		return
+	}
+	p.told = p.screen.Elapsed()
+	for _, set := range demoSets {
+		p.screen.Change(set.name, set.name+"  "+p.seen.row(set))
+	}
 }

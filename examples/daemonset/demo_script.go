@@ -49,8 +49,11 @@ const (
 	closedFrom, closedTo   = 9, 10
 )
 
-// badStep is the step that rolls out the bad image, as an index.
-const badStep = 5
+// The steps that roll out the second image and the bad one, as indexes.
+const firstRollout, badRollout = 1, 5
+
+// demoSteps is how many steps there are.
+const demoSteps = 7
 
 // script is what happens.
 func (p *play) script() []demonstration.Step {
@@ -110,7 +113,7 @@ func (p *play) lacks() []string {
 
 func (p *play) missing() (texts []string) {
 	for _, set := range demoSets {
-		if _, known := p.seen.sets[set.name]; !known {
+		if p.seen.set(set.name).Name == "" {
 			texts = append(texts, set.name+" is missing;")
 		}
 	}
@@ -123,27 +126,26 @@ func (p *play) missing() (texts []string) {
 func (p *play) lacksStop() []string {
 	texts := p.missing()
 	for _, set := range demoSets {
-		failing, available := 0, 0
-		for node := range p.seen.nodes {
-			for _, pod := range p.seen.on(set.name, node) {
-				switch {
-				case pod.image == badImage && !pod.terminating && !pod.available:
-					failing++
-				case pod.image == secondImage && !pod.terminating && pod.available:
-					available++
-				default:
-					texts = append(texts, fmt.Sprintf("%s on %s has another pod, of %s;", set.name, node, pod.image))
-				}
+		failing, available, others := 0, 0, 0
+		for _, pod := range p.seen.pods {
+			switch tag := tagOf(&pod.Spec); {
+			case ownerOf(pod) != set.name:
+			case tag == badImage && pod.DeletionTimestamp == nil && !isAvailable(pod):
+				failing++
+			case tag == secondImage && pod.DeletionTimestamp == nil && isAvailable(pod):
+				available++
+			default:
+				others++
 			}
 		}
 		want := len(p.seen.nodes)
 		if !set.surges {
 			want -= demoLimit
 		}
-		status := p.seen.sets[set.name].status
-		if failing != demoLimit || available != want || int(status.NumberAvailable) != want {
-			texts = append(texts, fmt.Sprintf("%s has %d pods that are stuck, %d available, and says that %d are;", set.name,
-				failing, available, status.NumberAvailable))
+		says := p.seen.set(set.name).Status.NumberAvailable
+		if failing != demoLimit || available != want || int(says) != want || others > 0 {
+			texts = append(texts, fmt.Sprintf("%s has %d pods that are stuck, %d available, %d others, and says that %d are available;",
+				set.name, failing, available, others, says))
 		}
 	}
 	return texts
@@ -228,17 +230,16 @@ var errNoRevision = errors.New("the set has no such revision")
 // rollBack does what kubectl rollout undo --to-revision does: it applies the
 // data of a revision as a patch.
 func (p *play) rollBack(number int64) error {
-	revisions := p.List(invariant.Revisions)
+	revisions := p.Revisions()
 	for _, set := range demoSets {
-		i := slices.IndexFunc(revisions, func(object metav1.Object) bool {
-			revision, ok := object.(*appsv1.ControllerRevision)
-			return ok && revision.Revision == number && ownerOf(revision) == set.name
+		i := slices.IndexFunc(revisions, func(revision *appsv1.ControllerRevision) bool {
+			return revision.Revision == number && ownerOf(revision) == set.name
 		})
 		if i < 0 {
 			return fmt.Errorf("roll %s back to revision %d: %w", set.name, number, errNoRevision)
 		}
-		revision, _ := revisions[i].(*appsv1.ControllerRevision)
-		if err := p.Patch(invariant.Sets, set.name, types.StrategicMergePatchType, revision.Data.Raw); err != nil {
+		err := p.Patch(invariant.Sets, set.name, types.StrategicMergePatchType, revisions[i].Data.Raw)
+		if err != nil {
 			return err
 		}
 	}

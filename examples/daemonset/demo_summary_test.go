@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,19 +15,48 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
-// stored is what was stored, written by hand.
+// stored is what was stored, written by hand, and how it came.
 type stored struct {
-	*state
-	figures
+	state
+	invariant.History
 }
 
-func newStored() *stored { return &stored{state: newState()} }
+// put stores an object, and removes the one of its name that was there.
+func (s *stored) put(object metav1.Object) { s.store(object, object.GetName(), object) }
 
-func (s *stored) put(object metav1.Object) { s.change(&invariant.Change{After: object}) }
+func (s *stored) store(like metav1.Object, name string, after metav1.Object) {
+	change := &invariant.Change{After: after}
+	switch like.(type) {
+	case *corev1.Node:
+		replace(&s.nodes, change, name)
+	case *corev1.Pod:
+		replace(&s.pods, change, name)
+	case *appsv1.DaemonSet:
+		replace(&s.sets, change, name)
+	case *appsv1.ControllerRevision:
+		replace(&s.revisions, change, name)
+	}
+	s.Changes = append(s.Changes, change)
+}
 
-func (s *stored) change(change *invariant.Change) {
-	s.figures.see(s.state, change)
-	s.state.see(change)
+// replace makes a change of the object of a name.
+func replace[T metav1.Object](all *[]T, change *invariant.Change, name string) {
+	*all = slices.DeleteFunc(slices.Clone(*all), func(object T) bool {
+		if object.GetName() != name {
+			return false
+		}
+		change.Before = object
+		return true
+	})
+	if after, ok := change.After.(T); ok {
+		*all = append(*all, after)
+	}
+}
+
+// then returns what is stored now.
+func (s *stored) then() *state {
+	now := s.state
+	return &now
 }
 
 func (s *stored) node(name string, effect corev1.TaintEffect) {
@@ -68,12 +98,13 @@ func (s *stored) terminate(set, node, image string) {
 }
 
 func (s *stored) remove(set, node, image string) {
-	s.change(&invariant.Change{Before: podOf(set, node, image, corev1.ConditionTrue)})
+	pod := podOf(set, node, image, corev1.ConditionTrue)
+	s.store(pod, pod.Name, nil)
 }
 
 var fiveNodes = []string{"a", "b", "c", "d", "e"}
 
-// The figures count each creation and deletion by what was stored before it.
+// The figures count each deletion once, and by what was stored before it.
 func TestFiguresCountByWhatWasStoredBefore(t *testing.T) {
 	const ready, starting = corev1.ConditionTrue, corev1.ConditionFalse
 	for name, c := range map[string]struct {
@@ -85,64 +116,68 @@ func TestFiguresCountByWhatWasStoredBefore(t *testing.T) {
 			s.terminate("agent", "b", "v1")
 			s.remove("agent", "c", "v1")
 			s.remove("agent", "a", "v1") // its end is not another deletion
-		}, figures{deleted: 3, rolled: 3, mostDown: 3}},
-		"a node that starts still counts": {func(s *stored) {
-			for _, node := range []string{"a", "b", "c"} {
-				s.remove("agent", node, "v1")
-				s.create("agent", node, "v2", starting)
-			}
-			s.terminate("agent", "d", "v1")
-		}, figures{created: 3, deleted: 4, rolled: 4, mostDown: 4}},
+		}, figures{deleted: 3, rolled: 3}},
 		"one after the other": {func(s *stored) {
 			for _, node := range fiveNodes {
 				s.terminate("agent", node, "v1")
 				s.remove("agent", node, "v1")
-				s.create("agent", node, "v2", ready)
+				s.create("agent", node, "v2", starting)
+				s.create("agent", node, "v2", ready) // no other pod
 			}
-		}, figures{created: 5, deleted: 5, rolled: 5, mostDown: 1}},
+		}, figures{created: 5, deleted: 5, rolled: 5}},
 		"an old pod that is not available": {func(s *stored) {
 			s.create("agent", "d", "v1", starting)
 			s.terminate("agent", "d", "v1")
 			s.terminate("agent", "a", "v1")
-		}, figures{deleted: 2, rolled: 1, mostDown: 2}},
-		"a pod that is up to date, and one of a drained node": {func(s *stored) {
+		}, figures{deleted: 2, rolled: 1}},
+		"a pod that is up to date": {func(s *stored) {
 			s.create("agent", "a", "v2", ready)
 			s.terminate("agent", "a", "v2")
-			s.node("b", corev1.TaintEffectNoExecute)
-			s.terminate("agent", "b", "v1")
-		}, figures{created: 1, deleted: 2}},
-		"surges at a time": {func(s *stored) {
-			for _, node := range []string{"a", "b", "c", "d"} {
-				s.create("proxy", node, "v2", starting)
-			}
-		}, figures{created: 4, mostSurging: 4}},
-		"surges one after the other": {func(s *stored) {
-			for _, node := range fiveNodes {
-				s.create("proxy", node, "v2", ready)
-				s.terminate("proxy", node, "v1")
-			}
-		}, figures{created: 5, deleted: 5, rolled: 5, mostSurging: 1}},
+		}, figures{created: 1, deleted: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStored()
+			s := &stored{}
 			for _, node := range fiveNodes {
-				s.node(node, "")
 				s.create("agent", node, firstImage, ready)
-				s.create("proxy", node, firstImage, ready)
 			}
 			s.set("agent", secondImage, 5)
-			s.set("proxy", secondImage, 5)
-			s.figures = figures{}
+			before := figuresOf(&s.History)
+			require.Equal(t, figures{created: 5}, before)
 			c.happens(s)
-			require.Equal(t, c.want, s.figures)
+			c.want.created += before.created
+			require.Equal(t, c.want, figuresOf(&s.History))
 		})
 	}
+}
+
+// A node is down that has no pod that serves, and surges with two that stay.
+func TestStateCountsNodesThatAreDownAndThatSurge(t *testing.T) {
+	s := &stored{}
+	for _, node := range fiveNodes {
+		s.node(node, "")
+		s.create("agent", node, firstImage, corev1.ConditionTrue)
+		s.create("proxy", node, firstImage, corev1.ConditionTrue)
+	}
+	require.Zero(t, s.down("agent"))
+	require.Zero(t, s.surging("proxy"))
+	s.remove("agent", "a", firstImage)
+	s.terminate("agent", "b", firstImage)
+	s.create("agent", "c", firstImage, corev1.ConditionFalse)
+	s.create("agent", "d", secondImage, corev1.ConditionFalse)
+	require.Equal(t, 3, s.down("agent"))
+	require.Zero(t, s.down("proxy"))
+	s.create("proxy", "a", secondImage, corev1.ConditionTrue)
+	s.create("proxy", "b", secondImage, corev1.ConditionFalse)
+	s.create("proxy", "c", secondImage, corev1.ConditionTrue)
+	s.terminate("proxy", "c", firstImage)
+	require.Equal(t, 2, s.surging("proxy"))
+	require.Equal(t, 1, s.surging("agent"))
 }
 
 // A rollout that is stuck has taken just as many nodes as it may.
 func TestARolloutThatStopsHasTakenWhatItMay(t *testing.T) {
 	lacks := func(available int, happens func(s *stored), nodes ...string) []string {
-		s := newStored()
+		s := &stored{}
 		for _, node := range fiveNodes {
 			s.node(node, "")
 			s.create("agent", node, secondImage, corev1.ConditionTrue)
@@ -156,7 +191,7 @@ func TestARolloutThatStopsHasTakenWhatItMay(t *testing.T) {
 		s.set("agent", badImage, available)
 		s.set("proxy", badImage, 5)
 		happens(s)
-		return (&play{seen: s.state}).lacksStop()
+		return (&play{seen: s.then()}).lacksStop()
 	}
 	nothing := func(*stored) {}
 	require.Empty(t, lacks(2, nothing, "a", "b", "c"))
@@ -169,7 +204,7 @@ func TestARolloutThatStopsHasTakenWhatItMay(t *testing.T) {
 		"not available":   func(s *stored) { s.create("proxy", "d", secondImage, corev1.ConditionFalse) },
 		"another image":   func(s *stored) { s.create("agent", "d", firstImage, corev1.ConditionTrue) },
 		"not broken":      func(s *stored) { s.create("agent", "a", badImage, corev1.ConditionTrue) },
-		"no set":          func(s *stored) { delete(s.sets, "agent") },
+		"no set":          func(s *stored) { s.store(&appsv1.DaemonSet{}, "agent", nil) },
 		"one node less":   func(s *stored) { s.remove("agent", "a", badImage) },
 		"a second surge":  func(s *stored) { s.create("proxy", "d", badImage, corev1.ConditionFalse) },
 		"one has another": func(s *stored) { s.create("agent", "e", badImage, corev1.ConditionFalse) },
@@ -181,8 +216,8 @@ func TestARolloutThatStopsHasTakenWhatItMay(t *testing.T) {
 // The bad image costs the pods that it may, and the rollback brings back the
 // revision that was there.
 func TestSummaryComparesTheRollbackWithBefore(t *testing.T) {
-	verdictOf := func(happens func(s *stored), number int64) *verdict {
-		s := newStored()
+	exceptions := func(happens func(s *stored), number int64) (spoiled, forgotten []string) {
+		s := &stored{}
 		for _, set := range demoSets {
 			for _, node := range fiveNodes {
 				s.create(set.name, node, secondImage, corev1.ConditionTrue)
@@ -197,15 +232,15 @@ func TestSummaryComparesTheRollbackWithBefore(t *testing.T) {
 		}
 		revision("one", 1)
 		revision("two", 2)
-		ends := make([]*state, badStep, badStep+2)
-		ends[badStep-1] = s.clone()
+		ends := make([]*state, badRollout, demoSteps)
+		ends[badRollout-1] = s.then()
 		revision("three", 3)
-		ends = append(ends, s.clone())
+		ends = append(ends, s.then())
 		revision("two", number)
 		happens(s)
-		v := &verdict{steps: badStep + 2}
-		v.judgeRollback(append(ends, s.clone()))
-		return v
+		var all demonstration.Claims
+		claimRollback(&all, append(ends, s.then()))
+		return all[0].Exceptions, all[1].Exceptions
 	}
 	lose := func(set string, nodes ...string) func(s *stored) {
 		return func(s *stored) {
@@ -214,30 +249,24 @@ func TestSummaryComparesTheRollbackWithBefore(t *testing.T) {
 			}
 		}
 	}
-	v := verdictOf(lose("agent", "a", "b", "c"), 4)
-	require.Empty(t, v.spoiled)
-	require.Empty(t, v.forgotten)
-	require.Equal(t, []string{"agent on d;"}, verdictOf(lose("agent", "a", "b", "c", "d"), 4).spoiled)
-	require.Equal(t, []string{"proxy on a;"}, verdictOf(lose("proxy", "a"), 4).spoiled)
-	require.Len(t, verdictOf(lose("agent"), 2).forgotten, 2)
+	spoiled, forgotten := exceptions(lose("agent", "a", "b", "c"), 4)
+	require.Empty(t, spoiled)
+	require.Empty(t, forgotten)
+	spoiled, _ = exceptions(lose("agent", "a", "b", "c", "d"), 4)
+	require.Equal(t, []string{"agent on d;"}, spoiled)
+	spoiled, _ = exceptions(lose("proxy", "a"), 4)
+	require.Equal(t, []string{"proxy on a;"}, spoiled)
+	_, forgotten = exceptions(lose("agent"), 2)
+	require.Len(t, forgotten, 2)
 }
 
-func held() *verdict { return &verdict{figures: figures{created: 1, deleted: 1, rolled: 1}} }
-
-func TestVerdictFailsWithAnException(t *testing.T) {
-	require.NoError(t, held().print(&bytes.Buffer{}))
-	some := []string{"some"}
-	for name, breaks := range map[string]func(*verdict){
-		"unreached":  func(v *verdict) { v.unreached = some },
-		"spoiled":    func(v *verdict) { v.spoiled = some },
-		"forgotten":  func(v *verdict) { v.forgotten = some },
-		"no rollout": func(v *verdict) { v.rolled = 0 },
-	} {
-		t.Run(name, func(t *testing.T) {
-			v := held()
-			breaks(v)
-			require.ErrorIs(t, v.print(&bytes.Buffer{}), demonstration.ErrNotHeld)
-		})
+func TestSummaryFailsWithAnException(t *testing.T) {
+	some := figures{created: 1, deleted: 1, rolled: 1}
+	require.NoError(t, demonstration.PrintClaims(&bytes.Buffer{}, claims(some, nil, nil)))
+	require.ErrorIs(t, demonstration.PrintClaims(&bytes.Buffer{}, claims(some, []string{"step 1: no pod;"}, nil)),
+		demonstration.ErrNotHeld)
+	for _, none := range []figures{{deleted: 1, rolled: 1}, {created: 1, rolled: 1}, {created: 1, deleted: 1}} {
+		require.ErrorIs(t, demonstration.PrintClaims(&bytes.Buffer{}, claims(none, nil, nil)), demonstration.ErrNotHeld)
 	}
 }
 
@@ -258,9 +287,9 @@ func TestSummaryTellsWhatTheInvariantsFind(t *testing.T) {
 		{invariant.OthersUntouched, "node a was written", "everything else was as the controller promises"},
 	} {
 		var out bytes.Buffer
-		v := held()
-		v.found = []invariant.Violation{{Invariant: c.found, Text: c.text}}
-		require.ErrorIs(t, v.print(&out), demonstration.ErrNotHeld)
+		found := []invariant.Violation{{Invariant: c.found, Text: c.text}}
+		err := demonstration.PrintClaims(&out, claims(figures{created: 1, deleted: 1, rolled: 1}, nil, found))
+		require.ErrorIs(t, err, demonstration.ErrNotHeld)
 		require.Contains(t, out.String(), fmt.Sprintf("\nFAIL  %s\n      except for 1:", c.claim))
 		require.Contains(t, out.String(), c.text+";")
 		require.Equal(t, 1, bytes.Count(out.Bytes(), []byte("FAIL")))

@@ -1,112 +1,77 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
-// demoBeat is how often lines tell what has changed, where there is no
-// terminal.
-const demoBeat = time.Second
-
-// view shows the demonstration by set.
-type view struct {
-	screen *demonstration.Screen
-	steps  int
-
-	step int
-	told time.Duration // when lines were last written
-}
-
-// show shows how things are now, in a step.
-func (v *view) show(s *state, step int) {
-	if v.step != step {
-		v.step, v.told = step, v.screen.Elapsed()
-	}
-	if v.screen.IsLive() {
-		v.screen.Draw(v.picture(s))
-		return
-	}
-	if v.screen.Elapsed()-v.told < demoBeat {
-		return
-	}
-	v.told = v.screen.Elapsed()
-	for _, set := range demoSets {
-		v.screen.Change(set.name, set.name+"  "+s.row(set))
-	}
-}
-
 // row counts the nodes by what they have of a set.
 func (s *state) row(set demoSet) string {
-	desired, available, updated, surging, failing := 0, 0, 0, 0, 0
-	for node, facts := range s.nodes {
-		if facts.fits() {
+	desired, available, updated, failing := 0, 0, 0, 0
+	for _, node := range s.nodes {
+		if len(node.Spec.Taints) == 0 {
 			desired++
 		}
-		pods := living(s.on(set.name, node))
-		has := func(is func(podFacts) bool) int {
+		pods := s.living(set.name, node.Name)
+		count := func(nodes *int, is func(*corev1.Pod) bool) {
 			if slices.ContainsFunc(pods, is) {
-				return 1
+				*nodes++
 			}
-			return 0
 		}
-		available += has(func(p podFacts) bool { return p.available })
-		updated += has(func(p podFacts) bool { return p.available && p.image == s.sets[set.name].image })
-		failing += has(func(p podFacts) bool { return p.image == badImage })
-		surging += max(len(pods)-1, 0)
+		count(&available, isAvailable)
+		count(&updated, func(pod *corev1.Pod) bool { return isAvailable(pod) && tagOf(&pod.Spec) == s.template(set.name) })
+		count(&failing, isBad)
 	}
 	return fmt.Sprintf("%3d desired %3d available %3d updated %3d surging %3d failing",
-		desired, available, updated, surging, failing)
+		desired, available, updated, s.surging(set.name), failing)
 }
 
-// The colors of a terminal.
-const (
-	red, green, yellow, blue, plain = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[34m", "\x1b[0m"
-)
+func isBad(pod *corev1.Pod) bool { return tagOf(&pod.Spec) == badImage }
 
 // picture shows a set a line, with a character for each node.
-func (v *view) picture(s *state) string {
+func (p *play) picture() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%5.1fs   step %d of %d\n\n", v.screen.Elapsed().Seconds(), v.step, v.steps)
-	nodes := slices.Sorted(maps.Keys(s.nodes))
+	fmt.Fprintf(&b, "%5.1fs   step %d of %d\n\n", p.screen.Elapsed().Seconds(), len(p.ends)+1, demoSteps)
 	fmt.Fprintf(&b, "%-6s  %-*s  desired  available  up to date\n", "set", demoNodes+demoLater, "nodes")
+	taints, room := "", strings.Repeat(" ", max(demoNodes+demoLater-len(p.seen.nodes), 0))
 	for _, set := range demoSets {
-		cells, status := strings.Builder{}, s.sets[set.name].status
-		for _, node := range nodes {
-			cells.WriteString(s.cell(set, node))
+		cells, status := "", p.seen.set(set.name).Status
+		for _, node := range p.seen.nodes {
+			cells += p.seen.cell(set.name, node.Name)
 		}
-		fmt.Fprintf(&b, "%-6s  %s%s  %7d  %9d  %10d\n", set.name, cells.String(),
-			strings.Repeat(" ", max(demoNodes+demoLater-len(nodes), 0)),
+		fmt.Fprintf(&b, "%-6s  %s%s  %7d  %9d  %10d\n", set.name, cells, room,
 			status.DesiredNumberScheduled, status.NumberAvailable, status.UpdatedNumberScheduled)
 	}
-	fmt.Fprintf(&b, "%-6s  ", "taints")
-	for _, node := range nodes {
-		b.WriteString(s.nodes[node].mark())
+	for _, node := range p.seen.nodes {
+		taints += mark(node)
 	}
-	fmt.Fprintf(&b, "\n\n        %s■%s v1  %s■%s v2  %s■%s starting  %s■%s v3, broken  ◆ two pods  · none\n"+
-		"        x NoExecute  - NoSchedule\n\n", blue, plain, green, plain, yellow, plain, red, plain)
+	fmt.Fprintf(&b, "taints  %s\n\n        %s v1  %s v2  %s starting  %s v3, broken  ◆ two pods  · none\n"+
+		"        x NoExecute  - NoSchedule\n\n", taints, demonstration.Blue.Paint("■"), demonstration.Green.Paint("■"),
+		demonstration.Yellow.Paint("■"), demonstration.Red.Paint("■"))
 	return b.String()
 }
 
-func (n nodeFacts) mark() string {
-	switch {
-	case n.drained:
+// mark shows the taint of a node.
+func mark(node *corev1.Node) string {
+	switch taints := node.Spec.Taints; {
+	case len(taints) == 0:
+		return " "
+	case taints[0].Effect == corev1.TaintEffectNoExecute:
 		return "x"
-	case n.closed:
-		return "-"
 	}
-	return " "
+	return "-"
 }
 
 // cell shows the pods of a set on a node: how many, and the one that is
 // furthest from the first image.
-func (s *state) cell(set demoSet, node string) string {
-	pods := living(s.on(set.name, node))
+func (s *state) cell(set, node string) string {
+	pods := s.living(set, node)
 	if len(pods) == 0 {
 		return "·"
 	}
@@ -114,15 +79,15 @@ func (s *state) cell(set demoSet, node string) string {
 	if len(pods) > 1 {
 		shape = "◆"
 	}
-	newest := slices.MaxFunc(pods, func(a, b podFacts) int { return strings.Compare(a.image, b.image) })
-	color := blue
+	newest := slices.MaxFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(tagOf(&a.Spec), tagOf(&b.Spec)) })
+	color := demonstration.Blue
 	switch {
-	case newest.image == badImage:
-		color = red
-	case !newest.available:
-		color = yellow
-	case newest.image == secondImage:
-		color = green
+	case isBad(newest):
+		color = demonstration.Red
+	case !isAvailable(newest):
+		color = demonstration.Yellow
+	case tagOf(&newest.Spec) == secondImage:
+		color = demonstration.Green
 	}
-	return color + shape + plain
+	return color.Paint(shape)
 }

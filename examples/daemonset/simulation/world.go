@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -66,19 +67,18 @@ func (w *World) End() (history *invariant.History, quietFrom time.Time) {
 	return w.cluster.history, w.cluster.Now().Add(-5 * time.Minute)
 }
 
-// List returns all objects of a kind by name. They must not be changed.
-func (w *World) List(kind invariant.Kind) []metav1.Object {
-	var objects []metav1.Object
-	for _, object := range list[object](w.cluster, kind) {
-		objects = append(objects, object)
-	}
-	return objects
-}
+// Nodes returns all nodes by name. They must not be changed.
+func (w *World) Nodes() []*corev1.Node { return list[*corev1.Node](w.cluster, invariant.Nodes) }
 
-// object is what all kinds are.
-type object interface {
-	runtime.Object
-	metav1.Object
+// Pods returns all pods by name. They must not be changed.
+func (w *World) Pods() []*corev1.Pod { return list[*corev1.Pod](w.cluster, invariant.Pods) }
+
+// Sets returns all DaemonSets by name. They must not be changed.
+func (w *World) Sets() []*appsv1.DaemonSet { return list[*appsv1.DaemonSet](w.cluster, invariant.Sets) }
+
+// Revisions returns all ControllerRevisions by name. They must not be changed.
+func (w *World) Revisions() []*appsv1.ControllerRevision {
+	return list[*appsv1.ControllerRevision](w.cluster, invariant.Revisions)
 }
 
 // Create creates an object, as a user does. A node gets a kubelet.
