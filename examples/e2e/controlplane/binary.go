@@ -14,13 +14,11 @@ const (
 	KubeControllerManager Binary = "k8s.io/kubernetes/cmd/kube-controller-manager"
 	KubeScheduler         Binary = "k8s.io/kubernetes/cmd/kube-scheduler"
 	Kubectl               Binary = "k8s.io/kubernetes/cmd/kubectl"
-	// Kubemark is the kubelet with a runtime that runs nothing.
-	Kubemark Binary = "k8s.io/kubernetes/cmd/kubemark"
 )
 
 // Binaries lists the programs above.
 func Binaries() []Binary {
-	return []Binary{Etcd, KubeAPIServer, KubeControllerManager, KubeScheduler, Kubectl, Kubemark}
+	return []Binary{Etcd, KubeAPIServer, KubeControllerManager, KubeScheduler, Kubectl}
 }
 
 // Name is the program's file name.

@@ -285,5 +285,4 @@ func ExampleBinary_Name() {
 	// kube-controller-manager
 	// kube-scheduler
 	// kubectl
-	// kubemark
 }
