@@ -144,7 +144,7 @@ func (p *play) lacksStop() []string {
 		}
 		says := p.seen.set(set.name).Status.NumberAvailable
 		if failing != demoLimit || available != want || int(says) != want || others > 0 {
-			texts = append(texts, fmt.Sprintf("%s has %d pods that are stuck, %d available, %d others, and says that %d are available;",
+			texts = append(texts, fmt.Sprintf("%s has %d pods that are stuck, %d available, %d others, and says %d are available;",
 				set.name, failing, available, others, says))
 		}
 	}

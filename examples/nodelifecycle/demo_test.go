@@ -123,13 +123,16 @@ func TestSummaryFindsAControllerThatDiffers(t *testing.T) {
 			"FAIL  each of the 15 pods that had to leave left in time\n      except for 15: pod"},
 		"it taints nothing": {"--node-eviction-rate=0", func(by *invariant.Settings) { by.Rate = 1 },
 			"FAIL  each silent node was declared, and tainted, in time\n      except for"},
-		"it declares too late": {"--node-monitor-grace-period=12s", func(by *invariant.Settings) { by.Grace = 4 * time.Second },
+		"it declares too late": {"--node-monitor-grace-period=12s",
+			func(by *invariant.Settings) { by.Grace = 4 * time.Second },
 			"FAIL  each silent node was declared, and tainted, in time\n      except for"},
 		"it taints too fast": {"--node-eviction-rate=2", func(by *invariant.Settings) { by.Rate = 1 },
 			"FAIL  zone a stayed within its rate\n      except for"},
-		"it declares too early": {"--node-monitor-grace-period=3s", func(by *invariant.Settings) { by.Grace = 4 * time.Second },
+		"it declares too early": {"--node-monitor-grace-period=3s",
+			func(by *invariant.Settings) { by.Grace = 4 * time.Second },
 			"FAIL  no node was declared that had a heartbeat in its grace period\n      except for"},
-		"it does not wait after an outage": {"--resume-delay=4s", func(by *invariant.Settings) { by.Window = 6 * time.Second },
+		"it does not wait after an outage": {"--resume-delay=4s",
+			func(by *invariant.Settings) { by.Window = 6 * time.Second },
 			"FAIL  no node was tainted while all were down, nor a grace period after\n      except for"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +209,8 @@ func taints(nodes ...string) func(*testing.T, *simulation.Simulation) {
 		for _, node := range nodes {
 			s.Replicas()[0].Client().Call(&model.Call{
 				Verb: model.Patch, Kind: model.Nodes, Name: node, PatchType: types.JSONPatchType,
-				Data: fmt.Appendf(nil, `[{"op":"add","path":"/spec/taints","value":[{"key":%q,"effect":%q,"timeAdded":%q}]}]`,
+				Data: fmt.Appendf(nil,
+					`[{"op":"add","path":"/spec/taints","value":[{"key":%q,"effect":%q,"timeAdded":%q}]}]`,
 					corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute, s.World().Wall().Format(time.RFC3339)),
 			}, func(call *model.Call) { require.NoError(t, call.Err) })
 		}
@@ -220,26 +224,29 @@ func TestSummaryTellsWhatTheJudgeFound(t *testing.T) {
 	summary.Cluster.Pods.Evicted = 1
 	var out bytes.Buffer
 	require.NoError(t, demonstration.PrintClaims(&out, claims(summary, nil, nil)))
-	for found, claim := range map[invariant.Violation]string{
-		{Invariant: invariant.InTime}:                                 "each of the 2 pods that had to leave left in time",
-		{Invariant: invariant.EvictedInOrder}:                         "each of the 2 pods that had to leave left in time",
-		{Invariant: invariant.SparedWhenReady}:                        "each of the 1 pods that left had a reason to",
-		{Invariant: invariant.AsConfigured}:                           "each of the 1 pods that left had a reason to",
-		{Invariant: invariant.NeverEarly, Text: "it need not leave,"}: "each of the 1 pods that left had a reason to",
-		{Invariant: invariant.NeverEarly}:                             "no pod left before its toleration ended",
-		{Invariant: invariant.WithinRate}:                             "zone b stayed within its rate",
-		{Invariant: invariant.KnownFirst}:                             "zone b stayed within its rate",
-		{Invariant: invariant.DeclaredInTime}:                         "each silent node was declared, and tainted, in time",
-		{Invariant: invariant.NoIdleToken}:                            "each silent node was declared, and tainted, in time",
-		{Invariant: invariant.NotDeclaredAlive}:                       "no node was declared that had a heartbeat in its grace period",
-		{Invariant: invariant.SparedInOutage}:                         "no node was tainted while all were down, nor a grace period after",
-		{Invariant: invariant.OthersUntouched}:                        "everything else was as the controller promises",
+	for _, c := range []struct {
+		found       invariant.Invariant
+		text, claim string
+	}{
+		{invariant.InTime, "", "each of the 2 pods that had to leave left in time"},
+		{invariant.EvictedInOrder, "", "each of the 2 pods that had to leave left in time"},
+		{invariant.SparedWhenReady, "", "each of the 1 pods that left had a reason to"},
+		{invariant.AsConfigured, "", "each of the 1 pods that left had a reason to"},
+		{invariant.NeverEarly, "it need not leave,", "each of the 1 pods that left had a reason to"},
+		{invariant.NeverEarly, "", "no pod left before its toleration ended"},
+		{invariant.WithinRate, "", "zone b stayed within its rate"},
+		{invariant.KnownFirst, "", "zone b stayed within its rate"},
+		{invariant.DeclaredInTime, "", "each silent node was declared, and tainted, in time"},
+		{invariant.NoIdleToken, "", "each silent node was declared, and tainted, in time"},
+		{invariant.NotDeclaredAlive, "", "no node was declared that had a heartbeat in its grace period"},
+		{invariant.SparedInOutage, "", "no node was tainted while all were down, nor a grace period after"},
+		{invariant.OthersUntouched, "", "everything else was as the controller promises"},
 	} {
 		out.Reset()
-		found.Text += " it taints node b-7 wrongly"
-		err := demonstration.PrintClaims(&out, claims(summary, nil, []invariant.Violation{found}))
+		found := []invariant.Violation{{Invariant: c.found, Text: c.text + " it taints node b-7 wrongly"}}
+		err := demonstration.PrintClaims(&out, claims(summary, nil, found))
 		require.ErrorIs(t, err, demonstration.ErrNotHeld)
-		require.Contains(t, out.String(), fmt.Sprintf("\nFAIL  %s\n      except for 1:", claim))
+		require.Contains(t, out.String(), fmt.Sprintf("\nFAIL  %s\n      except for 1:", c.claim))
 		require.Contains(t, out.String(), "it taints node b-7 wrongly;")
 		require.Equal(t, 1, bytes.Count(out.Bytes(), []byte("FAIL")))
 	}
