@@ -62,6 +62,9 @@ var script = []outage{
 		slices.Concat(nodesOf("a")[3:], nodesOf("b"), nodesOf("c"))},
 }
 
+// forGood is the outage that lasts, as an index. Pods have to leave its nodes.
+const forGood = 0
+
 func nodesOf(zone string) []string {
 	var names []string
 	for i := range demoNodesPerZone {

@@ -55,8 +55,8 @@ func claims(summary *report.Summary, ready []string, violations []invariant.Viol
 	all.Add(found.Take("", invariant.SparedInOutage),
 		"no node was tainted while all were down, nor a grace period after")
 	var none []string
-	if left == 0 {
-		none = []string{"none"}
+	if !slices.ContainsFunc(summary.Departures, func(d report.Departure) bool { return d.Step == forGood }) {
+		none = []string{"none of the nodes that are silent for good;"}
 	}
 	all.Add(none, "pods had to leave, and did")
 	all.Add(found.Rest(), "everything else was as the controller promises")

@@ -123,6 +123,8 @@ func TestSummaryFindsAControllerThatDiffers(t *testing.T) {
 			"FAIL  each of the 15 pods that had to leave left in time\n      except for 15: pod"},
 		"it taints nothing": {"--node-eviction-rate=0", func(by *invariant.Settings) { by.Rate = 1 },
 			"FAIL  each silent node was declared, and tainted, in time\n      except for"},
+		"it taints only in a partial disruption": {"--node-eviction-rate=0", func(*invariant.Settings) {},
+			"FAIL  pods had to leave, and did\n      except for 1: none of the nodes"},
 		"it declares too late": {"--node-monitor-grace-period=12s",
 			func(by *invariant.Settings) { by.Grace = 4 * time.Second },
 			"FAIL  each silent node was declared, and tainted, in time\n      except for"},
@@ -173,7 +175,7 @@ func TestSummaryFindsWhatIsWrong(t *testing.T) {
 				restore := node.Silence()
 				s.World().At(60*time.Second, restore)
 			}
-		}, "FAIL  pods had to leave, and did\n      except for 1: none\n"},
+		}, "FAIL  pods had to leave, and did\n      except for 1: none of the nodes that are silent for good;\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			played := newCluster(t, 0)
@@ -221,7 +223,7 @@ func taints(nodes ...string) func(*testing.T, *simulation.Simulation) {
 // about it.
 func TestSummaryTellsWhatTheJudgeFound(t *testing.T) {
 	summary := &report.Summary{Zones: []report.Zone{{Name: "a"}, {Name: "b"}}}
-	summary.Cluster.Pods.Evicted = 1
+	summary.Cluster.Pods.Evicted, summary.Departures = 1, []report.Departure{{Step: forGood, Pods: 1}}
 	var out bytes.Buffer
 	require.NoError(t, demonstration.PrintClaims(&out, claims(summary, nil, nil)))
 	for _, c := range []struct {
