@@ -103,6 +103,7 @@ func (w *witness) WroteNode(write model.NodeWrite) {
 		w.ready = append(w.ready, write.After.Name)
 	}
 }
+
 func (w *witness) measure(d delays, node string) {
 	now := silence{node: node}
 	for i := range script {

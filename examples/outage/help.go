@@ -77,7 +77,7 @@ outage/cluster/clusterrole.yaml, or from cluster.json, which this prints:
 
 What a run costs, measured for clusters of 12,500 to 100,000 nodes:
 
-  go -C examples test ./outage/simulation -run XXX -bench Scale -benchtime 1x
+  go -C examples test ./outage/simulation -run '^$' -bench Scale -benchtime 1x
 
 Scenarios that ship, in outage/scenarios:
 `)
