@@ -8,6 +8,13 @@
 // A seed that fails is printed with the steps that are needed. It is played
 // again with -first and -seeds 1. The same seed is the same history each time.
 //
-// That it would find something is shown by package mutations: deliberate faults
-// of the kubelet, every one of which the same exploration has to catch.
+// That it would find something is shown by a list of deliberate faults
+// (TestMutations...). Package mutant puts them in, one at a time, and the worlds
+// are played. The invariant that is there for the fault has to be violated.
+//
+//	go -C examples test ./hollownode/explore -v -run TestMutations
+//	LIFECYCLE_TESTS=all go -C examples test ./hollownode/explore -v -run TestMutations
+//
+// The first checks that all can be put in. The second puts them in, which takes
+// minutes.
 package explore

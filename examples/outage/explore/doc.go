@@ -18,6 +18,14 @@
 // A seed that fails is printed with its scenario as YAML. Both replay it: the
 // seed with -first, the file with the program outage.
 //
-// That it would find something is shown by package mutations: deliberate faults
-// of the library, every one of which the same exploration has to catch.
+// That it would find something is shown by a list of deliberate faults
+// (TestMutations...). Package mutant puts them in, one at a time, and the worlds
+// are played. The invariant that is there for the fault has to be violated.
+// Some show in the small worlds of package exhaustive.
+//
+//	go -C examples test ./outage/explore -v -run TestMutations
+//	LIFECYCLE_TESTS=all go -C examples test ./outage/explore -v -run TestMutations -timeout 30m
+//
+// The first checks that all can be put in. The second puts them in, which takes
+// minutes.
 package explore

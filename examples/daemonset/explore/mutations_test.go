@@ -1,6 +1,6 @@
 //go:build !race
 
-package mutations
+package explore
 
 import (
 	"slices"
