@@ -196,7 +196,7 @@ func slow(template *corev1.PodTemplateSpec, node *corev1.Node) daemon.Decision {
 // fields, also for what no API server lets in.
 func TestD1PlacementAgainstComponentHelpers(t *testing.T) {
 	reached := map[string]int{}
-	for seed := range uint64(20_000) {
+	for seed := range uint64(sized(7000, 20_000)) {
 		d := dice{rand.New(rand.NewPCG(seed, 0))}
 		template := d.template()
 		placement := daemon.Compile(template, taints.Matcher{})

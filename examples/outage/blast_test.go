@@ -141,7 +141,9 @@ func TestHashedNamesAreInNothingThatIsPrinted(t *testing.T) {
 	custom = strings.ReplaceAll(custom, "\"kind\": \"Job\",\n      \"name\": \"train\"",
 		"\"kind\": \"AcmeGame\",\n      \"name\": \"train\"")
 	require.Equal(t, 3, strings.Count(custom, "AcmeGame"))
-	for _, args := range [][]string{{}, {"--json"}, {"blast"}, {"blast", "--json"}} {
+	for _, args := range [][]string{
+		{}, {"--json"}, {"blast", "--longest", "10m"}, {"blast", "--longest", "10m", "--json"},
+	} {
 		code, out, diagnostics := call(t, custom, append(args, "--from", "-", "--hash-names")...)
 		require.Zero(t, code, diagnostics)
 		require.Contains(t, out+diagnostics, "kind-")
@@ -163,7 +165,7 @@ func TestBlastPrintsATable(t *testing.T) {
 		require.LessOrEqual(t, len(strings.TrimRight(line, "\n")), 120, line)
 	}
 
-	code, out, _ = call(t, "", "blast", "--from", printed, "--json", "--set", "node-eviction-rate=1")
+	code, out, _ = call(t, "", "blast", "--from", printed, "--json", "--longest", "10m", "--set", "node-eviction-rate=1")
 	require.Zero(t, code)
 	require.Contains(t, out, `"notes": [`)
 	require.Contains(t, out, `"pods of kind Job: they are replaced as those of a Deployment are"`)
@@ -175,10 +177,10 @@ func TestBlastPrintsATable(t *testing.T) {
 		Settings, Notes []string
 	}](t, out).Action)
 
-	code, out, diagnostics = call(t, tiny, "blast", "-", "--longest", "1h")
+	code, out, diagnostics = call(t, tiny, "blast", "-", "--longest", "10m")
 	require.Zero(t, code, diagnostics)
 	require.Contains(t, out, "tiny, seed 3, action delete, grace 50s")
-	code, out, _ = call(t, tiny, "blast", "-", "--json")
+	code, out, _ = call(t, tiny, "blast", "-", "--longest", "10m", "--json")
 	require.Zero(t, code)
 	require.Contains(t, out, "\"settings\": [],\n  \"notes\": []\n")
 }
@@ -221,7 +223,7 @@ func TestProgressOfRuns(t *testing.T) {
 
 func TestBlastWritesAPage(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "blast.html")
-	code, out, diagnostics := call(t, "", "blast", "--from", printed, "--set", "action=evict", "--html", name)
+	code, out, diagnostics := call(t, "", "blast", "--from", printed, "--longest", "10m", "--set", "action=evict", "--html", name)
 	require.Zero(t, code, diagnostics)
 	require.Contains(t, out, "pool gpu")
 	content, err := os.ReadFile(name)

@@ -114,7 +114,7 @@ func TestH7HangingGatesDelayNoOtherRenewal(t *testing.T) {
 	for _, ignoring := range []bool{false, true} {
 		t.Run(fmt.Sprint("ignoring their context: ", ignoring), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				const nodes, hanging = 1600, 200
+				const nodes, hanging = 800, 100
 				api, healthy, ill := newFleetAPI(), newGateSet(), newGateSet()
 				s := runFleet(t, Config{Leases: fleetLeases{api}})
 				start := time.Now()

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -26,7 +27,7 @@ func TestC6StatesChangeAsDrawn(t *testing.T) {
 		{due, writing}: true, {writing, resting}: true, {releasing, resting}: true,
 	}
 	seen := map[[2]writeState]bool{}
-	for seed := range uint64(8) {
+	for seed := range uint64(seeds.Sized(3, 20)) {
 		playAtRandom(t, seed, func(from, to writeState) {
 			if from != to {
 				seen[[2]writeState{from, to}] = true

@@ -17,12 +17,13 @@ import (
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/scheduler/scheduling"
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
 // Random operations against a cluster whose truth is a slow list. The watch of
 // pods is late, answers come in any order, some are lost, and some refuse.
 func TestRandomOperations(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(seeds.Sized(20, 400)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { playRandom(t, seed) })
 	}
 }
