@@ -95,7 +95,7 @@ var programEdges = append([]string{
 	"examples/controllerruntime/failover/stop.go",
 	"examples/daemonset/simulation/errand.go", "examples/daemonset/simulation/faults.go",
 	"examples/hollownode/simulation/calls.go", "examples/hollownode/simulation/faults.go",
-	"examples/hollownode/simulation/process.go",
+	"examples/hollownode/simulation/heartbeats.go", "examples/hollownode/simulation/reports.go",
 	"examples/outage/cluster/list.go", "examples/outage/exhaustive/explore.go",
 	"examples/outage/simulation/clock.go", "examples/outage/simulation/errand.go",
 	"examples/process/commandline/serving.go", "examples/process/evicting/evictionreport",
@@ -112,6 +112,7 @@ var timelessEdges = []string{
 	"examples/daemonset/edge", "examples/hollownode/edge", "examples/nodelifecycle/edge",
 	"examples/daemonset/simulation/client.go", "examples/daemonset/simulation/cluster.go",
 	"examples/daemonset/simulation/process.go", "examples/hollownode/simulation/cluster.go",
+	"examples/hollownode/simulation/process.go",
 	"examples/outage/model/watch.go", "examples/outage/simulation/replica.go",
 	"examples/simulation/virtualtime/log.go", "examples/simulation/virtualtime/watch.go",
 }

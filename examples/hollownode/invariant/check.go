@@ -86,13 +86,10 @@ func newIndex(h *History) *index {
 		if change.Kind != Pods {
 			continue
 		}
-		object := change.After
-		if object == nil {
-			object = change.Before
-		}
-		l := x.byUID[object.GetUID()]
+		uid := change.Object().GetUID()
+		l := x.byUID[uid]
 		if l == nil {
-			l = &life{uid: object.GetUID()}
+			l = &life{uid: uid}
 			_, l.spec = change.pods()
 			x.byUID[l.uid] = l
 			x.lives = append(x.lives, l)

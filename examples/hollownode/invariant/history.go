@@ -64,6 +64,14 @@ type Change struct {
 	By *Call
 }
 
+// Object returns the newest state of the change, which may be the last one.
+func (c *Change) Object() metav1.Object {
+	if c.After != nil {
+		return c.After
+	}
+	return c.Before
+}
+
 // pods returns both sides of a change of a pod.
 func (c *Change) pods() (before, after *corev1.Pod) {
 	before, _ = c.Before.(*corev1.Pod)

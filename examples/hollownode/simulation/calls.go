@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,18 +76,17 @@ func (p *process) answer(c *call) {
 	p.wake()
 }
 
-// client is the typed client of pods, and the one of nodes, for one call.
+// client sends the requests of one call.
 type client struct {
 	process *process
 	call    *call
 	refusal error
 }
 
-var errUnexpected = errors.New("no task sends this")
-
 // do runs a request at the API server, unless something is in its way.
-func (c *client) do(request func(s *apiserver.Server, now time.Time) error) error {
+func (c *client) do(what string, request func(s *apiserver.Server, now time.Time) error) error {
 	p := c.process
+	p.count(what)
 	if c.refusal != nil {
 		return c.refusal
 	}
@@ -101,41 +99,41 @@ func (c *client) do(request func(s *apiserver.Server, now time.Time) error) erro
 	return err
 }
 
-func (c *client) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions,
+// pods is the client of the pods of a namespace.
+type pods struct {
+	*client
+
+	namespace string
+}
+
+// Patch implements [edge.PodClient].
+func (c pods) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions,
 	subresources ...string,
 ) (*corev1.Pod, error) {
 	options := apiserver.WriteOptions{}
 	if len(subresources) > 0 {
 		options.Subresource = subresources[0]
 	}
-	return nil, c.do(func(s *apiserver.Server, now time.Time) error {
-		key := apiserver.Key{Namespace: Namespace, Name: name}
+	return nil, c.do("patch pods/status", func(s *apiserver.Server, now time.Time) error {
+		key := apiserver.Key{Namespace: c.namespace, Name: name}
 		_, err := s.Patch(now, resourceOf(invariant.Pods), key, kind, data, options)
 		return err
 	})
 }
 
-func (c *client) Delete(_ context.Context, name string, options metav1.DeleteOptions) error {
-	return c.do(func(s *apiserver.Server, now time.Time) error {
-		_, err := s.Delete(now, resourceOf(invariant.Pods), apiserver.Key{Namespace: Namespace, Name: name}, options)
+// Delete implements [edge.PodClient].
+func (c pods) Delete(_ context.Context, name string, options metav1.DeleteOptions) error {
+	return c.do("delete pods", func(s *apiserver.Server, now time.Time) error {
+		key := apiserver.Key{Namespace: c.namespace, Name: name}
+		_, err := s.Delete(now, resourceOf(invariant.Pods), key, options)
 		return err
 	})
 }
 
-func (c *client) Create(_ context.Context, pod *corev1.Pod, _ metav1.CreateOptions) (*corev1.Pod, error) {
-	return nil, c.do(func(s *apiserver.Server, now time.Time) error {
-		_, err := s.Create(now, resourceOf(invariant.Pods), pod.Namespace, pod.DeepCopy(), apiserver.WriteOptions{})
+// Create implements [edge.PodClient].
+func (c pods) Create(_ context.Context, pod *corev1.Pod, _ metav1.CreateOptions) (*corev1.Pod, error) {
+	return nil, c.do("create pods", func(s *apiserver.Server, now time.Time) error {
+		_, err := s.Create(now, resourceOf(invariant.Pods), c.namespace, pod.DeepCopy(), apiserver.WriteOptions{})
 		return err
 	})
-}
-
-// nodeClient is never used, because the nodes are there before their kubelets.
-type nodeClient struct{}
-
-func (nodeClient) Get(context.Context, string, metav1.GetOptions) (*corev1.Node, error) {
-	return nil, errUnexpected
-}
-
-func (nodeClient) Create(context.Context, *corev1.Node, metav1.CreateOptions) (*corev1.Node, error) {
-	return nil, errUnexpected
 }

@@ -45,6 +45,8 @@ type cluster struct {
 	store   *store
 	logs    [invariant.Kinds]virtualtime.Log
 	history *invariant.History
+	// requests count those of the kubelets, as in "patch pods/status".
+	requests map[string]int
 	// watching is told of each change.
 	watching func(invariant.Kind, virtualtime.Change)
 }
@@ -54,11 +56,14 @@ func newCluster(seed uint64, start time.Time) *cluster {
 		Timeline: virtualtime.NewTimeline(start),
 		random:   rand.New(rand.NewPCG(seed, 17)),
 		history:  &invariant.History{},
+		requests: map[string]int{},
 	}
 	c.store = &store{Objects: apiserver.NewObjects(apiserver.Limits{}), cluster: c}
 	c.server = apiserver.NewServer(c.store, scheme.Scheme)
 	return c
 }
+
+func (c *cluster) count(request string) { c.requests[request]++ }
 
 // between returns a random time.
 func (c *cluster) between(least, most time.Duration) time.Duration {

@@ -28,7 +28,15 @@
 //
 // # What is left out
 //
-// Pods come bound to their nodes. Leases are not renewed, and the status of a
-// node is written without a guard when it has changed. A call that was given up
-// does not arrive later, as its connection is closed.
+// Pods come bound to their nodes. The nodes are there before their kubelets.
+// Leases are not renewed, and the status of a node is written without a guard
+// when it has changed. A call that was given up does not arrive later, as its
+// connection is closed.
+//
+// # A cluster to play with
+//
+// A [World] is for a caller that decides while it plays what happens, for
+// example a demonstration. There nodes register, and their heartbeats are those
+// of package heartbeat, with leases. Nothing goes wrong but what the caller
+// does.
 package simulation

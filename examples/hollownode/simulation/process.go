@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
 	"github.com/kubelife/lifecycle/examples/simulation/virtualtime"
-	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
 )
 
 // A process is one life of the kubelets: the fleet and the edge of the real
@@ -28,10 +26,11 @@ type process struct {
 	edge    *edge.Edge
 	trimmer edge.Trimmer
 	watches [invariant.Kinds]*virtualtime.Watch
+	// workers is how many calls run at a time.
+	workers int
 	// calls are those under way, and client is that of the one that arrives.
 	calls  []*call
 	client *client
-	beats  map[string]heartbeat.Node
 	// broken is from when a node has had what fault, as its kubelet was told.
 	broken map[string]map[string]time.Time
 	ended  bool
@@ -39,18 +38,34 @@ type process struct {
 	alarm  virtualtime.Alarm
 }
 
+// kubelets say how those of a process are.
+type kubelets struct {
+	// fleet is without a runtime and chance.
+	fleet kubelet.FleetConfig
+	// network is that of the pods, or empty for the default of the runtime.
+	network string
+	workers int
+	// register are the nodes that create their objects.
+	register []*corev1.Node
+	beats    func(*process) (beats, error)
+}
+
 // start begins a life. Its first lists are current, as those of client-go's
 // reflectors are since they stream them.
-func start(c *cluster, f *faults, runtime *recorder, static []*corev1.Pod) (*process, error) {
+func start(c *cluster, f *faults, runtime *recorder, config kubelets) (*process, error) {
 	p := &process{
-		cluster: c, faults: f, runtime: runtime, beats: map[string]heartbeat.Node{},
+		cluster: c, faults: f, runtime: runtime, workers: config.workers,
 		broken: map[string]map[string]time.Time{},
 	}
 	var err error
-	config := kubelet.FleetConfig{Runtime: runtime, Rand: c.random.Float64, StaticPods: static}
-	p.fleet, err = kubelet.NewFleet(config, c.Now())
+	config.fleet.Runtime, config.fleet.Rand = runtime, c.random.Float64
+	p.fleet, err = kubelet.NewFleet(config.fleet, c.Now())
 	if err != nil {
 		return nil, fmt.Errorf("start the kubelets: %w", err)
+	}
+	beats, err := config.beats(p)
+	if err != nil {
+		return nil, fmt.Errorf("start the heartbeats: %w", err)
 	}
 	for kind := range invariant.Kinds {
 		p.watches[kind] = &virtualtime.Watch{Timeline: c.Timeline, Log: &c.logs[kind], Transform: p.trimmed, Shown: p.wake}
@@ -58,8 +73,8 @@ func start(c *cluster, f *faults, runtime *recorder, static []*corev1.Pod) (*pro
 	observe := func(turn func(now time.Time)) { turn(p.Now()) }
 	p.edge, err = edge.NewEdge(edge.Config{
 		Fleet: p.fleet, Runtime: runtime, Observe: observe, View: observe,
-		Pods:  func(string) edge.PodClient { return p.client },
-		Nodes: nodeClient{}, PodsOf: p.podsOf, Heartbeats: p, IsOurs: func(*corev1.Node) bool { return true },
+		Pods:  func(namespace string) edge.PodClient { return pods{p.client, namespace} },
+		Nodes: nodes{p}, PodsOf: p.podsOf, Heartbeats: beats, IsOurs: func(*corev1.Node) bool { return true },
 		NodeStore: p.watches[invariant.Nodes], PodStore: p.watches[invariant.Pods],
 	})
 	if err != nil {
@@ -72,8 +87,13 @@ func start(c *cluster, f *faults, runtime *recorder, static []*corev1.Pod) (*pro
 	}
 	p.edge.MarkSynced()
 	runtime.restores = false
+	for _, node := range config.register {
+		if err := p.fleet.Register(p.Now(), node); err != nil {
+			return nil, fmt.Errorf("register the nodes: %w", err)
+		}
+	}
 	p.wake()
-	p.After(c.between(0, beatPeriod), p.beat)
+	beats.begin()
 	return p, nil
 }
 
@@ -139,16 +159,13 @@ func (p *process) wake() {
 	p.After(0, p.turn)
 }
 
-// workers is how many calls run at a time.
-const workers = 16
-
 // turn lets happen what is due, and sends calls.
 func (p *process) turn() {
 	p.awake = false
 	if p.ended {
 		return
 	}
-	for len(p.calls) < workers {
+	for len(p.calls) < p.workers {
 		task, ok := p.fleet.Start(p.Now())
 		if !ok {
 			p.setAlarm()
@@ -162,58 +179,6 @@ func (p *process) setAlarm() {
 	if next, ok := p.fleet.Next(p.Now()); ok {
 		p.alarm.Set(p.Timeline, next, p.wake)
 	}
-}
-
-// beatPeriod is how often nodes report what has changed of their status.
-const beatPeriod = 10 * time.Second
-
-// Add, Remove and Changed make a process the sender of heartbeats.
-func (p *process) Add(node heartbeat.Node) error {
-	p.beats[node.Name] = node
-	p.After(0, func() { p.report(node.Name) })
-	return nil
-}
-
-// Remove implements [edge.Heartbeats].
-func (p *process) Remove(name string) bool {
-	_, known := p.beats[name]
-	delete(p.beats, name)
-	return known
-}
-
-// Changed implements [edge.Heartbeats].
-func (p *process) Changed(name string) bool {
-	_, known := p.beats[name]
-	p.After(0, func() { p.report(name) })
-	return known
-}
-
-// beat reports all nodes, and again after a period.
-func (p *process) beat() {
-	if p.ended {
-		return
-	}
-	for _, node := range list[*corev1.Node](p.cluster, invariant.Nodes) {
-		p.report(node.Name)
-	}
-	p.After(beatPeriod, p.beat)
-}
-
-// report writes the status of a node, if it has changed.
-func (p *process) report(name string) {
-	node, known := p.beats[name]
-	if !known || p.ended {
-		return
-	}
-	status, err := node.Status(context.Background())
-	if err != nil || p.strikes(p.faults.errors) || p.fleet.Call(name).Fails {
-		return
-	}
-	p.changeNode(name, func(stored *corev1.Node) {
-		if stored.UID == node.UID {
-			stored.Status = status
-		}
-	})
 }
 
 // nodeHandler records the faults of nodes as their kubelets are told.

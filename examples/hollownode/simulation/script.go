@@ -75,8 +75,8 @@ func (s *simulation) actions() map[Action]func(Step) {
 			s.faulty("", "late watch", step.For+by)
 		},
 		ActionGap:       s.interrupt,
-		ActionKill:      func(step Step) { s.kill(step, false) },
-		ActionKillFleet: func(step Step) { s.kill(step, true) },
+		ActionKill:      func(step Step) { s.restart(step, false) },
+		ActionKillFleet: func(step Step) { s.restart(step, true) },
 	}
 }
 
@@ -242,16 +242,13 @@ func (s *simulation) interrupt(step Step) {
 	})
 }
 
-// kill ends the process, and its runtime too if all ends.
-func (s *simulation) kill(step Step, all bool) {
+// restart ends the process, and its runtime too if all ends. Another one begins
+// after a time.
+func (s *simulation) restart(step Step, all bool) {
 	if s.process.ended {
 		return
 	}
-	s.process.end()
-	if all {
-		s.runtime.end(s.Now())
-		s.runtime = nil
-	}
+	s.kill(all)
 	s.faulty("", "no process", step.For+time.Second)
 	s.After(step.For, func() {
 		// It cannot fail, because the first start did not, with the same settings.
@@ -259,4 +256,13 @@ func (s *simulation) kill(step Step, all bool) {
 			panic(err)
 		}
 	})
+}
+
+// kill ends the process, and its runtime too if all ends.
+func (s *simulation) kill(all bool) {
+	s.process.end()
+	if all {
+		s.runtime.end(s.Now())
+		s.runtime = nil
+	}
 }

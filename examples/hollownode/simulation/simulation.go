@@ -27,30 +27,39 @@ var ErrNeverRests = errors.New("the simulation did not come to rest")
 type simulation struct {
 	*cluster
 
-	scenario *Scenario
 	faults   faults
+	kubelets kubelets
 	process  *process
 	runtime  *recorder // nil while there is none
 	runtimes int
 	numbers  int
-	// static are the static pods of each node.
-	static []*corev1.Pod
 }
 
-// Run plays a scenario and returns what has happened. The error is
-// [ErrNeverRests] or about the scenario.
-func Run(scenario *Scenario) (*invariant.History, error) {
+// newSimulation returns an empty cluster in which no process runs yet.
+func newSimulation(seed uint64, kubelets kubelets) *simulation {
 	s := &simulation{
-		cluster:  newCluster(scenario.Seed, time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)),
-		scenario: scenario,
-	}
-	for node := range scenario.Nodes {
-		s.addNode(nodeName(node))
+		cluster:  newCluster(seed, time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)),
+		kubelets: kubelets,
 	}
 	s.watching = func(kind invariant.Kind, change virtualtime.Change) {
 		if s.process != nil {
 			s.process.told(kind, change)
 		}
+	}
+	return s
+}
+
+// workers is how many calls of a [Scenario] run at a time.
+const workers = 16
+
+// Run plays a scenario and returns what has happened. The error is
+// [ErrNeverRests] or about the scenario.
+func Run(scenario *Scenario) (*invariant.History, error) {
+	s := newSimulation(scenario.Seed, kubelets{
+		workers: workers, beats: func(p *process) (beats, error) { return newReports(p), nil },
+	})
+	for node := range scenario.Nodes {
+		s.addNode(nodeName(node))
 	}
 	if err := s.takeOver(); err != nil {
 		return nil, err
@@ -76,9 +85,7 @@ func Run(scenario *Scenario) (*invariant.History, error) {
 	}
 	s.After(quiet+time.Second, s.heal)
 	rests := s.Run(max(end, RestTime), mostEvents)
-	s.process.end()
-	s.runtime.end(s.Now())
-	s.history.End = s.Now()
+	s.end()
 	if !rests {
 		return s.history, ErrNeverRests
 	}
@@ -93,16 +100,28 @@ func (s *simulation) takeOver() error {
 		if s.runtime, err = newRecorder(s.Now(), s.history, s.runtimes); err != nil {
 			return fmt.Errorf("start a runtime: %w", err)
 		}
+		if network := s.kubelets.network; network != "" {
+			if err := s.runtime.SetPodNetwork(network); err != nil {
+				return fmt.Errorf("start a runtime: %w", err)
+			}
+		}
 	}
 	for _, node := range list[*corev1.Node](s.cluster, invariant.Nodes) {
 		s.history.Starts = append(s.history.Starts, invariant.Start{Node: node.Name, At: s.Now()})
 	}
-	p, err := start(s.cluster, &s.faults, s.runtime, s.static)
+	p, err := start(s.cluster, &s.faults, s.runtime, s.kubelets)
 	if err != nil {
 		return err
 	}
 	s.process = p
 	return nil
+}
+
+// end ends the process, the runtime and the history.
+func (s *simulation) end() {
+	s.process.end()
+	s.runtime.end(s.Now())
+	s.history.End = s.Now()
 }
 
 // heal has clients take off what would last: steps of one kind can cut each

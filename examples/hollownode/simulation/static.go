@@ -37,11 +37,11 @@ func staticPodOf(number int, name string) *corev1.Pod {
 // setStatic changes the manifests. A process that starts later reads them then.
 func (s *simulation) setStatic(step Step) {
 	name := staticName(step)
-	pods := slices.DeleteFunc(slices.Clone(s.static), func(pod *corev1.Pod) bool { return pod.Name == name })
+	pods := slices.DeleteFunc(slices.Clone(s.kubelets.fleet.StaticPods), func(pod *corev1.Pod) bool { return pod.Name == name })
 	if step.N > 0 {
 		pods = append(pods, staticPodOf(step.N, name))
 	}
-	s.static = pods
+	s.kubelets.fleet.StaticPods = pods
 	s.history.Manifests = append(s.history.Manifests, invariant.Manifests{At: s.Now(), Pods: pods})
 	if s.process.ended {
 		return

@@ -218,6 +218,9 @@ func (o *Objects) stamp(object runtime.Object) {
 	MetaOf(object).SetResourceVersion(o.NextVersion())
 }
 
+// Version returns the version of the last change.
+func (o *Objects) Version() uint64 { return o.version }
+
 // NextVersion returns the version for a write to an object that an edge keeps
 // itself, in the one order of all writes.
 func (o *Objects) NextVersion() string {
