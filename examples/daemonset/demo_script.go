@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
+	"github.com/kubelife/lifecycle/examples/daemonset/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
@@ -60,37 +60,37 @@ func (p *play) script() []demonstration.Step {
 	steps := []demonstration.Step{
 		{
 			Title: fmt.Sprintf("create agent and proxy, on %d nodes", demoNodes),
-			Do:    func(context.Context) error { return errors.Join(p.addNodes(1, demoNodes), p.addSets()) },
+			Do:    func() error { return errors.Join(p.addNodes(1, demoNodes), p.addSets()) },
 		},
 		{
 			Title: fmt.Sprintf("roll out v2: agent %d nodes at a time, proxy with surge", demoLimit),
-			Do:    func(context.Context) error { return p.rollOut(secondImage) },
+			Do:    func() error { return p.rollOut(secondImage) },
 		},
 		{
 			Title: fmt.Sprintf("%d nodes join", demoLater),
-			Do:    func(context.Context) error { return p.addNodes(demoNodes+1, demoNodes+demoLater) },
+			Do:    func() error { return p.addNodes(demoNodes+1, demoNodes+demoLater) },
 		},
 		{
 			Title: fmt.Sprintf("taint %d nodes NoExecute, and %d NoSchedule, whose pods stay",
 				drainedTo-drainedFrom+1, closedTo-closedFrom+1),
-			Do: func(context.Context) error {
+			Do: func() error {
 				return errors.Join(p.taint(drainedFrom, drainedTo, corev1.TaintEffectNoExecute),
 					p.taint(closedFrom, closedTo, corev1.TaintEffectNoSchedule))
 			},
 		},
 		{
 			Title: "remove the taints",
-			Do:    func(context.Context) error { return p.taint(drainedFrom, closedTo, "") },
+			Do:    func() error { return p.taint(drainedFrom, closedTo, "") },
 		},
 		{
 			Title: "roll out v3, whose image cannot be pulled: the rollout stops",
-			Do:    func(context.Context) error { return p.rollOut(badImage) },
+			Do:    func() error { return p.rollOut(badImage) },
 			Lacks: p.lacksStop,
 			Pause: 2 * time.Second,
 		},
 		{
 			Title: "roll back to revision 2, as kubectl rollout undo does",
-			Do:    func(context.Context) error { return p.rollBack(2) },
+			Do:    func() error { return p.rollBack(2) },
 		},
 	}
 	for i := range steps {
@@ -156,7 +156,7 @@ func nodeName(i int) string { return fmt.Sprintf("node-%02d", i) }
 // addNodes makes the nodes of these numbers.
 func (p *play) addNodes(from, to int) error {
 	for i := from; i <= to; i++ {
-		err := p.Create(invariant.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		err := p.Create(simulation.NodeResource, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 			Name: nodeName(i), Labels: map[string]string{corev1.LabelHostname: nodeName(i)},
 		}})
 		if err != nil {
@@ -173,7 +173,7 @@ func (p *play) taint(from, to int, effect corev1.TaintEffect) error {
 		patch = fmt.Sprintf(`{"spec":{"taints":[{"key":%q,"effect":%q}]}}`, demoTaint, effect)
 	}
 	for i := from; i <= to; i++ {
-		if err := p.Patch(invariant.Nodes, nodeName(i), types.MergePatchType, []byte(patch)); err != nil {
+		if err := p.Patch(simulation.NodeResource, nodeName(i), types.MergePatchType, []byte(patch)); err != nil {
 			return err
 		}
 	}
@@ -182,7 +182,7 @@ func (p *play) taint(from, to int, effect corev1.TaintEffect) error {
 
 func (p *play) addSets() error {
 	for _, set := range demoSets {
-		if err := p.Create(invariant.Sets, set.object()); err != nil {
+		if err := p.Create(simulation.SetResource, set.object()); err != nil {
 			return err
 		}
 	}
@@ -218,7 +218,7 @@ func (p *play) rollOut(image string) error {
 	for _, set := range demoSets {
 		patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":%q,"image":%q}]}}}}`, set.name,
 			set.name+":"+image)
-		if err := p.Patch(invariant.Sets, set.name, types.StrategicMergePatchType, []byte(patch)); err != nil {
+		if err := p.Patch(simulation.SetResource, set.name, types.StrategicMergePatchType, []byte(patch)); err != nil {
 			return err
 		}
 	}
@@ -238,7 +238,7 @@ func (p *play) rollBack(number int64) error {
 		if i < 0 {
 			return fmt.Errorf("roll %s back to revision %d: %w", set.name, number, errNoRevision)
 		}
-		err := p.Patch(invariant.Sets, set.name, types.StrategicMergePatchType, revisions[i].Data.Raw)
+		err := p.Patch(simulation.SetResource, set.name, types.StrategicMergePatchType, revisions[i].Data.Raw)
 		if err != nil {
 			return err
 		}

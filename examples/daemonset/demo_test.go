@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
 	"github.com/kubelife/lifecycle/examples/daemonset/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
@@ -91,7 +90,7 @@ func TestDemonstrationIsInterrupted(t *testing.T) {
 // A step that does not get to its end is the last one.
 func TestDemonstrationEndsWhenAStepDoes(t *testing.T) {
 	world := newPlay(t, 0)
-	world.At(4*time.Second, func() { require.NoError(t, world.Delete(invariant.Sets, "proxy")) })
+	world.At(4*time.Second, func() { require.NoError(t, world.Delete(simulation.SetResource, "proxy", nil)) })
 	out, err := demonstrated(t, world)
 	require.ErrorIs(t, err, demonstration.ErrNotHeld)
 	require.Contains(t, out, "FAIL  after each of the 7 steps pods and status were as they should\n"+

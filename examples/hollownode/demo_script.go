@@ -1,14 +1,18 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+	"github.com/kubelife/lifecycle/examples/hollownode/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
@@ -19,97 +23,98 @@ const (
 	restartStep           = 7
 )
 
-// downMessage is how Ready shows that the runtime is down.
-const downMessage = "container runtime is down"
+const (
+	// podsANode is how many pods each node gets.
+	podsANode = 3
+	// crashed is the pod whose container crashes.
+	crashed = "pod-0001"
+	// downMessage is how Ready shows that the runtime is down.
+	downMessage = "container runtime is down"
+	// demoPause is how long a step that has ended stays in view.
+	demoPause = time.Second
+)
 
-// crashed is the pod whose container crashes.
-const crashed = "pod-0001"
-
-// silentZone is the last one. The broken and the rebooted node are not in it.
-func (p *play) silentZone() string { return fmt.Sprintf("zone-%d", p.settings.zones) }
-
-func (p *play) rebootedNode() string { return p.world.nodes[0].Name }
+// silentZone is the last one. The broken and the rebooted node, which is the
+// first one, is not in it.
+func (p *play) silentZone() string { return zoneOf(p.nodes[len(p.zones)-1]) }
 
 // script is what happens. The first pod is on the first node, which reboots
 // before, so that its restarts tell both.
 func (p *play) script() []demonstration.Step {
-	w, silent := p.world, p.silentZone()
-	all, cut, first := w.inZone(""), w.inZone(silent), p.world.nodes[:1]
-	boot := ""
-	broken := []string{first[0].Name}
+	var all []string
+	for _, node := range p.nodes {
+		all = append(all, node.Name)
+	}
+	first, silent, cut, boot := all[0], p.silentZone(), p.zones[p.silentZone()], ""
 	total := podsANode*len(all) + len(cut)
 	steps := []demonstration.Step{
 		{
-			Title: fmt.Sprintf("%d nodes register, in %d zones", len(all), p.settings.zones),
-			Do:    p.beginProcess,
-			Lacks: func() []string { return wantReady(p.seen, len(all), 0) },
+			Title: fmt.Sprintf("%d nodes register, in %d zones", len(all), len(p.zones)),
+			Do:    p.Begin,
+			Lacks: func() []string { return p.wantReady(len(all), 0) },
 		},
 		{
 			Title: fmt.Sprintf("%d pods come to each node", podsANode),
-			Do:    func(ctx context.Context) error { return w.addPods(ctx, slices.Repeat(all, podsANode)) },
-			Lacks: func() []string { return wantReady(p.seen, len(all), podsANode*len(all)) },
+			Do:    func() error { return p.addPods(slices.Repeat(all, podsANode)) },
+			Lacks: func() []string { return p.wantReady(len(all), podsANode*len(all)) },
 		},
 		{
 			Title: silent + " falls silent" + by(kubelet.AnnotationSilent, ""),
-			Do:    func(ctx context.Context) error { return w.annotate(ctx, cut, kubelet.AnnotationSilent, "") },
+			Do:    func() error { return p.annotate(simulation.NodeResource, kubelet.AnnotationSilent, "", cut...) },
 		},
 		{
 			Title: "pods come to " + silent + "; a runtime is down" + by(kubelet.AnnotationRuntimeDown, ""),
-			Do: func(ctx context.Context) error {
-				if err := w.addPods(ctx, cut); err != nil {
+			Do: func() error {
+				if err := p.addPods(cut); err != nil {
 					return err
 				}
-				return w.annotate(ctx, broken, kubelet.AnnotationRuntimeDown, "")
+				return p.annotate(simulation.NodeResource, kubelet.AnnotationRuntimeDown, "", first)
 			},
 			Lacks: func() []string {
-				if c := readyNode(p.seen.node(broken[0])); c.Message != downMessage {
-					return []string{fmt.Sprintf("Ready of %s says %q;", broken[0], c.Message)}
+				if ready := readyOf(p.seen.node(first)); ready.Message != downMessage {
+					return []string{fmt.Sprintf("Ready of %s says %q;", first, ready.Message)}
 				}
 				return nil
 			},
 		},
 		{
 			Title: "both are back",
-			Do: func(ctx context.Context) error {
-				if err := w.annotate(ctx, cut, kubelet.AnnotationSilent, "false"); err != nil {
+			Do: func() error {
+				if err := p.annotate(simulation.NodeResource, kubelet.AnnotationSilent, "false", cut...); err != nil {
 					return err
 				}
-				return w.annotate(ctx, broken, kubelet.AnnotationRuntimeDown, "false")
+				return p.annotate(simulation.NodeResource, kubelet.AnnotationRuntimeDown, "false", first)
 			},
-			Lacks: func() []string { return wantReady(p.seen, len(all), total) },
+			Lacks: func() []string { return p.wantReady(len(all), total) },
 		},
 		{
 			Title: "a node reboots" + by(kubelet.AnnotationBoot, "2"),
-			Do: func(ctx context.Context) error {
-				boot = p.seen.node(p.rebootedNode()).Status.NodeInfo.BootID
-				return w.annotate(ctx, broken, kubelet.AnnotationBoot, "2")
+			Do: func() error {
+				boot = p.seen.node(first).Status.NodeInfo.BootID
+				return p.annotate(simulation.NodeResource, kubelet.AnnotationBoot, "2", first)
 			},
 			Lacks: func() []string {
-				if p.seen.node(p.rebootedNode()).Status.NodeInfo.BootID == boot {
+				if p.seen.node(first).Status.NodeInfo.BootID == boot {
 					return []string{"it shows its former boot;"}
 				}
-				return wantRestarts(p.seen, podsANode, total)
+				return p.wantRestarts(podsANode, total)
 			},
 		},
 		{
 			Title: "a container of it crashes and backs off" + by(cri.AnnotationCrash, "main:1"),
-			Do: func(ctx context.Context) error {
-				return w.annotatePod(ctx, crashed, cri.AnnotationCrash, "main:1")
-			},
-			Lacks: func() []string { return wantRestarts(p.seen, podsANode+1, total) },
+			Do:    func() error { return p.annotate(simulation.PodResource, cri.AnnotationCrash, "main:1", crashed) },
+			Lacks: func() []string { return p.wantRestarts(podsANode+1, total) },
 		},
 		{
 			Title: "the process ends, and another one goes on",
-			Do: func(ctx context.Context) error {
-				if err := p.endProcess(); err != nil {
-					return err
-				}
-				return p.beginProcess(ctx)
+			Do: func() error {
+				p.Kill()
+				return p.Begin()
 			},
 		},
 		{
 			Title: "all pods are deleted",
-			Do:    w.deletePods,
+			Do:    p.deletePods,
 			Lacks: func() []string {
 				if len(p.seen.pods) > 0 {
 					return []string{fmt.Sprintf("%d pods are left;", len(p.seen.pods))}
@@ -128,32 +133,67 @@ func (p *play) script() []demonstration.Step {
 func by(name, value string) string { return fmt.Sprintf(" (annotation %s=%s)", name, value) }
 
 // wantReady returns which nodes and pods are not ready.
-func wantReady(seen *state, nodes, pods int) []string {
-	readyNodes, readyPods := 0, 0
-	for i := range seen.nodes {
-		if readyNode(&seen.nodes[i]).Status == corev1.ConditionTrue {
-			readyNodes++
-		}
-	}
-	for i := range seen.pods {
-		if readyPod(&seen.pods[i]) {
-			readyPods++
-		}
-	}
-	if readyNodes != nodes || readyPods != pods {
-		return []string{fmt.Sprintf("%d of %d nodes and %d of %d pods are ready;", readyNodes, nodes, readyPods, pods)}
+func (p *play) wantReady(nodes, pods int) []string {
+	if t := p.seen.tally(""); t.readyNodes != nodes || t.readyPods != pods {
+		return []string{fmt.Sprintf("%d of %d nodes and %d of %d pods are ready;", t.readyNodes, nodes, t.readyPods, pods)}
 	}
 	return nil
 }
 
-// wantRestarts is wantReady, and wants a number of restarts in all.
-func wantRestarts(seen *state, want, pods int) []string {
-	n := 0
-	for i := range seen.pods {
-		n += int(restarts(&seen.pods[i]))
-	}
-	if n != want {
+// wantRestarts is wantReady of all nodes, and wants a number of restarts.
+func (p *play) wantRestarts(want, pods int) []string {
+	if n := p.seen.tally("").restarts; n != want {
 		return []string{fmt.Sprintf("there were %d restarts, not %d;", n, want)}
 	}
-	return wantReady(seen, len(seen.nodes), pods)
+	return p.wantReady(len(p.seen.nodes), pods)
+}
+
+// addPods creates pods that are bound to these nodes.
+func (p *play) addPods(nodes []string) error {
+	for _, node := range nodes {
+		p.pods++
+		if err := p.Create(simulation.PodResource, demoPod(p.pods, node)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func demoPod(number int, node string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%04d", number), Annotations: map[string]string{
+			cri.AnnotationDomain + "/pull-time":  "1s",
+			cri.AnnotationDomain + "/start-time": "300ms",
+			cri.AnnotationDomain + "/stop-time":  "1s",
+		}},
+		Spec: corev1.PodSpec{
+			NodeName: node, TerminationGracePeriodSeconds: new(int64(30)),
+			Containers: []corev1.Container{{Name: "main", Image: "image"}},
+		},
+	}
+}
+
+// annotate sets an annotation of objects, without the domain. The empty value
+// is one.
+func (p *play) annotate(resource schema.GroupVersionResource, name, value string, objects ...string) error {
+	for _, object := range objects {
+		if err := p.Patch(resource, object, types.MergePatchType, annotation(name, value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func annotation(name, value string) []byte {
+	return fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, cri.AnnotationDomain+"/"+name, value)
+}
+
+// deletePods deletes all pods, with their grace periods.
+func (p *play) deletePods() error {
+	for _, pod := range p.seen.pods {
+		if err := p.Delete(simulation.PodResource, pod.Name, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -5,75 +5,53 @@ import (
 	"io"
 	"slices"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
-	"github.com/kubelife/lifecycle/examples/simulation/memory"
+	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
 )
 
-// history is what the API server stored, oldest first.
-type history struct {
-	pods, nodes, leases []memory.Change
-}
-
-func newHistory(cluster *memory.Cluster) *history {
-	return &history{
-		pods:   cluster.Changes(corev1.SchemeGroupVersion.WithResource("pods")),
-		nodes:  cluster.Changes(corev1.SchemeGroupVersion.WithResource("nodes")),
-		leases: cluster.Changes(coordinationv1.SchemeGroupVersion.WithResource("leases")),
-	}
-}
-
-// verdict is what the history says of the fleet.
+// verdict is what the script alone can tell of the fleet, because it knows what
+// has happened to which node. The invariants tell the rest.
 type verdict struct {
-	steps, statuses, deleted int
+	statuses, deleted int
 
-	unreached  []string
-	backwards  []string // a count of restarts or a final phase went back
-	restarted  []string // and nothing had happened to it
-	heard      []string // of a silent node
-	rewritten  []string // by the process that took over
-	running    []string // while the pod was removed
-	unobserved []string // things that the history must show and does not
+	restarted []string // and nothing had happened to it
+	heard     []string // of a silent node
+	rewritten []string // by the process that took over
+	running   []string // while the pod was removed
 }
 
 // judge follows each object through the history.
-func (h *history) judge(p *play) *verdict {
-	v := &verdict{steps: len(p.marks), unreached: p.unreached}
-	former := map[types.UID]*corev1.Pod{}
-	for _, change := range h.pods {
-		pod, ok := change.Object.(*corev1.Pod)
-		if !ok {
-			continue
-		}
-		before := former[pod.UID]
-		former[pod.UID] = pod
-		if change.Deleted {
-			v.removed(pod)
-			continue
-		}
-		if before != nil && !equality.Semantic.DeepEqual(before.Status, pod.Status) {
-			v.changed(p, change.Version, before, pod)
+func (p *play) judge() *verdict {
+	v := &verdict{}
+	last := map[types.UID]*corev1.Pod{}
+	for _, change := range p.History().Changes {
+		before, _ := change.Before.(*corev1.Pod)
+		after, stays := change.After.(*corev1.Pod)
+		switch {
+		case change.Kind == invariant.Nodes:
+			if node := change.Object().GetName(); p.wasSilent(node, change.Version) {
+				v.heard = append(v.heard, node)
+			}
+		case !stays:
+			v.removed(before)
+		default:
+			last[after.UID] = after
+			if before != nil && !equality.Semantic.DeepEqual(before.Status, after.Status) {
+				v.changed(p, change.Version, after)
+			}
 		}
 	}
-	for _, pod := range former {
-		if restarts(pod) > 0 && pod.Spec.NodeName != p.rebootedNode() {
+	for _, pod := range last {
+		if restarts(pod) > 0 && pod.Spec.NodeName != p.nodes[0].Name {
 			v.restarted = append(v.restarted, pod.Name)
 		}
 	}
-	for _, change := range slices.Concat(h.nodes, h.leases) {
-		object, ok := change.Object.(metav1.Object)
-		if ok && p.wasSilent(object.GetName(), change.Version) {
-			v.heard = append(v.heard, object.GetName())
-		}
-	}
-	if v.statuses == 0 || v.deleted == 0 || len(h.leases) == 0 {
-		v.unobserved = append(v.unobserved, "none")
-	}
+	slices.Sort(v.restarted)
 	return v
 }
 
@@ -85,21 +63,17 @@ func (p *play) within(version uint64, after, until int) bool {
 
 // wasSilent reports whether a node was silent when a version was stored.
 func (p *play) wasSilent(node string, version uint64) bool {
-	return p.within(version, silentStep, silentEnd) && slices.Contains(p.world.inZone(p.silentZone()), node)
+	return p.within(version, silentStep, silentEnd) && slices.Contains(p.zones[p.silentZone()], node)
 }
 
-// changed judges a status by the one before it.
-func (v *verdict) changed(p *play, version uint64, before, pod *corev1.Pod) {
+// changed judges a status that is new.
+func (v *verdict) changed(p *play, version uint64, pod *corev1.Pod) {
 	v.statuses++
 	if p.wasSilent(pod.Spec.NodeName, version) {
 		v.heard = append(v.heard, pod.Name)
 	}
 	if p.within(version, restartStep-1, restartStep) {
 		v.rewritten = append(v.rewritten, pod.Name)
-	}
-	final := before.Status.Phase == corev1.PodFailed || before.Status.Phase == corev1.PodSucceeded
-	if restarts(pod) < restarts(before) || final && pod.Status.Phase != before.Status.Phase {
-		v.backwards = append(v.backwards, pod.Name)
 	}
 }
 
@@ -113,17 +87,34 @@ func (v *verdict) removed(pod *corev1.Pod) {
 	}
 }
 
-// print shows the verdict and returns an error if it is not good.
-func (v *verdict) print(out io.Writer, calls map[memory.Request]int) error {
+// summarize writes what happened and what that proves. It returns ErrNotHeld if
+// the fleet did something that it should not have.
+func (p *play) summarize(unreached []string, out io.Writer) error {
+	v, leases, steps := p.judge(), p.Leases(), len(p.marks)
+	for _, change := range leases {
+		if node := apiserver.MetaOf(change.Object).GetName(); p.wasSilent(node, change.Version) {
+			v.heard = append(v.heard, node)
+		}
+	}
+	var unobserved []string
+	if v.statuses == 0 || v.deleted == 0 || len(leases) == 0 {
+		unobserved = []string{"none"}
+	}
 	fmt.Fprintf(out, "\n%d statuses of pods were written, %d pods were removed.\n", v.statuses, v.deleted)
-	demonstration.PrintCalls(out, calls)
+	demonstration.PrintCalls(out, p.Requests())
+	var found demonstration.Findings[invariant.Invariant]
+	for _, violation := range invariant.Check(p.End()) {
+		found = append(found, demonstration.Finding[invariant.Invariant]{Rule: violation.Invariant, Text: violation.Text})
+	}
 	var claims demonstration.Claims
-	claims.Add(v.unreached, "each of the %d steps got where it should", v.steps)
-	claims.Add(v.backwards, "no count of restarts and no final phase went back")
+	claims.Add(unreached, "each of the %d steps got where it should", steps)
+	claims.Add(found.Take("", invariant.Forward), "no count of restarts and no final phase went back")
 	claims.Add(v.restarted, "only containers of the node that rebooted were restarted")
 	claims.Add(v.heard, "nothing was written of silent nodes and their pods")
 	claims.Add(v.rewritten, "the process that took over wrote no status again")
-	claims.Add(v.running, "no container ran when its pod was removed")
-	claims.Add(v.unobserved, "statuses, removals and leases were stored")
+	claims.Add(slices.Concat(v.running, found.Take("", invariant.EndedFirst, invariant.EndShown)),
+		"no container ran when its pod was removed")
+	claims.Add(unobserved, "statuses, removals and leases were stored")
+	claims.Add(found.Rest(), "everything else was as kubelets promise")
 	return demonstration.PrintClaims(out, claims)
 }

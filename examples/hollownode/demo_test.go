@@ -6,36 +6,36 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubelife/lifecycle/examples/hollownode/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
-	"github.com/kubelife/lifecycle/examples/simulation/memory"
 )
 
-// demonstrated runs the demonstration in virtual time, and returns what it
-// wrote and the result. Meddle does to the cluster what the script does not.
-func demonstrated(
-	t *testing.T, live bool, meddle func(context.Context, *memory.Cluster) error,
-) (string, error) {
+// newPlay sets the demonstration up, with flags besides its own.
+func newPlay(t *testing.T, seed uint64, args ...string) (*settings, *simulation.World) {
 	t.Helper()
-	var s settings
-	require.NoError(t, demonstration.SetDefaults(command(&s).FlagSet(), demoDefaults))
-	cluster := memory.NewCluster()
-	meddled := make(chan error, 1)
-	go func() { meddled <- meddle(t.Context(), cluster) }()
+	s := new(settings)
+	flags := command(s).FlagSet()
+	require.NoError(t, flags.Parse(args))
+	require.NoError(t, demonstration.SetDefaults(flags, demoDefaults))
+	require.NoError(t, check(s))
+	return s, newCluster(s, seed)
+}
+
+// demonstrated runs the demonstration at once, and returns what it wrote and
+// the result.
+func demonstrated(t *testing.T, s *settings, world *simulation.World, live bool) (string, error) {
+	t.Helper()
 	var out bytes.Buffer
-	clock := demonstration.NewClock()
-	screen := demonstration.NewScreen(&out, clock.Elapsed)
+	screen := demonstration.NewScreen(&out, world.Elapsed)
 	if live {
-		screen = demonstration.NewPicture(&out, clock.Elapsed)
+		screen = demonstration.NewPicture(&out, world.Elapsed)
 	}
-	err := demonstrateOn(t.Context(), cluster, clock, &s, screen, &out)
-	require.NoError(t, <-meddled)
+	err := demonstrateOn(t.Context(), s, world, demonstration.AtOnce, screen, &out)
 	require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
 	return out.String(), err
 }
@@ -57,57 +57,73 @@ func TestDemonstrationSaysThatItIsOne(t *testing.T) {
 	}
 }
 
+// The fleet keeps what the summary claims, whatever chance does.
 func TestDemonstrationHolds(t *testing.T) {
-	for name, live := range map[string]bool{"in lines": false, "on a terminal": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				started := time.Now()
-				out, err := demonstrated(t, live, func(context.Context, *memory.Cluster) error { return nil })
-				require.NoError(t, err, out)
-				require.Less(t, time.Since(started), 75*time.Second)
-				require.Contains(t, out, "9/9 all pods are deleted")
-				require.Contains(t, out, "130 pods were removed")
-				require.NotContains(t, out, "FAIL")
-			})
-		})
+	for seed := range uint64(5) {
+		s, world := newPlay(t, seed)
+		out, err := demonstrated(t, s, world, seed%2 == 1)
+		require.NoError(t, err, "seed %d\n%s", seed, out)
+		require.Less(t, world.Elapsed()-simulation.RestTime, 75*time.Second)
+		require.Contains(t, out, "9/9 all pods are deleted")
+		require.Contains(t, out, "130 pods were removed")
+		require.NotContains(t, out, "FAIL")
+		require.Contains(t, out, "\n    40 create nodes\n")
+		require.Contains(t, out, "\n    40 create leases\n")
 	}
+}
+
+// Each run shows the same, to the byte.
+func TestDemonstrationIsTheSameEachTime(t *testing.T) {
+	s, world := newPlay(t, 0)
+	first, err := demonstrated(t, s, world, false)
+	require.NoError(t, err)
+	s, world = newPlay(t, 0)
+	again, err := demonstrated(t, s, world, false)
+	require.NoError(t, err)
+	require.Equal(t, first, again)
 }
 
 // Another client writes what no kubelet may, of three pods. Each claim names
 // the pod that it is about, and no other.
 func TestDemonstrationFindsWhatItDoesNotClaim(t *testing.T) {
 	restarted := `{"status":{"containerStatuses":[{"name":"main","image":"image","imageID":"image","restartCount":7}]}}`
-	synctest.Test(t, func(t *testing.T) {
-		out, err := demonstrated(t, false, func(ctx context.Context, cluster *memory.Cluster) error {
-			time.Sleep(30 * time.Second)
-			pods := cluster.CoreV1().Pods(demoNamespace)
-			for name, patch := range map[string]string{"pod-0004": `{"status":{"message":"x"}}`, "pod-0003": restarted} {
-				_, err := pods.Patch(ctx, name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
-				if err != nil {
-					return err
-				}
-			}
-			return pods.Delete(ctx, "pod-0002", metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
-		})
-		require.ErrorIs(t, err, demonstration.ErrNotHeld)
-		require.Contains(t, out,
-			"FAIL  nothing was written of silent nodes and their pods\n      except for 1: pod-0004")
-		require.Contains(t, out,
-			"FAIL  no count of restarts and no final phase went back\n      except for 1: pod-0003")
-		require.Contains(t, out,
-			"FAIL  no container ran when its pod was removed\n      except for 1: pod-0002")
+	s, world := newPlay(t, 0)
+	world.At(30*time.Second, func() {
+		for name, patch := range map[string]string{"pod-0004": `{"status":{"message":"x"}}`, "pod-0003": restarted} {
+			require.NoError(t, world.Patch(simulation.PodResource, name, types.StrategicMergePatchType, []byte(patch), "status"))
+		}
+		require.NoError(t, world.Delete(simulation.PodResource, "pod-0002", new(int64)))
 	})
+	out, err := demonstrated(t, s, world, false)
+	require.ErrorIs(t, err, demonstration.ErrNotHeld)
+	require.Contains(t, out,
+		"FAIL  nothing was written of silent nodes and their pods\n      except for 1: pod-0004")
+	require.Contains(t, out,
+		"FAIL  no count of restarts and no final phase went back\n      except for 1: main of pod-0003")
+	require.Contains(t, out,
+		"FAIL  no container ran when its pod was removed\n      except for 1: pod-0002")
 }
 
 // A step that does not get to its end is the last one.
 func TestDemonstrationEndsWhenAStepDoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		out, err := demonstrated(t, false, func(ctx context.Context, cluster *memory.Cluster) error {
-			time.Sleep(500 * time.Millisecond)
-			return cluster.CoreV1().Nodes().Delete(ctx, "hollow-00009", metav1.DeleteOptions{})
-		})
-		require.ErrorIs(t, err, demonstration.ErrNotHeld)
-		require.Contains(t, out, "FAIL  each of the 2 steps got where it should")
-		require.NotContains(t, out, "3/9")
+	s, world := newPlay(t, 0)
+	world.At(500*time.Millisecond, func() {
+		require.NoError(t, world.Delete(simulation.NodeResource, "hollow-00009", nil))
 	})
+	out, err := demonstrated(t, s, world, false)
+	require.ErrorIs(t, err, demonstration.ErrNotHeld)
+	require.Contains(t, out, "FAIL  each of the 2 steps got where it should")
+	require.NotContains(t, out, "3/9")
+}
+
+// Ctrl-C ends it without a summary, and without an error.
+func TestDemonstrationIsInterrupted(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	s, world := newPlay(t, 0)
+	world.At(4*time.Second, stop)
+	var out bytes.Buffer
+	screen := demonstration.NewScreen(&out, world.Elapsed)
+	require.NoError(t, demonstrateOn(ctx, s, world, demonstration.AtOnce, screen, &out))
+	require.Less(t, world.Elapsed(), 5*time.Second)
+	require.NotContains(t, out.String(), "What")
 }

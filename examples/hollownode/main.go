@@ -86,5 +86,5 @@ func start(ctx context.Context, s *settings, flags *pflag.FlagSet, out io.Writer
 	if err := demonstration.SetDefaults(flags, demoDefaults); err != nil {
 		return err
 	}
-	return demonstrate(ctx, s, out)
+	return demonstrate(ctx, s, demonstration.OfTheClock(), out)
 }

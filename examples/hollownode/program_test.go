@@ -34,9 +34,11 @@ func onMemory(ctx context.Context, args []string, out, diagnostics io.Writer) in
 	c := command(&s)
 	c.Run = func(ctx context.Context, _ *pflag.FlagSet, _ io.Writer) error {
 		cluster := memory.NewCluster()
-		w := &world{client: cluster}
-		if err := w.addPods(ctx, []string{"hollow-00001", "hollow-00002", "hollow-00002"}); err != nil {
-			return err
+		for i, node := range []string{"hollow-00001", "hollow-00002", "hollow-00002"} {
+			_, err := cluster.CoreV1().Pods("demo").Create(ctx, demoPod(i+1, node), metav1.CreateOptions{})
+			if err != nil {
+				return err
+			}
 		}
 		return program(&s).RunOn(ctx, process.Clients{
 			Acting: cluster.NewClient(), Watching: cluster.NewClient(), Recording: cluster.NewClient(),

@@ -1,21 +1,25 @@
 package main
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/simulation/memory"
 )
 
@@ -55,26 +59,39 @@ func TestAnAnnotationThatIsWrongIsAnEvent(t *testing.T) {
 		var s settings
 		require.NoError(t, command(&s).FlagSet().Parse([]string{"--nodes=1"}))
 		cluster := memory.NewCluster()
-		p := &play{cluster: cluster, client: cluster.NewClient(), settings: &s}
-		require.NoError(t, p.beginProcess(t.Context()))
+		ctx, stop := context.WithCancel(t.Context())
+		told := newRecording(ctx, &s, cluster.NewClient())
+		clients := process.Clients{Acting: cluster.NewClient(), Watching: cluster.NewClient()}
+		fleet, err := newFleet(ctx, &s, clients, prometheus.NewRegistry(), told.record())
+		require.NoError(t, err)
+		ended := make(chan error, 1)
+		go func() { ended <- fleet.Run(ctx) }()
 		time.Sleep(time.Second)
-		w := &world{client: cluster}
-		node := []string{"hollow-00001"}
-		require.NoError(t, w.annotate(t.Context(), node, kubelet.AnnotationSilent, ""))
-		require.NoError(t, w.annotate(t.Context(), node, "slient", ""))
-		require.NoError(t, w.addPods(t.Context(), node))
+		const node = "hollow-00001"
+		for _, name := range []string{kubelet.AnnotationSilent, "slient"} {
+			_, err := cluster.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, annotation(name, ""),
+				metav1.PatchOptions{})
+			require.NoError(t, err)
+		}
+		pods := cluster.CoreV1().Pods("demo")
+		pod, err := pods.Create(ctx, demoPod(1, node), metav1.CreateOptions{})
+		require.NoError(t, err)
 		time.Sleep(time.Second)
-		require.NoError(t, w.annotatePod(t.Context(), "pod-0001", cri.AnnotationCrash, ":"))
+		_, err = pods.Patch(ctx, pod.Name, types.MergePatchType, annotation(cri.AnnotationCrash, ":"),
+			metav1.PatchOptions{})
+		require.NoError(t, err)
 		time.Sleep(10 * time.Minute)
 		list, err := cluster.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
-		require.NoError(t, p.endProcess())
+		stop()
+		require.NoError(t, <-ended)
+		told.stop()
 		events := slices.DeleteFunc(list.Items, func(e corev1.Event) bool { return e.Reason != "InvalidAnnotation" })
 		says := map[string]string{}
 		for _, e := range events {
 			require.EqualValues(t, 1, e.Count)
 			require.Equal(t, corev1.EventTypeWarning, e.Type)
-			require.Equal(t, node[0], e.Source.Host)
+			require.Equal(t, node, e.Source.Host)
 			says[e.InvolvedObject.Kind] = e.Message
 		}
 		require.Len(t, events, 2)

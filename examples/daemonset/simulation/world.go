@@ -1,15 +1,13 @@
 package simulation
 
 import (
-	"fmt"
 	"math"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
@@ -28,13 +26,23 @@ type WorldConfig struct {
 // begins empty, and nothing goes wrong in it. It is not safe for concurrent
 // use.
 type World struct {
+	// Client is that of users. Its namespace is [Namespace].
+	apiserver.Client
+
 	cluster *cluster
 	process *process
 }
 
+// The resources of a [World].
+var (
+	NodeResource = resourceOf(invariant.Nodes)
+	SetResource  = resourceOf(invariant.Sets)
+)
+
 // NewWorld returns a World in which the controller runs.
 func NewWorld(config WorldConfig) (*World, error) {
-	w := &World{cluster: newCluster(config.Seed, config.Kubelets)}
+	c := newCluster(config.Seed, config.Kubelets)
+	w := &World{Client: apiserver.Client{Server: c.server, Namespace: Namespace, Now: c.Now}, cluster: c}
 	requests := config.Controller.Requests
 	w.cluster.history.PerSecond, w.cluster.history.Burst = float64(requests.PerSecond), requests.Burst
 	var err error
@@ -82,38 +90,9 @@ func (w *World) Revisions() []*appsv1.ControllerRevision {
 }
 
 // Create creates an object, as a user does. A node gets a kubelet.
-func (w *World) Create(kind invariant.Kind, created runtime.Object) error {
+func (w *World) Create(resource schema.GroupVersionResource, created runtime.Object) error {
 	if node, ok := created.(*corev1.Node); ok {
 		w.cluster.nodes[node.Name] = &machine{}
 	}
-	_, err := w.cluster.server.Create(w.cluster.Now(), resourceOf(kind), w.key(kind, "").Namespace, created,
-		apiserver.WriteOptions{})
-	return wrapped(err, "create", kind)
-}
-
-// Patch patches an object, as a user does.
-func (w *World) Patch(kind invariant.Kind, name string, as types.PatchType, patch []byte) error {
-	_, err := w.cluster.server.Patch(w.cluster.Now(), resourceOf(kind), w.key(kind, name), as, patch,
-		apiserver.WriteOptions{})
-	return wrapped(err, "patch", kind)
-}
-
-// Delete deletes an object, as a user does.
-func (w *World) Delete(kind invariant.Kind, name string) error {
-	_, err := w.cluster.server.Delete(w.cluster.Now(), resourceOf(kind), w.key(kind, name), metav1.DeleteOptions{})
-	return wrapped(err, "delete", kind)
-}
-
-func (w *World) key(kind invariant.Kind, name string) apiserver.Key {
-	if kind == invariant.Nodes {
-		return apiserver.Key{Name: name}
-	}
-	return apiserver.Key{Namespace: Namespace, Name: name}
-}
-
-func wrapped(err error, verb string, kind invariant.Kind) error {
-	if err != nil {
-		return fmt.Errorf("%s one of %s: %w", verb, kind, err)
-	}
-	return nil
+	return w.Client.Create(resource, created)
 }

@@ -14,7 +14,7 @@
 //
 // A [World] in virtual time passes at a [Pace] no faster than the clock, so
 // each run shows the same, however busy the machine is. A test lets it pass
-// [AtOnce]. [Clock] is the World of a program that runs by itself.
+// [AtOnce].
 //
 // A [Screen] redraws a picture in place on a terminal, and writes plain lines
 // elsewhere. A summary is [Claims], with the [Findings] of a judge as exceptions.

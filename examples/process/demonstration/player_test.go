@@ -98,7 +98,7 @@ func TestScriptEndsWithTheStepThatLacksSomething(t *testing.T) {
 	var out bytes.Buffer
 	screen := demonstration.NewScreen(&out, world.Elapsed)
 	done := 0
-	do := func(context.Context) error { done++; return nil }
+	do := func() error { done++; return nil }
 	steps := []demonstration.Step{
 		{Title: "wait", Do: do, Pause: 2 * time.Second},
 		{Title: "get there", Do: do, Pause: time.Second, Lacks: func() []string {
@@ -125,7 +125,7 @@ func TestScriptEndsWithTheStepThatLacksSomething(t *testing.T) {
 	require.True(t, over)
 	require.Empty(t, lacking)
 	failed := errors.New("broken")
-	steps[0].Do = func(context.Context) error { return failed }
+	steps[0].Do = func() error { return failed }
 	_, over, err = player.Play(t.Context(), screen, steps, func() {})
 	require.ErrorIs(t, err, failed)
 	require.ErrorContains(t, err, "step 1, wait: ")
@@ -135,16 +135,4 @@ func TestScriptEndsWithTheStepThatLacksSomething(t *testing.T) {
 	_, over, err = player.Play(ctx, screen, steps[1:], func() {})
 	require.NoError(t, err)
 	require.False(t, over)
-}
-
-func TestClockIsAWorldWhoseTimePassesByItself(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		clock := demonstration.NewClock()
-		time.Sleep(time.Second)
-		require.Equal(t, time.Second, clock.Elapsed())
-		clock.Advance(3 * time.Second)
-		require.Equal(t, 3*time.Second, clock.Elapsed())
-		clock.Advance(time.Second)
-		require.Equal(t, 3*time.Second, clock.Elapsed())
-	})
 }

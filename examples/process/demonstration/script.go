@@ -14,11 +14,12 @@ const Patience = time.Minute
 type Step struct {
 	Title string
 	// Do begins it.
-	Do func(ctx context.Context) error
+	Do func() error
 	// Lacks returns what is not yet as it must be at the end of the step. Nil is
 	// nothing.
 	Lacks func() []string
-	// Pause is how long the step stays in view when it has got there.
+	// Pause is how long the step stays in view when it has got there. What the
+	// program does meanwhile is part of the step.
 	Pause time.Duration
 }
 
@@ -30,7 +31,7 @@ func (p *Player) Play(ctx context.Context, screen *Screen, steps []Step, ended f
 ) {
 	for i, step := range steps {
 		screen.Say(fmt.Sprintf("%d/%d %s", i+1, len(steps), step.Title))
-		if err := step.Do(ctx); err != nil {
+		if err := step.Do(); err != nil {
 			return nil, false, fmt.Errorf("step %d, %s: %w", i+1, step.Title, err)
 		}
 		if step.Lacks != nil {
@@ -53,18 +54,3 @@ func (p *Player) Play(ctx context.Context, screen *Screen, steps []Step, ended f
 	}
 	return nil, true, nil
 }
-
-// A Clock is the World of a program that runs on a cluster in memory. Its time
-// is that of the clock.
-type Clock struct{ started time.Time }
-
-var _ World = (*Clock)(nil)
-
-// NewClock returns a Clock whose time counts from now on.
-func NewClock() *Clock { return &Clock{time.Now()} }
-
-// Elapsed implements [World].
-func (c *Clock) Elapsed() time.Duration { return time.Since(c.started) }
-
-// Advance implements [World]. What happens meanwhile happens elsewhere.
-func (c *Clock) Advance(until time.Duration) { time.Sleep(until - c.Elapsed()) }
