@@ -24,8 +24,7 @@ const (
 	// demoBeat is how often lines tell what has changed, where there is no
 	// terminal.
 	demoBeat = time.Second
-	// demoPause is how long a step that has ended stays in view. What the
-	// controller does in it is part of the step.
+	// demoPause is how long a step that has ended stays in view.
 	demoPause = 1500 * time.Millisecond
 )
 
@@ -61,11 +60,10 @@ func demonstrate(ctx context.Context, s *settings, pace demonstration.Pace, out 
 
 func demonstrateOn(ctx context.Context, world *simulation.World, pace demonstration.Pace,
 	screen *demonstration.Screen, out io.Writer) error {
+	screen.Beat = demoBeat
 	p := &play{World: world, screen: screen}
-	player := &demonstration.Player{World: world, Pace: pace, Glance: demoGlance, Show: p.show}
-	unreached, done, err := player.Play(ctx, screen, p.script(), func() {
-		p.ends, p.told = append(p.ends, p.seen), p.Elapsed()
-	})
+	player := &demonstration.Player{World: world, Pace: pace, Glance: demoGlance, Show: p.show, Pause: demoPause}
+	unreached, done, err := player.Play(ctx, screen, p.script(), func() { p.ends = append(p.ends, p.seen) })
 	if err != nil || !done {
 		return err
 	}
@@ -77,7 +75,6 @@ type play struct {
 	*simulation.World
 
 	screen *demonstration.Screen
-	told   time.Duration // when lines were last written, or the step began
 	seen   *state
 	ends   []*state // of the steps that were played
 	// mostDown and mostSurging are how many nodes had no available pod of agent,
@@ -92,15 +89,9 @@ func (p *play) show() {
 		p.mostDown = max(p.mostDown, p.seen.down(demoSets[0].name))
 		p.mostSurging = max(p.mostSurging, p.seen.surging(demoSets[1].name))
 	}
-	if p.screen.IsLive() {
-		p.screen.Draw(p.picture())
-		return
-	}
-	if p.screen.Elapsed()-p.told < demoBeat {
-		return
-	}
-	p.told = p.screen.Elapsed()
-	for _, set := range demoSets {
-		p.screen.Change(set.name, set.name+"  "+p.seen.row(set))
-	}
+	p.screen.Show(p.picture, func() {
+		for _, set := range demoSets {
+			p.screen.Change(set.name, set.name+"  "+p.seen.row(set))
+		}
+	})
 }

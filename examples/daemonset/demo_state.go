@@ -47,15 +47,18 @@ func (s *state) living(set, node string) (pods []*corev1.Pod) {
 	return pods
 }
 
-// down returns how many nodes have no available pod of a set.
-func (s *state) down(set string) (count int) {
+// with returns how many nodes have such a pod of a set.
+func (s *state) with(set string, is func(*corev1.Pod) bool) (count int) {
 	for _, node := range s.nodes {
-		if !slices.ContainsFunc(s.living(set, node.Name), isAvailable) {
+		if slices.ContainsFunc(s.living(set, node.Name), is) {
 			count++
 		}
 	}
 	return count
 }
+
+// down returns how many nodes have no available pod of a set.
+func (s *state) down(set string) int { return len(s.nodes) - s.with(set, isAvailable) }
 
 // surging returns how many nodes have a second pod of a set.
 func (s *state) surging(set string) (count int) {
@@ -83,6 +86,8 @@ func isAvailable(pod *corev1.Pod) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
+
+func isBad(pod *corev1.Pod) bool { return tagOf(&pod.Spec) == badImage }
 
 // ownerOf returns the name of the set that controls an object.
 func ownerOf(object metav1.Object) string {

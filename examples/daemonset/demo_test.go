@@ -90,7 +90,7 @@ func TestDemonstrationIsInterrupted(t *testing.T) {
 // A step that does not get to its end is the last one.
 func TestDemonstrationEndsWhenAStepDoes(t *testing.T) {
 	world := newPlay(t, 0)
-	world.At(4*time.Second, func() { require.NoError(t, world.Delete(simulation.SetResource, "proxy", nil)) })
+	world.At(4*time.Second, func() { require.NoError(t, world.Delete(simulation.SetResource, "proxy")) })
 	out, err := demonstrated(t, world)
 	require.ErrorIs(t, err, demonstration.ErrNotHeld)
 	require.Contains(t, out, "FAIL  after each of the 7 steps pods and status were as they should\n"+

@@ -13,26 +13,18 @@ import (
 
 // row counts the nodes by what they have of a set.
 func (s *state) row(set demoSet) string {
-	desired, available, updated, failing := 0, 0, 0, 0
+	desired := 0
 	for _, node := range s.nodes {
 		if len(node.Spec.Taints) == 0 {
 			desired++
 		}
-		pods := s.living(set.name, node.Name)
-		count := func(nodes *int, is func(*corev1.Pod) bool) {
-			if slices.ContainsFunc(pods, is) {
-				*nodes++
-			}
-		}
-		count(&available, isAvailable)
-		count(&updated, func(pod *corev1.Pod) bool { return isAvailable(pod) && tagOf(&pod.Spec) == s.template(set.name) })
-		count(&failing, isBad)
 	}
+	updated := s.with(set.name, func(pod *corev1.Pod) bool {
+		return isAvailable(pod) && tagOf(&pod.Spec) == s.template(set.name)
+	})
 	return fmt.Sprintf("%3d desired %3d available %3d updated %3d surging %3d failing",
-		desired, available, updated, s.surging(set.name), failing)
+		desired, s.with(set.name, isAvailable), updated, s.surging(set.name), s.with(set.name, isBad))
 }
-
-func isBad(pod *corev1.Pod) bool { return tagOf(&pod.Spec) == badImage }
 
 // picture shows a set a line, with a character for each node.
 func (p *play) picture() string {

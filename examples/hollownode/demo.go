@@ -25,8 +25,12 @@ import (
 // demoDefaults are the flags of the demonstration, unless they are given.
 var demoDefaults = map[string]string{"nodes": "40", "zones": "4"}
 
-// demoGlance is how often the play reads the cluster.
-const demoGlance = 100 * time.Millisecond
+const (
+	// demoGlance is how often the play reads the cluster.
+	demoGlance = 100 * time.Millisecond
+	// demoPause is how long a step that has ended stays in view.
+	demoPause = time.Second
+)
 
 // newCluster returns a cluster in which no process runs yet.
 func newCluster(s *settings, seed uint64) *simulation.World {
@@ -51,11 +55,11 @@ func demonstrateOn(ctx context.Context, s *settings, world *simulation.World, pa
 		return fmt.Errorf("--nodes=%d --zones=%d: the demonstration wants two zones with a node each", s.nodes, s.zones)
 	}
 	process.PrintInMemory(out)
-	p := &play{World: world, screen: screen, nodes: s.registering(), zones: map[string][]string{}}
+	p := &play{World: world, settings: s, screen: screen, nodes: s.registering(), zones: map[string][]string{}}
 	for _, node := range p.nodes {
 		p.zones[zoneOf(node)] = append(p.zones[zoneOf(node)], node.Name)
 	}
-	player := &demonstration.Player{World: world, Pace: pace, Glance: demoGlance, Show: p.show}
+	player := &demonstration.Player{World: world, Pace: pace, Glance: demoGlance, Show: p.show, Pause: demoPause}
 	unreached, done, err := player.Play(ctx, screen, p.script(), func() { p.marks = append(p.marks, p.Version()) })
 	if err != nil || !done {
 		return err
@@ -67,10 +71,11 @@ func demonstrateOn(ctx context.Context, s *settings, world *simulation.World, pa
 type play struct {
 	*simulation.World
 
-	screen *demonstration.Screen
-	nodes  []*corev1.Node
-	zones  map[string][]string // the names of their nodes
-	pods   int                 // created so far
+	settings *settings
+	screen   *demonstration.Screen
+	nodes    []*corev1.Node
+	zones    map[string][]string // the names of their nodes
+	pods     int                 // created so far
 	// seen is what the cluster was like when it was last read.
 	seen *state
 	// marks are the last versions of each step that was played.
@@ -80,19 +85,19 @@ type play struct {
 // show reads the cluster, and shows it.
 func (p *play) show() {
 	p.seen = newState(p.World)
-	var picture strings.Builder
+	p.screen.Show(func() string {
+		var picture strings.Builder
+		p.eachZone(func(_, line string) { fmt.Fprintln(&picture, line) })
+		return picture.String()
+	}, func() { p.eachZone(p.screen.Change) })
+}
+
+// eachZone tells about each zone that has nodes, by name.
+func (p *play) eachZone(tell func(zone, line string)) {
 	for _, zone := range slices.Sorted(maps.Keys(p.zones)) {
-		t := p.seen.tally(zone)
-		if t.nodes == 0 {
-			continue
+		if t := p.seen.tally(zone); t.nodes > 0 {
+			tell(zone, fmt.Sprintf("%s: %d of %d nodes ready, %d of %d pods ready, %d restarts",
+				zone, t.readyNodes, t.nodes, t.readyPods, t.pods, t.restarts))
 		}
-		line := fmt.Sprintf("%s: %d of %d nodes ready, %d of %d pods ready, %d restarts",
-			zone, t.readyNodes, t.nodes, t.readyPods, t.pods, t.restarts)
-		if fmt.Fprintln(&picture, line); !p.screen.IsLive() {
-			p.screen.Change(zone, line)
-		}
-	}
-	if p.screen.IsLive() {
-		p.screen.Draw(picture.String())
 	}
 }

@@ -1,13 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
@@ -30,13 +29,11 @@ const (
 	crashed = "pod-0001"
 	// downMessage is how Ready shows that the runtime is down.
 	downMessage = "container runtime is down"
-	// demoPause is how long a step that has ended stays in view.
-	demoPause = time.Second
 )
 
 // silentZone is the last one. The broken and the rebooted node, which is the
 // first one, is not in it.
-func (p *play) silentZone() string { return zoneOf(p.nodes[len(p.zones)-1]) }
+func (p *play) silentZone() string { return fmt.Sprintf("zone-%d", p.settings.zones) }
 
 // script is what happens. The first pod is on the first node, which reboots
 // before, so that its restarts tell both.
@@ -47,9 +44,9 @@ func (p *play) script() []demonstration.Step {
 	}
 	first, silent, cut, boot := all[0], p.silentZone(), p.zones[p.silentZone()], ""
 	total := podsANode*len(all) + len(cut)
-	steps := []demonstration.Step{
+	return []demonstration.Step{
 		{
-			Title: fmt.Sprintf("%d nodes register, in %d zones", len(all), len(p.zones)),
+			Title: fmt.Sprintf("%d nodes register, in %d zones", len(all), p.settings.zones),
 			Do:    p.Begin,
 			Lacks: func() []string { return p.wantReady(len(all), 0) },
 		},
@@ -60,16 +57,11 @@ func (p *play) script() []demonstration.Step {
 		},
 		{
 			Title: silent + " falls silent" + by(kubelet.AnnotationSilent, ""),
-			Do:    func() error { return p.annotate(simulation.NodeResource, kubelet.AnnotationSilent, "", cut...) },
+			Do:    func() error { return p.annotate(kubelet.AnnotationSilent, "", cut...) },
 		},
 		{
 			Title: "pods come to " + silent + "; a runtime is down" + by(kubelet.AnnotationRuntimeDown, ""),
-			Do: func() error {
-				if err := p.addPods(cut); err != nil {
-					return err
-				}
-				return p.annotate(simulation.NodeResource, kubelet.AnnotationRuntimeDown, "", first)
-			},
+			Do:    func() error { return errors.Join(p.addPods(cut), p.annotate(kubelet.AnnotationRuntimeDown, "", first)) },
 			Lacks: func() []string {
 				if ready := readyOf(p.seen.node(first)); ready.Message != downMessage {
 					return []string{fmt.Sprintf("Ready of %s says %q;", first, ready.Message)}
@@ -80,10 +72,8 @@ func (p *play) script() []demonstration.Step {
 		{
 			Title: "both are back",
 			Do: func() error {
-				if err := p.annotate(simulation.NodeResource, kubelet.AnnotationSilent, "false", cut...); err != nil {
-					return err
-				}
-				return p.annotate(simulation.NodeResource, kubelet.AnnotationRuntimeDown, "false", first)
+				return errors.Join(p.annotate(kubelet.AnnotationSilent, "false", cut...),
+					p.annotate(kubelet.AnnotationRuntimeDown, "false", first))
 			},
 			Lacks: func() []string { return p.wantReady(len(all), total) },
 		},
@@ -91,7 +81,7 @@ func (p *play) script() []demonstration.Step {
 			Title: "a node reboots" + by(kubelet.AnnotationBoot, "2"),
 			Do: func() error {
 				boot = p.seen.node(first).Status.NodeInfo.BootID
-				return p.annotate(simulation.NodeResource, kubelet.AnnotationBoot, "2", first)
+				return p.annotate(kubelet.AnnotationBoot, "2", first)
 			},
 			Lacks: func() []string {
 				if p.seen.node(first).Status.NodeInfo.BootID == boot {
@@ -102,7 +92,10 @@ func (p *play) script() []demonstration.Step {
 		},
 		{
 			Title: "a container of it crashes and backs off" + by(cri.AnnotationCrash, "main:1"),
-			Do:    func() error { return p.annotate(simulation.PodResource, cri.AnnotationCrash, "main:1", crashed) },
+			Do: func() error {
+				crash := annotation(cri.AnnotationCrash, "main:1")
+				return p.Patch(simulation.PodResource, types.MergePatchType, crash, crashed)
+			},
 			Lacks: func() []string { return p.wantRestarts(podsANode+1, total) },
 		},
 		{
@@ -123,10 +116,6 @@ func (p *play) script() []demonstration.Step {
 			},
 		},
 	}
-	for i := range steps {
-		steps[i].Pause = demoPause
-	}
-	return steps
 }
 
 // by says with which annotation a person does the same.
@@ -173,15 +162,9 @@ func demoPod(number int, node string) *corev1.Pod {
 	}
 }
 
-// annotate sets an annotation of objects, without the domain. The empty value
-// is one.
-func (p *play) annotate(resource schema.GroupVersionResource, name, value string, objects ...string) error {
-	for _, object := range objects {
-		if err := p.Patch(resource, object, types.MergePatchType, annotation(name, value)); err != nil {
-			return err
-		}
-	}
-	return nil
+// annotate sets an annotation of nodes, without the domain.
+func (p *play) annotate(name, value string, nodes ...string) error {
+	return p.Patch(simulation.NodeResource, types.MergePatchType, annotation(name, value), nodes...)
 }
 
 func annotation(name, value string) []byte {
@@ -191,7 +174,7 @@ func annotation(name, value string) []byte {
 // deletePods deletes all pods, with their grace periods.
 func (p *play) deletePods() error {
 	for _, pod := range p.seen.pods {
-		if err := p.Delete(simulation.PodResource, pod.Name, nil); err != nil {
+		if err := p.Delete(simulation.PodResource, pod.Name); err != nil {
 			return err
 		}
 	}

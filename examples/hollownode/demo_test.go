@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
+	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
 )
 
 // newPlay sets the demonstration up, with flags besides its own.
@@ -87,12 +89,17 @@ func TestDemonstrationIsTheSameEachTime(t *testing.T) {
 // the pod that it is about, and no other.
 func TestDemonstrationFindsWhatItDoesNotClaim(t *testing.T) {
 	restarted := `{"status":{"containerStatuses":[{"name":"main","image":"image","imageID":"image","restartCount":7}]}}`
+	keyOf := func(pod string) apiserver.Key { return apiserver.Key{Namespace: simulation.Namespace, Name: pod} }
 	s, world := newPlay(t, 0)
 	world.At(30*time.Second, func() {
 		for name, patch := range map[string]string{"pod-0004": `{"status":{"message":"x"}}`, "pod-0003": restarted} {
-			require.NoError(t, world.Patch(simulation.PodResource, name, types.StrategicMergePatchType, []byte(patch), "status"))
+			_, err := world.Server.Patch(world.Now(), simulation.PodResource, keyOf(name), types.StrategicMergePatchType,
+				[]byte(patch), apiserver.WriteOptions{Subresource: "status"})
+			require.NoError(t, err)
 		}
-		require.NoError(t, world.Delete(simulation.PodResource, "pod-0002", new(int64)))
+		_, err := world.Server.Delete(world.Now(), simulation.PodResource, keyOf("pod-0002"),
+			metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+		require.NoError(t, err)
 	})
 	out, err := demonstrated(t, s, world, false)
 	require.ErrorIs(t, err, demonstration.ErrNotHeld)
@@ -108,7 +115,7 @@ func TestDemonstrationFindsWhatItDoesNotClaim(t *testing.T) {
 func TestDemonstrationEndsWhenAStepDoes(t *testing.T) {
 	s, world := newPlay(t, 0)
 	world.At(500*time.Millisecond, func() {
-		require.NoError(t, world.Delete(simulation.NodeResource, "hollow-00009", nil))
+		require.NoError(t, world.Delete(simulation.NodeResource, "hollow-00009"))
 	})
 	out, err := demonstrated(t, s, world, false)
 	require.ErrorIs(t, err, demonstration.ErrNotHeld)

@@ -14,17 +14,15 @@ import (
 // for the cluster and for each zone that has changed.
 func (p *play) draw() {
 	knows := p.Replicas()[0].Knowledge()
-	if p.screen.IsLive() {
-		p.screen.Draw(p.picture(&knows))
-		return
-	}
-	p.screen.Change("", fmt.Sprintf("cluster  %s", knows.Phase))
-	for _, z := range knows.Zones {
-		name := nameOf(z)
-		now := p.recorder.Tally(name)
-		p.screen.Change(name, fmt.Sprintf("zone %s  %-17s %3d ready %3d unknown %3d tainted %4d evicted",
-			name, z.State, now.Ready+now.Silent, now.NotReady, now.Tainted, now.Evicted))
-	}
+	p.screen.Show(func() string { return p.picture(&knows) }, func() {
+		p.screen.Change("", fmt.Sprintf("cluster  %s", knows.Phase))
+		for _, z := range knows.Zones {
+			name := nameOf(z)
+			now := p.recorder.Tally(name)
+			p.screen.Change(name, fmt.Sprintf("zone %s  %-17s %3d ready %3d unknown %3d tainted %4d evicted",
+				name, z.State, now.Ready+now.Silent, now.NotReady, now.Tainted, now.Evicted))
+		}
+	})
 }
 
 func (p *play) picture(knows *simulation.Knowledge) string {

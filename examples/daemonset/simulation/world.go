@@ -89,10 +89,12 @@ func (w *World) Revisions() []*appsv1.ControllerRevision {
 	return list[*appsv1.ControllerRevision](w.cluster, invariant.Revisions)
 }
 
-// Create creates an object, as a user does. A node gets a kubelet.
-func (w *World) Create(resource schema.GroupVersionResource, created runtime.Object) error {
-	if node, ok := created.(*corev1.Node); ok {
-		w.cluster.nodes[node.Name] = &machine{}
+// Create creates objects. A node gets a kubelet.
+func (w *World) Create(resource schema.GroupVersionResource, objects ...runtime.Object) error {
+	for _, object := range objects {
+		if node, ok := object.(*corev1.Node); ok {
+			w.cluster.nodes[node.Name] = &machine{}
+		}
 	}
-	return w.Client.Create(resource, created)
+	return w.Client.Create(resource, objects...)
 }

@@ -88,9 +88,10 @@ func (w *World) Leases() []apiserver.Record { return w.simulation.store.Records(
 // "patch pods/status".
 func (w *World) Requests() map[string]int { return w.simulation.requests }
 
-// End leaves the cluster alone until nothing is under way any more, and returns
-// what has happened by then.
+// End takes off the faults of nodes that still last, leaves the cluster alone
+// until nothing is under way any more, and returns what has happened by then.
 func (w *World) End() *invariant.History {
+	w.simulation.heal()
 	w.Advance(w.Elapsed() + RestTime)
 	w.simulation.end()
 	return w.simulation.history

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
-	"github.com/kubelife/lifecycle/examples/simulation/memory"
 )
 
 // What does not hold is named, so much of it as anybody reads.
@@ -62,12 +61,9 @@ func TestFlagsThatWereGivenAreKept(t *testing.T) {
 		"set up the demonstration")
 }
 
-func TestCallsOfInformersAreLeftOut(t *testing.T) {
+func TestTheMostFrequentCallsComeFirst(t *testing.T) {
 	var out bytes.Buffer
-	demonstration.PrintCalls(&out, map[memory.Request]int{
-		{Verb: "watch", Resource: "pods"}: 4, {Verb: "list", Resource: "pods"}: 5,
-		{Verb: "create", Resource: "pods"}: 9, {Verb: "patch", Resource: "nodes", Subresource: "status"}: 10,
-	})
+	demonstration.PrintCalls(&out, map[string]int{"create pods": 9, "patch nodes/status": 10})
 	require.Equal(t, "calls of the controller, except lists and watches:\n    10 patch nodes/status\n     9 create pods\n",
 		out.String())
 }
@@ -78,20 +74,32 @@ func sinceNow() func() time.Duration {
 	return func() time.Duration { return time.Since(started) }
 }
 
-// Elsewhere than on a terminal there is a line for each change, and no escape
-// sequence.
+// Elsewhere than on a terminal there is a line for each change, no more often
+// than it should be, and no escape sequence.
 func TestLinesOnlyForChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		screen := demonstration.NewScreen(&out, sinceNow())
-		require.False(t, screen.IsLive())
+		show := func(lines ...string) {
+			screen.Show(func() string { return "a picture" }, func() {
+				for _, line := range lines {
+					screen.Change(line[:1], line)
+				}
+			})
+		}
 		screen.Say("it begins")
-		screen.Change("a", "a is up")
+		show("a is up")
 		time.Sleep(1500 * time.Millisecond)
-		screen.Change("a", "a is up")
-		screen.Change("b", "b is up")
-		screen.Change("a", "a is down")
-		require.Equal(t, "  0.0s  it begins\n  0.0s  a is up\n  1.5s  b is up\n  1.5s  a is down\n", out.String())
+		show("a is up", "b is up")
+		screen.Beat = time.Second
+		show("a is down")
+		time.Sleep(900 * time.Millisecond)
+		screen.Say("it goes on")
+		time.Sleep(900 * time.Millisecond)
+		show("a is down")
+		time.Sleep(100 * time.Millisecond)
+		show("a is down")
+		require.Equal(t, "  0.0s  it begins\n  0.0s  a is up\n  1.5s  b is up\n  2.4s  it goes on\n  3.4s  a is down\n", out.String())
 	})
 }
 
@@ -100,10 +108,10 @@ func TestPictureIsRedrawnInPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		screen := demonstration.NewPicture(&out, sinceNow())
-		require.True(t, screen.IsLive())
+		draw := func(picture string) { screen.Show(func() string { return picture }, nil) }
 		screen.Say("it begins")
 		require.Empty(t, out.String())
-		screen.Draw("\x1b[32m■\x1b[0m■\n\n")
+		draw("\x1b[32m■\x1b[0m■\n\n")
 		require.Equal(t, "\x1b[32m■\x1b[0m■\n\n  0.0s  it begins\n", out.String())
 		require.Equal(t, len("  0.0s  it begins"), demonstration.Width(out.String()))
 		require.Equal(t, 2, demonstration.Width("\x1b[32m■\x1b[0m■\n"))
@@ -111,7 +119,7 @@ func TestPictureIsRedrawnInPlace(t *testing.T) {
 			screen.Say("it goes on")
 		}
 		out.Reset()
-		screen.Draw("■\n")
+		draw("■\n")
 		require.True(t, strings.HasPrefix(out.String(), "\x1b[3A\x1b[J■\n  0.0s  it goes on\n"), out.String())
 		require.Equal(t, 1+6, strings.Count(out.String(), "\n"))
 	})

@@ -14,7 +14,7 @@ type World interface {
 }
 
 // A Player lets the time of a World pass, and shows what happens meanwhile. All
-// fields must be set.
+// fields but Pause must be set.
 type Player struct {
 	World World
 	// Pace is how fast the time of the World passes.
@@ -22,6 +22,9 @@ type Player struct {
 	// Glance is how often Show shows how things are.
 	Glance time.Duration
 	Show   func()
+	// Pause is how long each step of a script stays in view when it has got where
+	// it should. What the program does meanwhile is part of the step.
+	Pause time.Duration
 }
 
 // Pass lets a time pass. It reports false if ctx ends before.

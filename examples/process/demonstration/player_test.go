@@ -97,6 +97,7 @@ func TestScriptEndsWithTheStepThatLacksSomething(t *testing.T) {
 	player, _ := newPlayer(world, demonstration.AtOnce)
 	var out bytes.Buffer
 	screen := demonstration.NewScreen(&out, world.Elapsed)
+	player.Pause = 5 * time.Second
 	done := 0
 	do := func() error { done++; return nil }
 	steps := []demonstration.Step{
@@ -117,8 +118,8 @@ func TestScriptEndsWithTheStepThatLacksSomething(t *testing.T) {
 	require.Equal(t, []string{"step 3: this;", "that;"}, lacking)
 	require.Equal(t, 3, done)
 	require.Equal(t, 3, ended)
-	require.Equal(t, "  0.0s  1/4 wait\n  2.0s  2/4 get there\n 11.0s  3/4 never get there\n", out.String())
-	require.Equal(t, 11*time.Second+demonstration.Patience, world.elapsed)
+	require.Equal(t, "  0.0s  1/4 wait\n  7.0s  2/4 get there\n 16.0s  3/4 never get there\n", out.String())
+	require.Equal(t, 21*time.Second+demonstration.Patience, world.elapsed)
 
 	lacking, over, err = player.Play(t.Context(), screen, steps[:1], func() {})
 	require.NoError(t, err)

@@ -22,14 +22,19 @@ const mostTold = 6
 // redrawn in place, and what was said below it. Elsewhere it writes a line for
 // all that is said and for each change. It is not safe for concurrent use.
 type Screen struct {
+	// Beat is how long [Screen.Show] writes no lines after it has, and after
+	// something was said.
+	Beat time.Duration
+
 	out     io.Writer
 	live    bool
 	elapsed func() time.Duration
 
 	told  []string // last first
 	drawn int      // lines to go back
-	// last is what was written last about each thing.
-	last map[string]string
+	// last is what was written last about each thing, and written when that was.
+	last    map[string]string
+	written time.Duration
 }
 
 // NewScreen returns a Screen. Elapsed is the time that it shows.
@@ -47,9 +52,6 @@ func newScreen(out io.Writer, elapsed func() time.Duration, live bool) *Screen {
 	return &Screen{out: out, live: live, elapsed: elapsed, last: map[string]string{}}
 }
 
-// IsLive reports whether the Screen draws pictures.
-func (s *Screen) IsLive() bool { return s.live }
-
 // Elapsed returns the time that the Screen shows.
 func (s *Screen) Elapsed() time.Duration { return s.elapsed() }
 
@@ -63,11 +65,23 @@ func (s *Screen) Say(text string) {
 	s.told = append([]string{line}, s.told[:min(len(s.told), mostTold-1)]...)
 	if !s.live {
 		fmt.Fprintln(s.out, line)
+		s.written = s.elapsed()
+	}
+}
+
+// Show shows how things are. On a terminal it draws the picture, whose lines
+// each end with a newline. Elsewhere lines calls Change about each thing.
+func (s *Screen) Show(picture func() string, lines func()) {
+	switch {
+	case s.live:
+		s.draw(picture())
+	case s.elapsed()-s.written >= s.Beat:
+		s.written = s.elapsed()
+		lines()
 	}
 }
 
 // Change writes a line about a thing if it differs from the last one about it.
-// It is for a Screen that is not live.
 func (s *Screen) Change(about, line string) {
 	if s.last[about] == line {
 		return
@@ -76,9 +90,8 @@ func (s *Screen) Change(about, line string) {
 	fmt.Fprintln(s.out, s.stamped(line))
 }
 
-// Draw replaces the picture, whose lines each end with a newline. It is for a
-// Screen that is live.
-func (s *Screen) Draw(picture string) {
+// draw replaces the picture.
+func (s *Screen) draw(picture string) {
 	var b strings.Builder
 	if s.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA\x1b[J", s.drawn)

@@ -18,8 +18,7 @@ type Step struct {
 	// Lacks returns what is not yet as it must be at the end of the step. Nil is
 	// nothing.
 	Lacks func() []string
-	// Pause is how long the step stays in view when it has got there. What the
-	// program does meanwhile is part of the step.
+	// Pause is how much longer than others the step stays in view.
 	Pause time.Duration
 }
 
@@ -43,7 +42,7 @@ func (p *Player) Play(ctx context.Context, screen *Screen, steps []Step, ended f
 				return nil, false, nil
 			}
 		}
-		if !p.Pass(ctx, step.Pause) {
+		if !p.Pass(ctx, p.Pause+step.Pause) {
 			return nil, false, nil
 		}
 		ended()

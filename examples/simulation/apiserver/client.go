@@ -19,29 +19,39 @@ type Client struct {
 	Now       func() time.Time
 }
 
-// Create creates an object.
-func (c Client) Create(resource schema.GroupVersionResource, created runtime.Object) error {
-	_, err := c.Server.Create(c.Now(), resource, c.key(resource, "").Namespace, created, WriteOptions{})
-	return wrapped(err, "create", resource)
-}
-
-// Patch patches an object, or a subresource if one is named.
-func (c Client) Patch(
-	resource schema.GroupVersionResource, name string, as types.PatchType, patch []byte, subresource ...string,
-) error {
-	options := WriteOptions{}
-	if len(subresource) > 0 {
-		options.Subresource = subresource[0]
+// Create creates objects, up to the first error.
+func (c Client) Create(resource schema.GroupVersionResource, objects ...runtime.Object) error {
+	for _, object := range objects {
+		_, err := c.Server.Create(c.Now(), resource, c.key(resource, "").Namespace, object, WriteOptions{})
+		if err != nil {
+			return fmt.Errorf("create one of %s: %w", resource.Resource, err)
+		}
 	}
-	_, err := c.Server.Patch(c.Now(), resource, c.key(resource, name), as, patch, options)
-	return wrapped(err, "patch", resource)
+	return nil
 }
 
-// Delete deletes an object. Without a grace period it is the object's own.
-func (c Client) Delete(resource schema.GroupVersionResource, name string, grace *int64) error {
-	options := metav1.DeleteOptions{GracePeriodSeconds: grace}
-	_, err := c.Server.Delete(c.Now(), resource, c.key(resource, name), options)
-	return wrapped(err, "delete", resource)
+// Patch sends a patch for each of the objects, up to the first error.
+func (c Client) Patch(
+	resource schema.GroupVersionResource, as types.PatchType, patch []byte, names ...string,
+) error {
+	for _, name := range names {
+		_, err := c.Server.Patch(c.Now(), resource, c.key(resource, name), as, patch, WriteOptions{})
+		if err != nil {
+			return fmt.Errorf("patch one of %s: %w", resource.Resource, err)
+		}
+	}
+	return nil
+}
+
+// Delete deletes objects with their own grace periods, up to the first error.
+func (c Client) Delete(resource schema.GroupVersionResource, names ...string) error {
+	for _, name := range names {
+		_, err := c.Server.Delete(c.Now(), resource, c.key(resource, name), metav1.DeleteOptions{})
+		if err != nil {
+			return fmt.Errorf("delete one of %s: %w", resource.Resource, err)
+		}
+	}
+	return nil
 }
 
 func (c Client) key(resource schema.GroupVersionResource, name string) Key {
@@ -49,11 +59,4 @@ func (c Client) key(resource schema.GroupVersionResource, name string) Key {
 		return Key{Name: name}
 	}
 	return Key{Namespace: c.Namespace, Name: name}
-}
-
-func wrapped(err error, verb string, resource schema.GroupVersionResource) error {
-	if err != nil {
-		return fmt.Errorf("%s one of %s: %w", verb, resource.Resource, err)
-	}
-	return nil
 }
