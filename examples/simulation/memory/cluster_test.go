@@ -54,7 +54,7 @@ func requests(c *Client) string {
 	return fmt.Sprint(counts)
 }
 
-// client-go's fake keeps every action; a demonstration must not grow with them.
+// client-go's fake keeps every action; a long test must not grow with them.
 func TestActionsDoNotPileUp(t *testing.T) {
 	cluster := NewCluster()
 	s := newSubject(t, cluster)

@@ -1,6 +1,6 @@
-// Package memory is a Kubernetes API server inside the process, for
-// demonstrations and tests. Objects live in maps, and client-go's fake
-// clientset is the typed front. Nothing listens on a port.
+// Package memory is a Kubernetes API server inside the process, for tests.
+// Objects live in maps, and client-go's fake clientset is the typed front.
+// Nothing listens on a port.
 //
 // It is the real-time edge of examples/simulation/apiserver, which holds the
 // rules and says what is answered as by kube-apiserver v1.37. The edge adds the

@@ -29,7 +29,7 @@ func (r *reactor) install() {
 // function that takes it again.
 //
 // client-go runs reactors under that lock and keeps every action for good: one
-// request at a time, and a long demonstration would keep all it ever sent. The
+// request at a time, and a long test would keep all it ever sent. The
 // lock guards only the list of actions and the reactors, and the latter never
 // change after install, so a reactor can do without it. Clearing the list is
 // possible only without it.

@@ -76,12 +76,6 @@ func (s *store) Begin(
 	return s.objects.Begin(resource, namespace)
 }
 
-func (s *store) records(resource schema.GroupVersionResource) []apiserver.Record {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.objects.Records(resource)
-}
-
 // next copies changes from a position on into buffer. Without any it returns a
 // channel that is closed by the next one. It reports false when the position
 // has been forgotten.
