@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
 	"github.com/kubelife/lifecycle/examples/hollownode/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
@@ -121,6 +122,20 @@ func TestDemonstrationEndsWhenAStepDoes(t *testing.T) {
 	require.ErrorIs(t, err, demonstration.ErrNotHeld)
 	require.Contains(t, out, "FAIL  each of the 2 steps got where it should")
 	require.NotContains(t, out, "3/9")
+}
+
+// The nodes that are silent when the script ends early are not held against the
+// fleet.
+func TestDemonstrationIsJudgedWithoutItsFaults(t *testing.T) {
+	s, world := newPlay(t, 0)
+	world.At(10*time.Second, func() {
+		repair := annotation(kubelet.AnnotationRuntimeDown, "false")
+		require.NoError(t, world.Patch(simulation.NodeResource, types.MergePatchType, repair, "hollow-00001"))
+	})
+	out, err := demonstrated(t, s, world, false)
+	require.ErrorIs(t, err, demonstration.ErrNotHeld)
+	require.Contains(t, out, "FAIL  each of the 4 steps got where it should\n      except for 1: step 4: Ready of hollow-00001")
+	require.Contains(t, out, "ok    everything else was as kubelets promise\n")
 }
 
 // Ctrl-C ends it without a summary, and without an error.
