@@ -44,13 +44,10 @@ func (cp *ControlPlane) UserConfig(name string, groups ...string) (*rest.Config,
 	if name == "" {
 		return nil, errors.New("a user needs a name")
 	}
-	pair, err := cp.authority.client(name, groups)
-	if err != nil {
-		return nil, err
-	}
 	config := cp.anonymous()
-	config.CertData, config.KeyData = pair.certificate, pair.key
-	return config, nil
+	var err error
+	config.CertData, config.KeyData, err = cp.authority.client(name, groups)
+	return config, err
 }
 
 // ServiceAccountConfig returns access as a service account, by a token that the
@@ -84,16 +81,6 @@ func (cp *ControlPlane) WriteKubeconfig(config *rest.Config) (string, error) {
 		return "", err
 	}
 	return file.Name(), writeKubeconfig(config, file.Name())
-}
-
-// UserKubeconfig is [ControlPlane.UserConfig] as a kubeconfig file, for a
-// program that runs as a user of its own.
-func (cp *ControlPlane) UserKubeconfig(name string, groups ...string) (string, error) {
-	config, err := cp.UserConfig(name, groups...)
-	if err != nil {
-		return "", err
-	}
-	return cp.WriteKubeconfig(config)
 }
 
 func writeKubeconfig(config *rest.Config, path string) error {

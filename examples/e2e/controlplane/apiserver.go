@@ -18,10 +18,8 @@ import (
 // startAPIServer starts the first API server, on a port that is free, and waits
 // until it is ready.
 func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, cp.config.readyTimeout())
-	defer cancel()
 	var err error
-	cp.apiPort, err = onFreePort(ctx, cp.reservePort, func(number int) error {
+	cp.apiPort, err = onFreePort(ctx, func(number int) error {
 		cp.host = "https://" + loopback(number)
 		if cp.admin, err = cp.UserConfig(adminUser, adminGroup); err != nil {
 			return err
@@ -52,8 +50,6 @@ func (cp *ControlPlane) KillAPIServer() error {
 // certificates and tokens stay valid. It returns ErrStopped after Stop. Of two
 // concurrent calls one fails.
 func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, cp.config.readyTimeout())
-	defer cancel()
 	old := cp.currentAPIServer()
 	old.Kill()
 	process, err := cp.spawnAPIServer(old, cp.apiPort.number)

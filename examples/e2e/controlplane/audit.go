@@ -51,14 +51,14 @@ type auditLog struct {
 	alive func() bool // says whether the server that writes it runs
 
 	mu     sync.Mutex
-	offset int64           // what of the file has been read, in whole lines
-	byID   map[string]int  // index into all
-	all    []Request       // in order of reception
-	open   map[string]bool // IDs of those not answered yet, watches apart
+	offset int64          // what of the file has been read, in whole lines
+	byID   map[string]int // index into all
+	all    []Request      // in order of reception
+	open   map[int]bool   // indices of those not answered yet, watches apart
 }
 
 func newAuditLog(path string, alive func() bool) *auditLog {
-	return &auditLog{path: path, alive: alive, byID: map[string]int{}, open: map[string]bool{}}
+	return &auditLog{path: path, alive: alive, byID: map[string]int{}, open: map[int]bool{}}
 }
 
 // auditPeriod is how often the file is looked at for answers that are due any
@@ -68,7 +68,7 @@ const auditPeriod = 5 * time.Millisecond
 // requests returns the selected requests when those under way at the call are
 // answered.
 func (l *auditLog) requests(ctx context.Context, filter Filter) ([]Request, error) {
-	awaited, err := l.underWay()
+	awaited, _, err := l.read(0)
 	if err != nil {
 		return nil, err
 	}
@@ -78,49 +78,35 @@ func (l *auditLog) requests(ctx context.Context, filter Filter) ([]Request, erro
 		// Asked before reading: what a dead server has not written by then never
 		// comes.
 		dead := !l.alive()
-		missing, err := l.stillOpen(awaited)
+		_, missing, err := l.read(awaited)
 		if err != nil {
 			return nil, err
 		}
-		if dead || len(missing) == 0 {
+		if dead || missing == 0 {
 			return l.selected(filter), nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%d requests are not answered: %w", len(missing), context.Cause(ctx))
+			return nil, fmt.Errorf("%d requests are not answered: %w", missing, context.Cause(ctx))
 		case <-ticker.C:
 		}
 	}
 }
 
-// underWay returns the IDs of the requests that are received and not answered.
-func (l *auditLog) underWay() ([]string, error) {
+// read reads on. It returns how many requests were received, and how many of
+// the first so many are not answered.
+func (l *auditLog) read(first int) (received, missing int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.readOn(); err != nil {
-		return nil, err
+		return 0, 0, err
 	}
-	var ids []string
-	for id := range l.open {
-		ids = append(ids, id)
-	}
-	return ids, nil
-}
-
-// stillOpen returns those of the IDs that are not answered.
-func (l *auditLog) stillOpen(ids []string) ([]string, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.readOn(); err != nil {
-		return nil, err
-	}
-	var missing []string
-	for _, id := range ids {
-		if l.open[id] {
-			missing = append(missing, id)
+	for index := range l.open {
+		if index < first {
+			missing++
 		}
 	}
-	return missing, nil
+	return len(l.all), missing, nil
 }
 
 func (l *auditLog) selected(filter Filter) []Request {
@@ -176,31 +162,28 @@ func (l *auditLog) add(line []byte) error {
 	if !known {
 		index = len(l.all)
 		l.byID[id] = index
-		l.all = append(l.all, received(event))
+		l.all = append(l.all, Request{})
 		// A watch is not waited for. It has no end, and its answer is logged before
 		// it is sent.
 		if event.Verb != "watch" {
-			l.open[id] = true
+			l.open[index] = true
 		}
 	}
-	if event.Stage == auditv1.StageRequestReceived {
-		return nil
+	// A watch is answered twice: before it is sent, and at its end.
+	if l.all[index].Answered.IsZero() {
+		l.all[index] = requestOf(event)
 	}
-	request := &l.all[index]
-	request.setObject(event.ObjectRef)
-	if request.Answered.IsZero() {
-		request.Answered = event.StageTimestamp.Time
-		if event.ResponseStatus != nil {
-			request.Code = int(event.ResponseStatus.Code)
-		}
+	if event.Stage != auditv1.StageRequestReceived {
+		delete(l.open, index)
 	}
-	delete(l.open, id)
 	return nil
 }
 
-// received is the part of a request that is known when it comes in.
-func received(event auditv1.Event) Request {
-	request := Request{
+// requestOf is what the server knows of a request by now. The name of a created
+// object is in the body, which it reads after the request has been logged as
+// received.
+func requestOf(event auditv1.Event) Request {
+	r := Request{
 		ID:        string(event.AuditID),
 		Verb:      event.Verb,
 		URI:       event.RequestURI,
@@ -208,17 +191,15 @@ func received(event auditv1.Event) Request {
 		UserAgent: event.UserAgent,
 		Received:  event.RequestReceivedTimestamp.Time,
 	}
-	request.setObject(event.ObjectRef)
-	return request
-}
-
-// setObject takes over what the server knows of the object by now. The name of
-// a created one is in the body, which it reads after the request has been
-// logged as received.
-func (r *Request) setObject(object *auditv1.ObjectReference) {
-	if object == nil {
-		return
+	if object := event.ObjectRef; object != nil {
+		r.Group, r.Resource, r.Subresource = object.APIGroup, object.Resource, object.Subresource
+		r.Namespace, r.Name = object.Namespace, object.Name
 	}
-	r.Group, r.Resource, r.Subresource = object.APIGroup, object.Resource, object.Subresource
-	r.Namespace, r.Name = object.Namespace, object.Name
+	if event.Stage != auditv1.StageRequestReceived {
+		r.Answered = event.StageTimestamp.Time
+		if event.ResponseStatus != nil {
+			r.Code = int(event.ResponseStatus.Code)
+		}
+	}
+	return r
 }

@@ -6,10 +6,14 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"time"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 )
 
 // credentialLifetime is far longer than a test, and short enough that a
@@ -25,63 +29,61 @@ type authority struct {
 	pem         []byte // the certificate
 }
 
-// keyPair is a certificate and its private key, both in PEM.
-type keyPair struct {
-	certificate, key []byte
-}
-
 func newAuthority() (*authority, error) {
 	key, err := newKey()
 	if err != nil {
 		return nil, err
 	}
-	template := certificateTemplate(pkix.Name{CommonName: "controlplane"})
-	template.IsCA, template.BasicConstraintsValid = true, true
-	template.KeyUsage = x509.KeyUsageCertSign
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	certificate, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "controlplane", NotBefore: notBefore()}, key)
 	if err != nil {
 		return nil, fmt.Errorf("making the certificate authority: %w", err)
 	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, err
-	}
-	return &authority{key: key, certificate: certificate, pem: pemBlock("CERTIFICATE", der)}, nil
+	pem, err := cert.EncodeCertificates(certificate)
+	return &authority{key: key, certificate: certificate, pem: pem}, err
 }
 
 // serving certifies the API server at the loopback address and at the names
 // under which pods would know it.
-func (a *authority) serving() (keyPair, error) {
-	template := certificateTemplate(pkix.Name{CommonName: "kube-apiserver"})
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
-	template.DNSNames = []string{"localhost", "kubernetes.default.svc"}
-	return a.sign(template)
+func (a *authority) serving() (certificate, key []byte, err error) {
+	return a.sign(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: "kube-apiserver"},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames:    []string{"localhost", "kubernetes.default.svc"},
+	})
 }
 
 // client certifies a user: Kubernetes takes the common name as the user's name
 // and the organizations as the groups.
-func (a *authority) client(user string, groups []string) (keyPair, error) {
-	template := certificateTemplate(pkix.Name{CommonName: user, Organization: groups})
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	return a.sign(template)
+func (a *authority) client(user string, groups []string) (certificate, key []byte, err error) {
+	return a.sign(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: user, Organization: groups},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
 }
 
-func (a *authority) sign(template *x509.Certificate) (keyPair, error) {
-	key, err := newKey()
+// sign makes a key and certifies it as the template says. Both are in PEM.
+func (a *authority) sign(template *x509.Certificate) (certificate, key []byte, err error) {
+	template.NotBefore, template.NotAfter = notBefore(), time.Now().Add(credentialLifetime)
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	own, err := newKey()
 	if err != nil {
-		return keyPair{}, err
+		return nil, nil, err
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	// The serial number is x509's choice, at random.
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, own.Public(), a.key)
 	if err != nil {
-		return keyPair{}, fmt.Errorf("signing the certificate of %q: %w", template.Subject.CommonName, err)
+		return nil, nil, fmt.Errorf("signing the certificate of %q: %w", template.Subject.CommonName, err)
 	}
-	encoded, err := encodeKey(key)
-	if err != nil {
-		return keyPair{}, err
+	if key, err = keyutil.MarshalPrivateKeyToPEM(own); err != nil {
+		return nil, nil, err
 	}
-	return keyPair{certificate: pemBlock("CERTIFICATE", der), key: encoded}, nil
+	certificate, err = cert.EncodeCertificates(&x509.Certificate{Raw: der})
+	return certificate, key, err
 }
+
+// notBefore is an hour ago, because clocks step.
+func notBefore() time.Time { return time.Now().Add(-time.Hour) }
 
 // newKey makes an elliptic key: an RSA key would take a noticeable part of a
 // start.
@@ -89,24 +91,50 @@ func newKey() (*ecdsa.PrivateKey, error) {
 	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 }
 
-func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(key)
+// The files that the API server reads, in the data folder.
+const (
+	authorityFile          = "ca.crt"
+	servingCertificateFile = "kube-apiserver.crt"
+	servingKeyFile         = "kube-apiserver.key"
+	serviceAccountKeyFile  = "service-account.key"
+	auditPolicyFile        = "audit-policy.yaml"
+)
+
+// auditPolicy records every request without its content, both when it comes in,
+// before anything is done, and when it is answered. See auditLog for what the
+// first is good for.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+rules:
+- level: Metadata
+`
+
+// writeCredentials makes the keys and writes the files of the API server.
+func (cp *ControlPlane) writeCredentials() error {
+	var err error
+	if cp.authority, err = newAuthority(); err != nil {
+		return err
+	}
+	certificate, key, err := cp.authority.serving()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return pemBlock("EC PRIVATE KEY", der), nil
+	serviceAccountKey, err := keyutil.MakeEllipticPrivateKeyPEM()
+	if err != nil {
+		return err
+	}
+	for name, content := range map[string][]byte{
+		authorityFile:          cp.authority.pem,
+		servingCertificateFile: certificate,
+		servingKeyFile:         key,
+		serviceAccountKeyFile:  serviceAccountKey,
+		auditPolicyFile:        []byte(auditPolicy),
+	} {
+		if err := os.WriteFile(cp.file(name), content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func certificateTemplate(subject pkix.Name) *x509.Certificate {
-	now := time.Now()
-	return &x509.Certificate{
-		Subject:   subject,             // the serial number is x509's choice, at random
-		NotBefore: now.Add(-time.Hour), // clocks step
-		NotAfter:  now.Add(credentialLifetime),
-		KeyUsage:  x509.KeyUsageDigitalSignature,
-	}
-}
-
-func pemBlock(kind string, der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
-}
+func (cp *ControlPlane) file(name string) string { return filepath.Join(cp.dir, name) }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package controlplane
 
 import (
@@ -5,13 +7,41 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
+	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
+	"syscall"
 	"time"
 )
+
+// Binary is a program that [Build] or [Install] can build: the import path of
+// its main package. For Build the package must be among the tools in this
+// module's go.mod, which pin its version.
+type Binary string
+
+// The programs of a control plane. [Start] uses the first two.
+const (
+	Etcd                  Binary = "go.etcd.io/etcd/server/v3"
+	KubeAPIServer         Binary = "k8s.io/kubernetes/cmd/kube-apiserver"
+	KubeControllerManager Binary = "k8s.io/kubernetes/cmd/kube-controller-manager"
+	KubeScheduler         Binary = "k8s.io/kubernetes/cmd/kube-scheduler"
+	Kubectl               Binary = "k8s.io/kubernetes/cmd/kubectl"
+)
+
+// Binaries lists the programs above.
+func Binaries() []Binary {
+	return []Binary{Etcd, KubeAPIServer, KubeControllerManager, KubeScheduler, Kubectl}
+}
+
+// Name is the program's file name.
+func (b Binary) Name() string {
+	if b == Etcd {
+		return "etcd" // the path ends in the module's major version
+	}
+	return path.Base(string(b))
+}
 
 // BuildConfig says where binaries are built and kept. The zero value is right
 // inside this module.
@@ -28,7 +58,11 @@ type BuildConfig struct {
 }
 
 const (
+	// progressPeriod is how far apart lines are for the person before a terminal,
+	// and for machines that kill silent jobs.
 	progressPeriod = 30 * time.Second
+	// lockPeriod is how often a process that waits for another looks again.
+	lockPeriod = 50 * time.Millisecond
 	// Binaries that nothing has asked for this long are removed when others are
 	// built. Each change of go.mod leaves 150 MB behind.
 	unusedFor = 14 * 24 * time.Hour
@@ -44,70 +78,118 @@ const (
 // content is not looked at.) Concurrent calls, also of other processes, build
 // once: the others wait.
 func Build(ctx context.Context, config BuildConfig, binaries ...Binary) (map[Binary]string, error) {
-	root, err := config.cacheRoot()
-	if err != nil {
-		return nil, err
-	}
 	tools, err := findToolchain(ctx, config.ModuleDir)
 	if err != nil {
 		return nil, err
 	}
-	cache := &binaryCache{root: root, dir: filepath.Join(root, tools.key()), source: tools, progress: config.Progress}
+	cache, err := config.cache(tools.key())
+	if err != nil {
+		return nil, err
+	}
 	paths := map[Binary]string{}
 	for _, binary := range binaries {
-		path, err := cache.get(ctx, binary)
+		paths[binary], err = cache.get(ctx, binary, func(folder string) *exec.Cmd {
+			cmd := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(folder, binary.Name()),
+				"-ldflags", tools.ldflags(), string(binary))
+			cmd.Dir, cmd.Env = tools.moduleDir, goEnvironment()
+			return cmd
+		})
 		if err != nil {
 			return nil, fmt.Errorf("building %s: %w", binary.Name(), err)
 		}
-		paths[binary] = path
 	}
 	return paths, nil
 }
 
-func (c BuildConfig) cacheRoot() (string, error) {
-	if c.CacheDir != "" {
-		return filepath.Abs(c.CacheDir)
-	}
-	dir, err := os.UserCacheDir()
+// Install is [Build] for a program that is not among the tools of go.mod. The
+// requirements of its module do not mix with those here then. The version is
+// one of that module, such as v0.8.0. Its go.mod decides about all others, and
+// Go's checksum database vouches for them.
+func Install(ctx context.Context, config BuildConfig, binary Binary, version string) (string, error) {
+	settings, err := readSettings(ctx, config.ModuleDir)
 	if err != nil {
-		return "", fmt.Errorf("no place for the binaries, set BuildConfig.CacheDir: %w", err)
+		return "", err
 	}
-	return filepath.Join(dir, "kubelife-lifecycle"), nil
-}
-
-// A source builds binaries into files. compiled is called with each package
-// that is not in Go's build cache. It says for messages what it builds.
-type source interface {
-	fmt.Stringer
-	build(ctx context.Context, binary Binary, target string, compiled func(pkg string)) error
+	delete(settings, "GOMOD") // it decides nothing about a program of its own module
+	cache, err := config.cache(cacheKey(version, []string{string(binary)}, settings))
+	if err != nil {
+		return "", err
+	}
+	path, err := cache.get(ctx, binary, func(folder string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, "go", "install", string(binary)+"@"+version)
+		cmd.Dir, cmd.Env = folder, append(goEnvironment(), "GOBIN="+folder)
+		return cmd
+	})
+	if err != nil {
+		return "", fmt.Errorf("installing %s: %w", binary.Name(), err)
+	}
+	return path, nil
 }
 
 // binaryCache holds the binaries of one key, in the folder dir under root.
 type binaryCache struct {
 	root, dir string
-	source    source
 	progress  io.Writer
 }
 
-// get returns the path of the binary, building it if need be.
-func (c *binaryCache) get(ctx context.Context, binary Binary) (string, error) {
+func (c BuildConfig) cache(key string) (*binaryCache, error) {
+	root := c.CacheDir
+	if root == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("no place for the binaries, set BuildConfig.CacheDir: %w", err)
+		}
+		root = filepath.Join(user, "kubelife-lifecycle")
+	}
+	root, err := filepath.Abs(root)
+	return &binaryCache{root: root, dir: filepath.Join(root, key), progress: c.Progress}, err
+}
+
+// get returns the path of the binary. If need be it is built by a command that
+// leaves it in a folder.
+func (c *binaryCache) get(ctx context.Context, binary Binary, build func(folder string) *exec.Cmd) (string, error) {
 	if path, ok := c.find(binary); ok {
 		return path, nil
 	}
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
-		return "", err
-	}
-	lock, err := waitFileLock(ctx, filepath.Join(c.dir, "lock"), func() {
-		c.printf("%s: waiting for another process that builds", binary.Name())
-	})
+	unlock, err := c.lock(ctx, binary)
 	if err != nil {
 		return "", err
 	}
-	defer lock.release()
-	if path, ok := c.find(binary); ok { // the other process built it
+	defer unlock()
+	if path, ok := c.find(binary); ok { // another process built it
 		return path, nil
 	}
-	return c.build(ctx, binary)
+	return c.build(binary, build)
+}
+
+// lock makes the folder and takes its lock, which is one between processes and
+// between goroutines of one. The kernel frees it when its holder dies.
+func (c *binaryCache) lock(ctx context.Context, binary Binary) (unlock func(), err error) {
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return nil, err
+	}
+	folder, err := os.Open(c.dir)
+	if err != nil {
+		return nil, err
+	}
+	for first := true; ; first = false {
+		err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = folder.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, errors.Join(fmt.Errorf("locking %s: %w", c.dir, err), folder.Close())
+		}
+		if first {
+			c.printf("%s: waiting for another process that builds", binary.Name())
+		}
+		select {
+		case <-ctx.Done():
+			err := fmt.Errorf("waiting for the lock of %s: %w", c.dir, context.Cause(ctx))
+			return nil, errors.Join(err, folder.Close())
+		case <-time.After(lockPeriod):
+		}
+	}
 }
 
 // find looks into the cache. What it finds is whole, as build renames it into
@@ -123,51 +205,41 @@ func (c *binaryCache) find(binary Binary) (string, bool) {
 	return path, true
 }
 
-func (c *binaryCache) build(ctx context.Context, binary Binary) (string, error) {
-	c.printf("%s, %s: building (minutes when Go's build cache is cold)", binary.Name(), c.source)
-	started := time.Now()
-	var packages atomic.Int64
-	done := make(chan struct{})
-	reported := make(chan struct{})
-	go func() {
-		defer close(reported)
-		c.reportUntil(done, binary, started, &packages)
-	}()
-
+func (c *binaryCache) build(binary Binary, build func(folder string) *exec.Cmd) (path string, err error) {
 	// The name says which process left it, should this one be killed; the next
 	// build writes over it.
-	unfinished := filepath.Join(c.dir, "."+binary.Name()+".unfinished")
-	err := c.source.build(ctx, binary, unfinished, func(string) { packages.Add(1) })
-	close(done)
-	<-reported
-	if err != nil {
-		return "", errors.Join(err, removeIfExists(unfinished))
-	}
-
-	path := filepath.Join(c.dir, binary.Name())
-	if err := os.Rename(unfinished, path); err != nil {
+	folder := filepath.Join(c.dir, "."+binary.Name()+".unfinished")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
 	}
-	c.printf("%s: built in %s, %d packages compiled, kept in %s",
-		binary.Name(), time.Since(started).Round(100*time.Millisecond), packages.Load(), c.dir)
-	c.removeUnused()
-	return path, nil
-}
-
-// reportUntil prints how far the build is, for the person before a terminal and
-// for machines that kill silent jobs.
-func (c *binaryCache) reportUntil(done <-chan struct{}, binary Binary, started time.Time, packages *atomic.Int64) {
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	c.printf("%s: building into %s (minutes when Go's build cache is cold)", binary.Name(), c.dir)
+	started := time.Now()
+	built := make(chan error)
+	go func() {
+		_, err := output(build(folder))
+		built <- err
+	}()
 	ticker := time.NewTicker(progressPeriod)
 	defer ticker.Stop()
-	for {
+	for running := true; running; {
 		select {
-		case <-done:
-			return
 		case <-ticker.C:
-			c.printf("%s: still building after %s, %d packages compiled",
-				binary.Name(), time.Since(started).Round(time.Second), packages.Load())
+			c.printf("%s: still building after %s", binary.Name(), time.Since(started).Round(time.Second))
+		case err := <-built:
+			if err != nil {
+				return "", err
+			}
+			running = false
 		}
 	}
+	path = filepath.Join(c.dir, binary.Name())
+	if err := os.Rename(filepath.Join(folder, binary.Name()), path); err != nil {
+		return "", err
+	}
+	c.printf("%s: built in %s", binary.Name(), time.Since(started).Round(100*time.Millisecond))
+	c.removeUnused()
+	return path, nil
 }
 
 // removeUnused removes the binaries of other keys that nothing has used for
@@ -190,11 +262,4 @@ func (c *binaryCache) printf(format string, args ...any) {
 	if c.progress != nil {
 		fmt.Fprintf(c.progress, format+"\n", args...)
 	}
-}
-
-func removeIfExists(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -250,6 +251,29 @@ func TestUnusedBinariesAreRemovedAndUsedOnesStay(t *testing.T) {
 	if !maps.Equal(got, left) {
 		t.Errorf("left are %v, want %v", got, left)
 	}
+}
+
+func TestOneProcessAtATimeBuilds(t *testing.T) {
+	said := &progress{}
+	cache := &binaryCache{dir: t.TempDir(), progress: said}
+	unlock, err := cache.lock(t.Context(), hello)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*lockPeriod)
+	defer cancel()
+	if _, err := cache.lock(ctx, hello); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a second holder got %v, want the context's error", err)
+	}
+	if told := said.count("waiting for another process"); told != 1 {
+		t.Errorf("told %d times that it waits, want once", told)
+	}
+	unlock()
+	unlock, err = cache.lock(t.Context(), hello)
+	if err != nil {
+		t.Fatalf("after the release: %v", err)
+	}
+	unlock()
 }
 
 func TestACancelledBuildEnds(t *testing.T) {

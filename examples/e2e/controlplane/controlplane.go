@@ -21,15 +21,50 @@ var (
 	ErrNotRunning = errors.New("the API server is not running")
 )
 
-// stopGrace is how long a process may take to end by itself.
-const stopGrace = 5 * time.Second
+const (
+	// readyTimeout is how long etcd, and after it the API server, may each take
+	// until ready. A quiet machine needs some four seconds for both.
+	readyTimeout = 2 * time.Minute
+	// stopGrace is how long a process may take to end by itself.
+	stopGrace = 5 * time.Second
+)
+
+// Config describes a control plane. The zero value is a good one.
+type Config struct {
+	// Build says where the binaries come from.
+	Build BuildConfig
+	// Dir is a folder for data, logs and credentials, which is made if need be. It
+	// must be empty, because audit logs of an earlier run would be counted. It
+	// stays after Stop. The empty string means a new temporary folder that Stop
+	// removes.
+	Dir string
+	// APIServerFlags are further flags of kube-apiserver, named without dashes.
+	// They replace this package's choice of the same flag, except those that it
+	// relies on (ports, certificates, etcd, audit), which Validate refuses.
+	APIServerFlags map[string]string
+}
+
+// Validate says what is wrong with the configuration. Start calls it.
+func (c Config) Validate() error {
+	for name := range c.APIServerFlags {
+		if name == "" || strings.HasPrefix(name, "-") || strings.Contains(name, "=") {
+			return fmt.Errorf("APIServerFlags: %q is not the name of a flag, which has no leading dashes and no value", name)
+		}
+		for _, reserved := range []string{"etcd-servers", "audit-", "tls-cert-file", "tls-private-key-file",
+			"client-ca-file", "service-account-", "secure-port", "bind-address"} {
+			if strings.HasPrefix(name, reserved) {
+				return fmt.Errorf("APIServerFlags: --%s belongs to this package", name)
+			}
+		}
+	}
+	return nil
+}
 
 // ControlPlane is a running etcd and kube-apiserver. Its methods may be called
 // concurrently.
 type ControlPlane struct {
 	config    Config
 	dir       string // absolute
-	locks     string // the folder of the port locks
 	binaries  map[Binary]string
 	authority *authority
 
@@ -55,10 +90,6 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("controlplane.Config: %w", err)
 	}
-	cacheRoot, err := config.Build.cacheRoot()
-	if err != nil {
-		return nil, err
-	}
 	binaries, err := Build(ctx, config.Build, Etcd, KubeAPIServer)
 	if err != nil {
 		return nil, err
@@ -67,7 +98,7 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	cp := &ControlPlane{config: config, dir: dir, locks: filepath.Join(cacheRoot, "ports"), binaries: binaries}
+	cp := &ControlPlane{config: config, dir: dir, binaries: binaries}
 	if err := cp.bringUp(ctx); err != nil {
 		// Killed outright: nothing in it is worth a kind end, and an API server that
 		// is still starting does not hear SIGTERM.
@@ -114,17 +145,6 @@ func (cp *ControlPlane) bringUp(ctx context.Context) error {
 
 // Dir is the folder with the data, the logs and the credentials.
 func (cp *ControlPlane) Dir() string { return cp.dir }
-
-// Logs returns the last lines of the logs of etcd and of the latest API server.
-func (cp *ControlPlane) Logs(lines int) string {
-	var logs strings.Builder
-	for _, process := range []*Process{cp.etcd, cp.currentAPIServer()} {
-		if process != nil {
-			logs.WriteString(process.LogTail(lines) + "\n")
-		}
-	}
-	return logs.String()
-}
 
 // Stop ends both processes, first kindly and after five seconds each with
 // SIGKILL, and removes the data if its folder was a temporary one. When it

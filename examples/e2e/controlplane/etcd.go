@@ -9,10 +9,8 @@ import (
 
 // startEtcd starts etcd and waits until it serves.
 func (cp *ControlPlane) startEtcd(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, cp.config.readyTimeout())
-	defer cancel()
 	var err error
-	cp.etcdPort, err = onFreePort(ctx, cp.reservePort, func(number int) error {
+	cp.etcdPort, err = onFreePort(ctx, func(number int) error {
 		process, err := StartProcess(Command{
 			Name:    Etcd.Name(),
 			Path:    cp.binaries[Etcd],
@@ -54,5 +52,3 @@ func probeEtcd(ctx context.Context, number int) error {
 	}
 	return nil
 }
-
-func (cp *ControlPlane) reservePort() (*port, error) { return reservePort(cp.locks) }

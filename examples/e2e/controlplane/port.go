@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 )
 
@@ -20,36 +18,32 @@ var errPortTaken = errors.New("address already in use")
 // while a killed API server is down any outgoing connection could take it.
 const (
 	firstPort  = 20000
-	portCount  = 10000
+	portCount  = 5000
 	portProbes = 200
 	portTries  = 5
 )
 
-// port is a loopback port that no other control plane of this user gets until
+// port is a loopback port that no other control plane of this machine gets until
 // it is released, whether or not something listens on it.
 type port struct {
 	number int
-	lock   *fileLock
+	// lock listens on the port that is portCount higher, and answers nothing. The
+	// kernel ends it with this process.
+	lock net.Listener
 }
 
-// reservePort finds a port on which nothing listens. dir holds the locks.
-func reservePort(dir string) (*port, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
+// reservePort finds a port on which nothing listens.
+func reservePort() (*port, error) {
 	for range portProbes {
 		number := firstPort + rand.IntN(portCount)
-		lock, err := tryFileLock(filepath.Join(dir, strconv.Itoa(number)))
-		if errors.Is(err, errLocked) {
-			continue
-		}
+		lock, err := net.Listen("tcp", loopback(number+portCount))
 		if err != nil {
-			return nil, err
+			continue
 		}
 		if canListen(number) {
 			return &port{number: number, lock: lock}, nil
 		}
-		lock.release()
+		_ = lock.Close()
 	}
 	return nil, fmt.Errorf("no free port between %d and %d in %d tries", firstPort, firstPort+portCount-1, portProbes)
 }
@@ -68,7 +62,7 @@ func loopback(number int) string {
 
 func (p *port) release() {
 	if p != nil {
-		p.lock.release()
+		_ = p.lock.Close()
 	}
 }
 
@@ -76,11 +70,11 @@ func (p *port) release() {
 // long as it fails with errPortTaken. Between our check and the program's, a
 // process that ignores our locks may have taken it. The caller releases the
 // port.
-func onFreePort(ctx context.Context, reserve func() (*port, error), start func(port int) error) (*port, error) {
+func onFreePort(ctx context.Context, start func(port int) error) (*port, error) {
 	var err error
 	for range portTries {
 		var p *port
-		if p, err = reserve(); err != nil {
+		if p, err = reservePort(); err != nil {
 			return nil, err
 		}
 		if err = start(p.number); err == nil {

@@ -8,10 +8,9 @@ import (
 )
 
 func TestReservedPortsDifferAndAreFree(t *testing.T) {
-	dir := t.TempDir()
 	seen := map[int]bool{}
 	for range 50 {
-		p, err := reservePort(dir)
+		p, err := reservePort()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,10 +28,8 @@ func TestReservedPortsDifferAndAreFree(t *testing.T) {
 // A program that knows nothing of the locks takes the port between the look and
 // the start.
 func TestATakenPortIsReplaced(t *testing.T) {
-	dir := t.TempDir()
 	var given []int
-	reserve := func() (*port, error) { return reservePort(dir) }
-	p, err := onFreePort(t.Context(), reserve, func(number int) error {
+	p, err := onFreePort(t.Context(), func(number int) error {
 		given = append(given, number)
 		if len(given) < 3 {
 			return fmt.Errorf("listening: %w", errPortTaken)
@@ -49,11 +46,9 @@ func TestATakenPortIsReplaced(t *testing.T) {
 }
 
 func TestOtherErrorsAreNotTriedAgain(t *testing.T) {
-	dir := t.TempDir()
 	broken := errors.New("broken")
 	tries := 0
-	reserve := func() (*port, error) { return reservePort(dir) }
-	_, err := onFreePort(t.Context(), reserve, func(int) error { tries++; return broken })
+	_, err := onFreePort(t.Context(), func(int) error { tries++; return broken })
 	if !errors.Is(err, broken) || tries != 1 {
 		t.Errorf("got %v after %d tries, want one try and its error", err, tries)
 	}

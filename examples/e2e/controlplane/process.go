@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -15,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // Command describes a program to start.
@@ -126,7 +127,7 @@ func (p *Process) Wait(ctx context.Context) error {
 func (p *Process) CPUTime() (time.Duration, error) {
 	if p.Running() {
 		used, err := cpuTimeOf(p.PID())
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
+		if !isGone(err) {
 			return used, err
 		}
 		<-p.exited // it has ended meanwhile, and run is about to say so
@@ -134,6 +135,9 @@ func (p *Process) CPUTime() (time.Duration, error) {
 	state := p.cmd.ProcessState
 	return state.UserTime() + state.SystemTime(), nil
 }
+
+// isGone reports whether /proc says that a process or a thread has ended.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
 
 // Memory is what a process has in the machine's memory, in bytes.
 type Memory struct {
@@ -148,7 +152,11 @@ func (p *Process) Memory() (Memory, error) {
 	if !p.Running() {
 		return Memory{}, os.ErrProcessDone
 	}
-	return memoryOf(p.PID())
+	memory, err := memoryOf(p.PID())
+	if isGone(err) || err == nil && memory.Resident == 0 {
+		return Memory{}, os.ErrProcessDone // it has ended, and run has not said so yet
+	}
+	return memory, err
 }
 
 // Signal sends a signal. After the exit it returns [os.ErrProcessDone].
@@ -199,34 +207,55 @@ func (p *Process) Stop(grace time.Duration) {
 	}
 }
 
-// logTailBytes bounds what LogTail reads of a log that may be large.
-const logTailBytes = 64 << 10
-
 // LogTail returns the last lines of the program's output, at most the given
 // number, with a first line that says where the rest is.
 func (p *Process) LogTail(lines int) string {
-	tail, err := readTail(p.logFile, logTailBytes)
+	log, err := os.ReadFile(p.logFile)
 	if err != nil {
 		return fmt.Sprintf("(the log of %s cannot be read: %v)", p.name, err)
 	}
-	all := strings.Split(strings.TrimRight(tail, "\n"), "\n")
-	if len(all) > lines {
-		all = all[len(all)-lines:]
-	}
-	return fmt.Sprintf("last lines of %s:\n%s", p.logFile, strings.Join(all, "\n"))
+	all := strings.Split(strings.TrimRight(string(log), "\n"), "\n")
+	last := all[max(0, len(all)-lines):]
+	return fmt.Sprintf("last lines of %s:\n%s", p.logFile, strings.Join(last, "\n"))
 }
 
-// readTail returns at most the last limit bytes of a file.
-func readTail(path string, limit int64) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
+const (
+	readyPeriod  = 50 * time.Millisecond
+	probeTimeout = 5 * time.Second
+	tailLines    = 20
+)
+
+// waitReady calls probe until it returns nil, and gives it five seconds each
+// time: a server may accept a connection and say nothing. It gives up when the
+// process has exited or ctx has ended; its error then carries the end of the
+// process's log.
+func waitReady(ctx context.Context, process *Process, probe func(context.Context) error) error {
+	err := wait.For(ctx, readyTimeout, readyPeriod, process.name+" to be ready",
+		func(ctx context.Context) (bool, error) {
+			if !process.Running() {
+				return false, wait.ErrEnded
+			}
+			ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+			defer cancel()
+			err := probe(ctx)
+			return err == nil, err
+		})
+	switch {
+	case errors.Is(err, wait.ErrEnded):
+		return exitedEarly(process)
+	case err != nil:
+		return fmt.Errorf("%w\n%s", err, process.LogTail(tailLines))
 	}
-	defer func() { _ = file.Close() }() // only read
-	info, err := file.Stat()
-	if err != nil {
-		return "", err
+	return nil
+}
+
+// exitedEarly is the error of a process that ended instead of becoming ready.
+// It wraps errPortTaken if that was the reason, which only the log tells.
+func exitedEarly(process *Process) error {
+	tail := process.LogTail(tailLines)
+	reason := fmt.Errorf("%s ended before it was ready (%v)", process.name, process.cmd.ProcessState)
+	if strings.Contains(tail, errPortTaken.Error()) {
+		reason = fmt.Errorf("%w: %w", reason, errPortTaken)
 	}
-	tail, err := io.ReadAll(io.NewSectionReader(file, max(0, info.Size()-limit), limit))
-	return string(tail), err
+	return fmt.Errorf("%w\n%s", reason, tail)
 }

@@ -41,6 +41,15 @@ func (r Request) Object() string {
 	return r.Namespace + "/" + r.Name
 }
 
+// FullResource names the resource as in RBAC: "pods", or "pods/status" for a
+// subresource.
+func (r Request) FullResource() string {
+	if r.Subresource == "" {
+		return r.Resource
+	}
+	return r.Resource + "/" + r.Subresource
+}
+
 // Filter selects requests. An empty field selects all, so the zero Filter
 // selects everything.
 type Filter struct {
@@ -64,21 +73,10 @@ func (f Filter) Matches(r Request) bool {
 	return strings.HasPrefix(r.UserAgent, f.UserAgent) &&
 		selects(f.User, r.User) &&
 		selects(f.Verb, r.Verb) &&
-		f.matchesResource(r) &&
+		(selects(f.Resource, r.FullResource()) || f.Resource == "*" && r.Resource != "") &&
 		selects(f.Namespace, r.Namespace) &&
 		selects(f.Name, r.Name) &&
 		!r.Received.Before(f.Since)
-}
-
-func (f Filter) matchesResource(r Request) bool {
-	if f.Resource == "*" {
-		return r.Resource != ""
-	}
-	resource := r.Resource
-	if r.Subresource != "" {
-		resource += "/" + r.Subresource
-	}
-	return selects(f.Resource, resource)
 }
 
 func selects(wanted, actual string) bool { return wanted == "" || wanted == actual }

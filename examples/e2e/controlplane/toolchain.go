@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -19,7 +18,7 @@ import (
 // with.
 type toolchain struct {
 	moduleDir  string            // the folder of this module, where go build must run
-	pins       []string          // what go.mod says about versions
+	pins       []string          // what go.mod says about versions, sorted
 	kubernetes string            // the version of k8s.io/kubernetes, such as v1.37.1
 	settings   map[string]string // the go command's settings that decide what is built
 }
@@ -37,27 +36,20 @@ func findToolchain(ctx context.Context, dir string) (*toolchain, error) {
 	}
 	module := settings["GOMOD"]
 	delete(settings, "GOMOD") // the same module elsewhere builds the same
-
-	version, err := goCommand(ctx, dir, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
-	if err != nil {
-		return nil, fmt.Errorf("the module at %q does not pin k8s.io/kubernetes; run inside examples/e2e or set "+
-			"BuildConfig.ModuleDir: %w", module, err)
-	}
-	pins, err := readPins(ctx, module)
-	if err != nil {
+	g := &toolchain{moduleDir: filepath.Dir(module), settings: settings}
+	if err := g.readModule(ctx, module); err != nil {
 		return nil, err
 	}
-	return &toolchain{
-		moduleDir:  filepath.Dir(module),
-		pins:       pins,
-		kubernetes: strings.TrimSpace(string(version)),
-		settings:   settings,
-	}, nil
+	if g.kubernetes == "" {
+		return nil, fmt.Errorf("the module at %q does not pin k8s.io/kubernetes; run inside examples/e2e or set "+
+			"BuildConfig.ModuleDir", module)
+	}
+	return g, nil
 }
 
 // readSettings returns goSettings and GOMOD.
 func readSettings(ctx context.Context, dir string) (map[string]string, error) {
-	out, err := goCommand(ctx, dir, "env", append([]string{"-json", "GOMOD"}, goSettings...)...)
+	out, err := goCommand(ctx, dir, append([]string{"env", "-json", "GOMOD"}, goSettings...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +58,52 @@ func readSettings(ctx context.Context, dir string) (map[string]string, error) {
 		return nil, fmt.Errorf("reading the output of go env: %w", err)
 	}
 	return settings, nil
+}
+
+// moduleVersion is a module as go mod edit -json prints it. In a replacement by
+// a folder Path is the folder, and there is no Version.
+type moduleVersion struct{ Path, Version string }
+
+// readModule takes the statements of a go.mod that decide what is built with
+// it. Comments, tools and whether a requirement is indirect are not among them:
+// tests that are added to this module change those all the time.
+func (g *toolchain) readModule(ctx context.Context, path string) error {
+	out, err := goCommand(ctx, "", "mod", "edit", "-json", path)
+	if err != nil {
+		return err
+	}
+	var file struct {
+		Go      string
+		GoDebug []struct{ Key, Value string }
+		Require []moduleVersion
+		Exclude []moduleVersion
+		Replace []struct{ Old, New moduleVersion }
+	}
+	if err := json.Unmarshal(out, &file); err != nil {
+		return fmt.Errorf("reading the output of go mod edit: %w", err)
+	}
+	g.pins = []string{"go " + file.Go}
+	for _, setting := range file.GoDebug {
+		g.pins = append(g.pins, "godebug "+setting.Key+"="+setting.Value)
+	}
+	inFolder := map[string]bool{}
+	for _, r := range file.Replace {
+		g.pins = append(g.pins, fmt.Sprintf("replace %v => %v", r.Old, r.New))
+		inFolder[r.Old.Path] = r.New.Version == ""
+	}
+	for _, required := range file.Require {
+		if required.Path == "k8s.io/kubernetes" {
+			g.kubernetes = required.Version
+		}
+		if !inFolder[required.Path] { // else the version means nothing
+			g.pins = append(g.pins, fmt.Sprintf("require %v", required))
+		}
+	}
+	for _, excluded := range file.Exclude {
+		g.pins = append(g.pins, fmt.Sprintf("exclude %v", excluded))
+	}
+	slices.Sort(g.pins)
+	return nil
 }
 
 // ldflags stamps the version into the binaries, as Kubernetes' own build does.
@@ -108,37 +146,21 @@ func cacheKey(version string, fields []string, settings map[string]string) strin
 	return fmt.Sprintf("%s-%x", version, hash.Sum(nil)[:6])
 }
 
-// String says what the binaries are for.
-func (g *toolchain) String() string { return "for Kubernetes " + g.kubernetes }
-
-// build compiles and links one program into the file target.
-func (g *toolchain) build(ctx context.Context, binary Binary, target string, compiled func(pkg string)) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-o", target, "-ldflags", g.ldflags(), string(binary))
-	cmd.Dir, cmd.Env = g.moduleDir, goEnvironment()
-	return runBuild(cmd, compiled)
-}
-
-// runBuild runs a go command that lists the packages that it compiles. The
-// error has the end of its complaint.
-func runBuild(cmd *exec.Cmd, compiled func(pkg string)) error {
-	messages := &lineWriter{line: compiled}
-	cmd.Stdout, cmd.Stderr = io.Discard, messages
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("go %s: %w\n%s", strings.Join(cmd.Args[1:], " "), err, strings.Join(messages.last, "\n"))
-	}
-	return nil
-}
-
-// goCommand runs the go command in dir and returns its output, or an error with
-// what it complained about.
-func goCommand(ctx context.Context, dir, verb string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{verb}, args...)...)
+// goCommand runs the go command in dir and returns its output.
+func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = dir, goEnvironment()
+	return output(cmd)
+}
+
+// output runs a go command and returns its output, or an error with what it
+// complained about.
+func output(cmd *exec.Cmd) ([]byte, error) {
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go %s: %w: %s", verb, err, bytes.TrimSpace(complaint.Bytes()))
+		return nil, fmt.Errorf("go %s: %w: %s", cmd.Args[1], err, bytes.TrimSpace(complaint.Bytes()))
 	}
 	return out, nil
 }
@@ -147,28 +169,4 @@ func goCommand(ctx context.Context, dir, verb string, args ...string) ([]byte, e
 // versions.
 func goEnvironment() []string {
 	return append(os.Environ(), "GOWORK=off")
-}
-
-// lineWriter calls line for each line written to it, and remembers the last
-// few.
-type lineWriter struct {
-	line    func(string)
-	partial []byte
-	last    []string
-}
-
-func (w *lineWriter) Write(p []byte) (int, error) {
-	w.partial = append(w.partial, p...)
-	for {
-		line, rest, found := bytes.Cut(w.partial, []byte("\n"))
-		if !found {
-			return len(p), nil
-		}
-		w.partial = rest
-		w.last = append(w.last, string(line))
-		if len(w.last) > 20 {
-			w.last = w.last[1:]
-		}
-		w.line(string(line))
-	}
 }

@@ -178,7 +178,9 @@ func (c *cluster) kubectl(kubeconfig string) runner {
 // userWith returns the kubeconfig of a user with a role, or with none.
 func (c *cluster) userWith(user, role string) string {
 	c.Helper()
-	kubeconfig, err := c.plane.UserKubeconfig(user)
+	access, err := c.plane.UserConfig(user)
+	require.NoError(c, err)
+	kubeconfig, err := c.plane.WriteKubeconfig(access)
 	require.NoError(c, err)
 	if role == "" {
 		return kubeconfig
