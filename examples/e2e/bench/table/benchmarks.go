@@ -28,9 +28,12 @@ type benchmarks struct {
 	progress       io.Writer
 }
 
-// withBenchmarks calls do with the benchmarks of the module in the current
-// folder.
-func withBenchmarks(ctx context.Context, progress io.Writer, do func(*benchmarks) error) error {
+// withBenchmarks calls do with the list and the benchmarks of the module in the
+// current folder.
+func withBenchmarks(
+	ctx context.Context, do func(ctx context.Context, path string, measure measure, out io.Writer) error,
+	out, progress io.Writer,
+) error {
 	scratch, err := os.MkdirTemp("", "bench-table-")
 	if err != nil {
 		return err
@@ -46,10 +49,8 @@ func withBenchmarks(ctx context.Context, progress io.Writer, do func(*benchmarks
 	if err := b.execute(ctx, progress, "go", "test", "-c", "-o", b.binary, benchPackage); err != nil {
 		return err
 	}
-	return do(b)
+	return do(ctx, filepath.Join(b.folder, "ratios.json"), b.best, out)
 }
-
-func (b *benchmarks) list() string { return filepath.Join(b.folder, "ratios.json") }
 
 // best runs the benchmarks of rows several times. In a run the two sides of a
 // row follow each other, so they see the same load. Each run is a new process,

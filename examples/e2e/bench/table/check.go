@@ -28,11 +28,12 @@ type verdict struct {
 	// recorded is the ratio that the list has, for the processor of.
 	recorded float64
 	of       string
-	// most is the ratio up to which the row holds.
-	most float64
 }
 
-func (v verdict) slower() bool { return v.found > v.most }
+// most is the ratio up to which the row holds.
+func (v verdict) most() float64 { return v.recorded * spare }
+
+func (v verdict) slower() bool { return v.found > v.most() }
 
 // faster reports whether the row has gained so much that the list would not
 // notice if it lost it again.
@@ -40,7 +41,7 @@ func (v verdict) faster() bool { return v.found*spare < v.recorded }
 
 // compare judges rows by the best run of each side. A row that has not been
 // measured, or that no processor has, is an error and never holds.
-func compare(r *results, l *list, rows []string, spare float64) ([]verdict, error) {
+func compare(r *results, l *list, rows []string) ([]verdict, error) {
 	verdicts := make([]verdict, len(rows))
 	var problems []error
 	for i, row := range rows {
@@ -52,7 +53,7 @@ func compare(r *results, l *list, rows []string, spare float64) ([]verdict, erro
 		if !ok {
 			problems = append(problems, fmt.Errorf("%s: no processor has a ratio of it, record one", row))
 		}
-		verdicts[i] = verdict{row: row, found: found, recorded: recorded, of: of, most: recorded * spare}
+		verdicts[i] = verdict{row: row, found: found, recorded: recorded, of: of}
 	}
 	return verdicts, errors.Join(problems...)
 }
@@ -70,59 +71,63 @@ func (r *results) bestRatio(work string) (float64, error) {
 		return 0, fmt.Errorf("%s: no benchmark has this name", work)
 	}
 	for _, u := range []unit{each, cpu} {
-		mine, ok := r.works[at].ours.best(u.name)
-		theirs, both := r.works[at].upstream.best(u.name)
-		if ok && both && mine > 0 && theirs > 0 {
-			return mine / theirs, nil
+		mine, theirs := r.works[at].sides[ours][u.name], r.works[at].sides[upstream][u.name]
+		if len(mine) > 0 && len(theirs) > 0 && slices.Min(mine) > 0 && slices.Min(theirs) > 0 {
+			return slices.Min(mine) / slices.Min(theirs), nil
 		}
 	}
 	return 0, fmt.Errorf("%s: not both sides have been measured", work)
 }
 
 // checkList compares the rows of the list at path with what is measured now,
-// and writes the verdicts.
+// and writes the verdicts. Rows that are slower are measured a second time. The
+// error names those that are slower again.
 func checkList(ctx context.Context, path string, measure measure, out io.Writer) error {
 	l, err := readList(path)
 	if err != nil {
 		return err
 	}
-	results, err := measure(ctx, l.Rows)
+	judged := func(rows []string) (*results, []verdict, error) {
+		results, err := measure(ctx, rows)
+		if err != nil {
+			return nil, nil, err
+		}
+		verdicts, err := compare(results, l, rows)
+		return results, verdicts, err
+	}
+	results, verdicts, err := judged(l.Rows)
 	if err != nil {
 		return err
 	}
-	verdicts, err := compare(results, l, l.Rows, spare)
-	if err != nil {
-		return err
-	}
-	if slow := slowerOf(verdicts); len(slow) > 0 {
-		again, err := measure(ctx, slow)
-		if err != nil {
-			return err
-		}
-		judgedAgain, err := compare(again, l, slow, spare)
-		if err != nil {
-			return err
-		}
-		for _, second := range judgedAgain {
-			at := slices.Index(l.Rows, second.row)
-			second.before = verdicts[at].found
-			verdicts[at] = second
-		}
-	}
-	if _, err := io.WriteString(out, report(results, verdicts)); err != nil {
-		return err
-	}
-	return failure(verdicts)
-}
-
-func slowerOf(verdicts []verdict) []string {
 	var slow []string
 	for _, v := range verdicts {
 		if v.slower() {
 			slow = append(slow, v.row)
 		}
 	}
-	return slow
+	var slower strings.Builder
+	if len(slow) > 0 {
+		_, again, err := judged(slow)
+		if err != nil {
+			return err
+		}
+		for _, v := range again {
+			at := slices.Index(l.Rows, v.row)
+			v.before = verdicts[at].found
+			verdicts[at] = v
+			if v.slower() {
+				fmt.Fprintf(&slower, "\n  %s: ours ÷ upstream was %s and then %s, recorded is %s, at most %s",
+					v.row, ratio(v.before, 1), ratio(v.found, 1), ratio(v.recorded, 1), ratio(v.most(), 1))
+			}
+		}
+	}
+	if _, err := io.WriteString(out, report(results, verdicts)); err != nil {
+		return err
+	}
+	if slower.Len() > 0 {
+		return fmt.Errorf("%w:%s", errSlower, slower.String())
+	}
+	return nil
 }
 
 // report shows the verdicts as a Markdown table, and below it what to do.
@@ -144,7 +149,7 @@ func report(r *results, verdicts []verdict) string {
 			faster = append(faster, v.row)
 		}
 		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n",
-			v.row, found, ratio(v.recorded, 1), ratio(v.most, 1), says)
+			v.row, found, ratio(v.recorded, 1), ratio(v.most(), 1), says)
 		if v.of != r.processor() {
 			borrowed = append(borrowed, fmt.Sprintf("%s (%s)", v.row, v.of))
 		}
@@ -164,19 +169,3 @@ func report(r *results, verdicts []verdict) string {
 }
 
 const recordCommand = "go -C examples/e2e run ./bench/table --record"
-
-// failure returns an error that names each row that is slower, or nil.
-func failure(verdicts []verdict) error {
-	var slow []string
-	for _, v := range verdicts {
-		if v.slower() {
-			slow = append(slow, fmt.Sprintf(
-				"\n  %s: ours ÷ upstream was %s and then %s, recorded is %s, at most %s",
-				v.row, ratio(v.before, 1), ratio(v.found, 1), ratio(v.recorded, 1), ratio(v.most, 1)))
-		}
-	}
-	if len(slow) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w:%s", errSlower, strings.Join(slow, ""))
-}

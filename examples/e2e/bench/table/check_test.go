@@ -62,7 +62,7 @@ func TestARowHoldsUpToItsRatioTimesTheSpare(t *testing.T) {
 		{ours: 140_000, upstream: 100_000}, // how long it takes is never judged
 	} {
 		results := resultsOf(t, measured(timer, sides{c.ours, c.upstream}))
-		verdicts, err := compare(results, listOf(1), []string{timer}, 1.5)
+		verdicts, err := compare(results, listOf(1), []string{timer})
 		require.NoError(t, err)
 		require.Len(t, verdicts, 1)
 		require.Equal(t, c.slower, verdicts[0].slower(), "%v", c)
@@ -101,7 +101,7 @@ func TestWhatCannotBeJudgedIsAnError(t *testing.T) {
 		}, "record one"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := compare(resultsOf(t, c.output), c.list, []string{timer}, 1.5)
+			_, err := compare(resultsOf(t, c.output), c.list, []string{timer})
 			require.ErrorContains(t, err, timer+": ")
 			require.ErrorContains(t, err, c.want)
 		})

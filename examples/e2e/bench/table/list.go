@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -86,12 +85,6 @@ func (l *list) ratioOf(processor, row string) (ratio float64, of string, ok bool
 
 // rounded returns a ratio with the three digits that are not noise.
 func rounded(ratio float64) float64 {
-	if math.IsInf(ratio, 0) || math.IsNaN(ratio) {
-		return ratio
-	}
-	short, err := strconv.ParseFloat(strconv.FormatFloat(ratio, 'g', 3, 64), 64)
-	if err != nil {
-		return ratio // not reached: it was a number
-	}
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(ratio, 'g', 3, 64), 64) // it was a number
 	return short
 }

@@ -92,13 +92,9 @@ func command(ctx context.Context, args []string, in io.Reader, out, complaints i
 
 	switch {
 	case toCheck:
-		err = withBenchmarks(ctx, complaints, func(b *benchmarks) error {
-			return checkList(ctx, b.list(), b.best, out)
-		})
+		err = withBenchmarks(ctx, checkList, out, complaints)
 	case toRecord:
-		err = withBenchmarks(ctx, complaints, func(b *benchmarks) error {
-			return recordInList(ctx, b.list(), b.best, out)
-		})
+		err = withBenchmarks(ctx, recordInList, out, complaints)
 	default:
 		err = run(ctx, in, out)
 	}

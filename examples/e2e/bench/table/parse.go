@@ -28,12 +28,16 @@ type results struct {
 	failures []string
 }
 
-// row is one piece of work at one size. A side that does not have it is empty.
+// row is one piece of work at one size, by side. A side that does not have it is
+// empty.
 type row struct {
-	work           string
-	ours, upstream samples
-	failed         map[string]bool // by side
+	work   string
+	sides  map[string]samples
+	failed map[string]bool
 }
+
+// The sides.
+const ours, upstream = "ours", "upstream"
 
 // samples are the values of each unit.
 type samples map[string][]float64
@@ -49,14 +53,6 @@ func (s samples) median(unit string) (float64, bool) {
 	default:
 		return (values[n/2-1] + values[n/2]) / 2, true
 	}
-}
-
-// best returns the smallest value of a unit, and false if there is none.
-func (s samples) best(unit string) (float64, bool) {
-	if len(s[unit]) == 0 {
-		return 0, false
-	}
-	return slices.Min(s[unit]), true
 }
 
 // parse reads results in the format of Go's benchmarks, until the end of the
@@ -150,8 +146,11 @@ func (r *results) setting(line string) {
 // number of runs is not a result either.
 func (r *results) result(line string) error {
 	words := strings.Fields(line)
-	if len(words) < 4 || !runs.MatchString(words[1]) {
+	if len(words) < 4 {
 		return nil
+	}
+	if _, err := strconv.ParseUint(words[1], 10, 64); err != nil {
+		return nil //nolint:nilerr // it is another line that begins with this word
 	}
 	values := map[string]float64{}
 	for rest := words[2:]; len(rest) > 0; rest = rest[2:] {
@@ -168,14 +167,12 @@ func (r *results) result(line string) error {
 	if err != nil {
 		return err
 	}
-	samples := r.row(work).side(side)
+	samples := r.row(work).sides[side]
 	for unit, value := range values {
 		samples[unit] = append(samples[unit], value)
 	}
 	return nil
 }
-
-var runs = regexp.MustCompile(`^\d+$`)
 
 var processors = regexp.MustCompile(`-(\d+)$`)
 
@@ -197,8 +194,6 @@ func (r *results) split(name string) (work, side string, err error) {
 	return strings.ReplaceAll(work, "_", " "), side, nil
 }
 
-const ours, upstream = "ours", "upstream"
-
 const loadBefore = "load-before"
 
 func (r *results) row(work string) *row {
@@ -208,14 +203,7 @@ func (r *results) row(work string) *row {
 		}
 	}
 	r.works = append(r.works, &row{
-		work: work, ours: samples{}, upstream: samples{}, failed: map[string]bool{},
+		work: work, sides: map[string]samples{ours: {}, upstream: {}}, failed: map[string]bool{},
 	})
 	return r.works[len(r.works)-1]
-}
-
-func (r *row) side(name string) samples {
-	if name == ours {
-		return r.ours
-	}
-	return r.upstream
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"strings"
-	"time"
 )
 
 // write writes the run's circumstances, the table and how to read it.
@@ -90,7 +89,7 @@ func (r *row) units() []unit {
 
 // has reports whether every side that has results has the unit.
 func (r *row) has(u unit) bool {
-	for _, side := range []samples{r.ours, r.upstream} {
+	for _, side := range r.sides {
 		if _, ok := side.median(u.name); !ok && len(side) > 0 {
 			return false
 		}
@@ -106,7 +105,7 @@ func (r *row) cell(side string, units []unit) string {
 	}
 	var parts []string
 	for _, u := range units {
-		if value, ok := r.side(side).median(u.name); ok {
+		if value, ok := r.sides[side].median(u.name); ok {
 			parts = append(parts, u.show(value))
 		}
 	}
@@ -119,8 +118,8 @@ func (r *row) ratios(units []unit) string {
 	}
 	var parts []string
 	for _, u := range units {
-		mine, ok := r.ours.median(u.name)
-		theirs, both := r.upstream.median(u.name)
+		mine, ok := r.sides[ours].median(u.name)
+		theirs, both := r.sides[upstream].median(u.name)
 		if !ok || !both {
 			return nothing
 		}
@@ -145,28 +144,21 @@ func ratio(mine, theirs float64) string {
 	}
 }
 
-func duration(ns float64) string {
-	for _, scale := range []struct {
-		unit time.Duration
-		name string
-	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "µs"}} {
-		if ns >= 0.9995*float64(scale.unit) {
-			return short(ns/float64(scale.unit)) + " " + scale.name
-		}
-	}
-	return short(ns) + " ns"
-}
+func duration(ns float64) string { return scaled(ns, "s", "ms", "µs", "ns") }
 
-func bytes(n float64) string {
-	for _, scale := range []struct {
-		size float64
-		name string
-	}{{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
-		if n >= 0.9995*scale.size {
-			return short(n/scale.size) + " " + scale.name
+func bytes(n float64) string { return scaled(n, "GB", "MB", "kB", "B") }
+
+// scaled shows a number in the largest unit of which it has one, after rounding.
+// Each unit is a thousand of the next.
+func scaled(n float64, units ...string) string {
+	scale := 1e9
+	for _, unit := range units {
+		if n >= 0.9995*scale || scale == 1 {
+			return short(n/scale) + " " + unit
 		}
+		scale /= 1000
 	}
-	return short(n) + " B"
+	return ""
 }
 
 // short shows a number with three digits that count, or all before the point,
