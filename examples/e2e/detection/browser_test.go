@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/e2e/detection/judge"
 	"github.com/kubelife/lifecycle/examples/process/htmlpage"
 	"github.com/kubelife/lifecycle/examples/process/htmlpage/browser"
 )
@@ -18,8 +17,9 @@ import (
 func TestBrowserShowsAComparison(t *testing.T) {
 	b := browser.Start(t)
 	ours, upstream := played(10*time.Second), played(8*time.Second)
-	ours.verdict.Faults = []judge.Fault{{Pod: "soon0-a-0", At: after(0.4), Why: judge.WrongEarly}}
-	upstream.series.evicted, upstream.series.dead = []int{0, 1, 2}, []int{1, 1, 1}
+	ours.verdict.faults = []fault{{pod: "soon0-a-0", at: after(0.4), why: wrongEarly}}
+	ours.lasted, upstream.lasted = 0, time.Second // that are two points and three
+	upstream.happened["evicted"] = []int{1, 2}
 	p := results(t, "cut", []*outcome{ours}, []*outcome{upstream}).Page()
 	file := filepath.Join(t.TempDir(), "detection.html")
 	out, err := os.Create(file)

@@ -19,7 +19,7 @@
 //
 // The fleet knows which node died when, and which heartbeats were stored. A
 // watch shows when a node became Unknown and tainted. The audit log of the API
-// server has evictions and calls. Package judge has the criterion.
+// server has evictions and calls. The comment of judge has the criterion.
 //
 // # How fair it is
 //
@@ -44,7 +44,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/e2e/detection/judge"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
@@ -68,16 +70,11 @@ func Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	return newOptions().measurement().Run(ctx, args, out, diagnostics)
 }
 
-// options are the flags, and the path of the informers alone.
+// options are the flags, and the periods of a play, which tests shorten.
 type options struct {
 	nodes, pods, cut int
-	most             float64
-	times            times
-	baseline         string
-}
-
-// times are the periods of a play.
-type times struct {
+	// most is the ratio of CPU time at rest that ours may have.
+	most float64
 	// beat is how far apart the heartbeats of a node are, and grace how long it
 	// may be silent. Subjects look at nodes every period.
 	beat, grace, period time.Duration
@@ -88,14 +85,15 @@ type times struct {
 	// settle is how long a subject may finish what it does at its start, and rest
 	// how long its CPU time is measured after that.
 	settle, rest time.Duration
+	baseline     string // the path of the informers alone
 }
 
 // newOptions has the defaults of kubelets and kube-controller-manager.
 func newOptions() *options {
-	return &options{times: times{
+	return &options{
 		beat: 10 * time.Second, grace: 50 * time.Second, period: 5 * time.Second,
 		patient: time.Minute, gap: time.Minute, settle: 25 * time.Second, rest: time.Minute,
-	}}
+	}
 }
 
 func (o *options) measurement() *sidebyside.Measurement[scenario, outcome] {
@@ -106,7 +104,7 @@ func (o *options) measurement() *sidebyside.Measurement[scenario, outcome] {
 			sidebyside.Upstream("node-lifecycle-controller,taint-eviction-controller"),
 		},
 		Repetitions: 3, Longest: 3 * time.Hour,
-		Flags: o.addFlags, Check: o.check, Prepare: o.prepare, Play: o.play, Disturbed: judge.ErrSilent,
+		Flags: o.addFlags, Check: o.check, Prepare: o.prepare, Play: o.play, Disturbed: errSilent,
 		Figures: o.figures, Legend: o.legend, Faults: o.faults, Chart: chart,
 	}
 }
@@ -115,9 +113,9 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 	flags.IntVar(&o.nodes, "nodes", 1000, "how `many` nodes there are")
 	flags.IntVar(&o.pods, "pods", 10_000, "how `many` pods there are, a multiple of the nodes")
 	flags.IntVar(&o.cut, "cut", 100, "how `many` nodes die in the scenario cut, at most a fifth")
-	flags.DurationVar(&o.times.beat, "beat", o.times.beat, "how far apart the heartbeats of a node are")
-	flags.DurationVar(&o.times.settle, "settle", o.times.settle, "how long to wait before the measurement at rest")
-	flags.DurationVar(&o.times.rest, "rest", o.times.rest, "how long to measure before nodes die")
+	flags.DurationVar(&o.beat, "beat", o.beat, "how far apart the heartbeats of a node are")
+	flags.DurationVar(&o.settle, "settle", o.settle, "how long to wait before the measurement at rest")
+	flags.DurationVar(&o.rest, "rest", o.rest, "how long to measure before nodes die")
 	flags.Float64Var(&o.most, "most", 1.15, "the `ratio` of CPU time at rest to that of the informers alone that ours may have")
 }
 
@@ -125,7 +123,6 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 const fewestNodes = 10
 
 func (o *options) check(*sidebyside.Choice[scenario]) error {
-	t := o.times
 	switch {
 	case o.nodes < fewestNodes:
 		return fmt.Errorf("--nodes is %d, want at least %d", o.nodes, fewestNodes)
@@ -134,11 +131,11 @@ func (o *options) check(*sidebyside.Choice[scenario]) error {
 			o.pods, o.nodes, mostPods)
 	case o.cut < 1 || o.cut > o.nodes/5:
 		return fmt.Errorf("--cut is %d, want 1 to %d, a fifth of the nodes", o.cut, o.nodes/5)
-	case t.beat <= 0 || t.beat > t.grace/5:
-		return fmt.Errorf("--beat is %v, want more than 0s and at most %v", t.beat, t.grace/5)
-	case t.settle < 0 || t.settle+t.rest < t.grace*5/4:
+	case o.beat <= 0 || o.beat > o.grace/5:
+		return fmt.Errorf("--beat is %v, want more than 0s and at most %v", o.beat, o.grace/5)
+	case o.settle < 0 || o.settle+o.rest < o.grace*5/4:
 		return fmt.Errorf("--settle is %v and --rest is %v, want at least 0s, and %v together",
-			t.settle, t.rest, t.grace*5/4)
+			o.settle, o.rest, o.grace*5/4)
 	}
 	return nil
 }
@@ -161,11 +158,11 @@ const qps = 20
 func (o *options) args(subject sidebyside.Subject, elect bool) []string {
 	args := []string{
 		fmt.Sprintf("--kube-api-qps=%d", qps), "--kube-api-burst=30", "--node-eviction-rate=10",
-		"--node-monitor-grace-period=" + o.times.grace.String(), "--node-monitor-period=" + o.times.period.String(),
+		"--node-monitor-grace-period=" + o.grace.String(), "--node-monitor-period=" + o.period.String(),
 		fmt.Sprintf("--leader-elect=%t", elect), "--secure-port=0",
 	}
 	if subject.Name == sidebyside.Ours { // kube-controller-manager has no such flag
-		args = append(args, "--node-heartbeat-interval="+o.times.beat.String())
+		args = append(args, "--node-heartbeat-interval="+o.beat.String())
 	}
 	return args
 }
@@ -184,11 +181,106 @@ var errTooMuch = errors.New("it costs too much at rest")
 // missing is no fault.
 func (o *options) faults(of *outcome, complete bool) error {
 	var problems []error
-	if ratio, known := of.rest.ratio(0, parts); known && ratio > o.most {
+	if ratio, known := of.rest.ratio(); known && ratio > o.most {
 		problems = append(problems, fmt.Errorf("%w: the ratio is %.3f, want at most %.2f", errTooMuch, ratio, o.most))
 	}
-	if v := &of.verdict; of.judged && (complete || len(v.Faults)+v.Declared > 0) {
-		problems = append(problems, v.Err())
+	if v := of.verdict; v != nil && (complete || len(v.faults)+v.declared > 0) {
+		problems = append(problems, v.err())
 	}
 	return errors.Join(problems...)
+}
+
+// A scenario says which nodes die.
+type scenario struct {
+	// name is what --scenario calls it.
+	name string
+	// title is the corner of its table. It depends on flags that are read later.
+	title func() string
+	// dying are the nodes that die, in groups that are a gap apart. Nil: none
+	// dies, and the informers alone run beside the subject. It takes many nodes and
+	// some minutes until their costs differ by more than the ticks of the clock, so
+	// that is played only when it is named.
+	dying func(*world) [][]string
+}
+
+// Heading is that of its table.
+func (s scenario) Heading() sidebyside.Heading {
+	return sidebyside.Heading{Name: s.name, Title: s.title(), Named: s.dying == nil}
+}
+
+func (o *options) scenarios() []scenario {
+	number := sidebyside.Thousands
+	return []scenario{
+		{
+			name:  "cut",
+			title: func() string { return fmt.Sprintf("%s of %s nodes die at once", number(o.cut), number(o.nodes)) },
+			dying: func(w *world) [][]string { return [][]string{w.mixed()[:o.cut]} },
+		},
+		{
+			name: "zones",
+			title: func() string {
+				return fmt.Sprintf("%d zones of %s of %s nodes die, %.0f s apart",
+					len(losing), number(o.zones()[losing[0]]), number(o.nodes), o.gap.Seconds())
+			},
+			dying: func(w *world) [][]string {
+				var zones [][]string
+				for _, zone := range losing {
+					zones = append(zones, w.Nodes(zone))
+				}
+				return zones
+			},
+		},
+		{name: "rest", title: func() string { return number(o.nodes) + " nodes at rest" }},
+	}
+}
+
+// losing are the zones that die in the scenario zones, in order. The zone of
+// the other nodes lives.
+var losing = []string{"a", "b", "c"}
+
+const lasting = "d"
+
+// zones returns the number of nodes of each zone.
+func (o *options) zones() map[string]int {
+	zones := map[string]int{lasting: o.nodes - len(losing)*(o.nodes*3/10)}
+	for _, zone := range losing {
+		zones[zone] = o.nodes * 3 / 10
+	}
+	return zones
+}
+
+// mostPods is the kubelet's default of --max-pods.
+const mostPods = 110
+
+// kinds returns the pods of each node. Of ten, six leave at once, two tolerate
+// a silent node for a while and two for ever. Three have one of each.
+func (o *options) kinds() []pod {
+	soon, patient, tolerant := pod{name: "soon"}, pod{name: "patient", tolerates: o.patient},
+		pod{name: "tolerant", tolerates: forever}
+	pattern := []pod{soon, patient, tolerant, soon, soon, soon, soon, patient, tolerant, soon}
+	var kinds []pod
+	for i := range o.pods / o.nodes {
+		k := pattern[i%len(pattern)]
+		k.name = fmt.Sprint(k.name, i)
+		kinds = append(kinds, k)
+	}
+	return kinds
+}
+
+// tolerations returns those that the pod has.
+func (p *pod) tolerations() []corev1.Toleration {
+	if p.tolerates == forever {
+		return fleet.Tolerate(nil)
+	}
+	return fleet.Tolerate(new(int64(p.tolerates / time.Second)))
+}
+
+// leaving is how many pods of a dead node must leave.
+func (o *options) leaving() (n int) {
+	for _, k := range o.kinds() {
+		if k.tolerates != forever {
+			n++
+		}
+	}
+	return n
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
-	"github.com/kubelife/lifecycle/examples/e2e/detection/judge"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/witness"
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 	"github.com/kubelife/lifecycle/examples/process/htmlpage"
 )
@@ -53,9 +53,9 @@ func TestPodsOfANode(t *testing.T) {
 	require.Equal(t, 8, o.leaving())
 	o.pods = 30
 	require.Equal(t, 2, o.leaving(), "one at once, one that is patient, and one that stays")
-	require.Equal(t, "patient1", o.kinds()[1].pod().Name)
-	require.Equal(t, int64(60), *o.kinds()[1].pod().Tolerations[0].TolerationSeconds)
-	require.Nil(t, o.kinds()[2].pod().Tolerations[0].TolerationSeconds)
+	require.Equal(t, "patient1", o.kinds()[1].name)
+	require.Equal(t, int64(60), *o.kinds()[1].tolerations()[0].TolerationSeconds)
+	require.Nil(t, o.kinds()[2].tolerations()[0].TolerationSeconds)
 }
 
 func TestTheInformersAloneKnowTheirFlags(t *testing.T) {
@@ -72,31 +72,32 @@ func after(seconds float64) time.Time {
 }
 
 // since is a state that begins so many seconds after the beginning and lasts.
-func since(seconds float64) []judge.Span { return []judge.Span{{From: after(seconds)}} }
+func since(seconds float64) []witness.Sighting { return []witness.Sighting{{At: after(seconds)}} }
 
 // played returns the outcome of a play in which one of three nodes dies.
 // Delays last so many seconds.
 func played(delay time.Duration) *outcome {
 	return &outcome{
-		verdict: judge.Verdict{
-			Living: 2, Dead: 1, Detected: judge.Delays{delay}, Tainted: judge.Delays{2 * delay},
-			Evicted: judge.Delays{3 * delay, 4 * delay},
+		verdict: &verdict{
+			living: 2, dead: 1, detected: delays{delay}, tainted: delays{2 * delay},
+			evicted: delays{3 * delay, 4 * delay},
 		},
-		judged: true, complete: true, first: begun, rest: rested(parts+1, 150*time.Millisecond, 0),
+		complete: true, first: begun, rest: rested(parts+1, 150*time.Millisecond, 0), restMemory: 32 << 20,
 		cpu: delay, memory: 64 << 20, lasted: 5 * delay,
 		calls: map[string]int{"delete pods": 1200},
-		series: series{
-			dead: []int{1, 1}, unknown: []int{0, 1}, tainted: []int{0, 1}, evicted: []int{0, 2}, calls: []int{0, 7},
+		happened: happenings{
+			"dead": {0}, "Unknown": {1}, "tainted NoExecute": {1}, "evicted": {1, 1}, "sent": {1, 1, 1, 1, 1, 1, 1},
 		},
 	}
 }
 
 // rested returns what was measured at rest, a reading each 10 s.
-func rested(readings int, subject, informers time.Duration) rest {
-	r := rest{memory: 32 << 20}
-	for i := range readings {
-		r.readings = append(r.readings, reading{time.Minute + time.Duration(i)*subject, time.Duration(i) * informers})
-		r.took, r.beats = time.Duration(i)*10*time.Second, i*5000
+func rested(n int, subject, informers time.Duration) (r readings) {
+	now := reading{subject: time.Minute}
+	for range n {
+		r = append(r, now)
+		now.subject, now.informers = now.subject+subject, now.informers+informers
+		now.at, now.beats = now.at+10*time.Second, now.beats+5000
 	}
 	return r
 }
@@ -151,7 +152,7 @@ func TestTheTableHasDelaysFaultsAndCosts(t *testing.T) {
 
 func TestOneWrongEvictionOfOursIsAnErrorInAnyRepetition(t *testing.T) {
 	wrong := played(10 * time.Second)
-	wrong.verdict.Faults = []judge.Fault{{Pod: "soon0-a-0", At: after(1), Why: judge.WrongEarly}}
+	wrong.verdict.faults = []fault{{pod: "soon0-a-0", at: after(1), why: wrongEarly}}
 	three := []*outcome{played(10 * time.Second), wrong, played(10 * time.Second)}
 	right := []*outcome{played(10 * time.Second)}
 	r := results(t, "cut", three, right)
@@ -162,14 +163,14 @@ func TestOneWrongEvictionOfOursIsAnErrorInAnyRepetition(t *testing.T) {
 	require.NoError(t, r.Err(), "upstream's faults are its own")
 	require.Contains(t, written(t, r), "| pods evicted wrongly: it is early | 0 | **0** (0–1) |\n")
 
-	for name, miss := range map[string]func(*judge.Verdict){
-		"missed":   func(v *judge.Verdict) { v.Missed = 1 },
-		"left":     func(v *judge.Verdict) { v.Left = 1 },
-		"declared": func(v *judge.Verdict) { v.Declared = 1 },
-		"nothing":  func(v *judge.Verdict) { *v = judge.Verdict{Living: 3} },
+	for name, miss := range map[string]func(*verdict){
+		"missed":   func(v *verdict) { v.missed = 1 },
+		"left":     func(v *verdict) { v.left = 1 },
+		"declared": func(v *verdict) { v.declared = 1 },
+		"nothing":  func(v *verdict) { *v = verdict{living: 3} },
 	} {
 		bad := played(time.Second)
-		miss(&bad.verdict)
+		miss(bad.verdict)
 		require.ErrorIs(t, results(t, "cut", []*outcome{bad}, right).Err(), sidebyside.ErrOursFailed, name)
 	}
 }
@@ -178,21 +179,23 @@ func TestOneWrongEvictionOfOursIsAnErrorInAnyRepetition(t *testing.T) {
 // wrong stays wrong.
 func TestAnInterruptedPlayIsNoFaultForWhatIsMissing(t *testing.T) {
 	partial := played(10 * time.Second)
-	partial.complete, partial.verdict.Left, partial.verdict.Missed = false, 3, 2
+	partial.complete, partial.verdict.left, partial.verdict.missed = false, 3, 2
 	r := results(t, "cut", nil, nil)
 	r.Columns[0].Partial, r.Columns[0].Err = partial, sidebyside.ErrIncomplete
 	require.Contains(t, written(t, r), "| dead nodes missed | – [1] | – |\n", "they may have been found later")
 	require.Contains(t, written(t, r), "| Unknown, last | 10.0 s [1] | – |\n")
 	o := newOptions()
 	require.NoError(t, o.faults(partial, false))
-	partial.verdict.Faults = []judge.Fault{{Why: judge.WrongLiving}}
+	partial.verdict.faults = []fault{{why: wrongLiving}}
 	require.Error(t, o.faults(partial, false), "that stays wrong")
 	require.Contains(t, written(t, r), "| pods evicted wrongly: its node lives | **1** [1] | – |\n")
 }
 
 func TestAtRestOursIsNextToTheInformersAlone(t *testing.T) {
-	dear := &outcome{rest: rested(parts+1, 2200*time.Millisecond, 2*time.Second)}
-	r := results(t, "rest", []*outcome{dear}, []*outcome{{rest: rested(parts+1, 3*time.Second, 2*time.Second)}})
+	dear := &outcome{rest: rested(parts+1, 2200*time.Millisecond, 2*time.Second), restMemory: 32 << 20}
+	r := results(t, "rest", []*outcome{dear}, []*outcome{
+		{rest: rested(parts+1, 3*time.Second, 2*time.Second), restMemory: 32 << 20},
+	})
 	require.NoError(t, r.Err(), "upstream may cost what it does")
 	text := written(t, r)
 	for _, want := range []string{
@@ -227,24 +230,30 @@ func TestAPlayThatEndsAtRestLeavesThePartsBefore(t *testing.T) {
 	require.ErrorIs(t, o.faults(early, false), errTooMuch, "what is known is judged")
 	atOnce := &outcome{rest: rested(1, time.Second, time.Second)}
 	require.NoError(t, o.faults(atOnce, false))
-	_, known := atOnce.rest.ratio(0, parts)
+	_, known := atOnce.rest.ratio()
 	require.False(t, known)
 }
 
-func TestTheSeriesCountsSecondsFromTheFirstDeath(t *testing.T) {
-	nodes := []judge.Node{
-		{Died: begun, Unknown: since(1.5), Tainted: since(2), Pods: []judge.Pod{{Evicted: after(2.1)}, {}}},
-		{Died: after(1), Unknown: since(2.5)},
-		{Unknown: since(1), Pods: []judge.Pod{{Evicted: after(3.2)}}}, // wrong, and an eviction all the same
+func TestTheCurvesCountSecondsFromTheFirstDeath(t *testing.T) {
+	nodes := []node{
+		{
+			Node: witness.Node{Unknown: since(1.5), Tainted: since(2)},
+			died: begun, pods: []pod{{evicted: after(2.1)}, {}},
+		},
+		{Node: witness.Node{Unknown: since(2.5)}, died: after(1)},
+		// Wrong, and an eviction all the same.
+		{Node: witness.Node{Unknown: since(1)}, pods: []pod{{evicted: after(3.2)}}},
 	}
 	calls := []controlplane.Request{
 		{Received: begun}, {Received: after(0.5)}, {Received: after(0.9)}, {Received: after(9)},
 	}
-	require.Equal(t, series{
-		dead: []int{1, 2, 2, 2, 2}, unknown: []int{0, 0, 1, 2, 2}, tainted: []int{0, 0, 1, 1, 1},
-		evicted: []int{0, 0, 0, 1, 2}, calls: []int{1, 2, 0, 0, 0},
-	}, newSeries(nodes, calls, begun, after(3.5)))
-	require.Equal(t, []int{1, 2, 7, 7}, extended([]int{1, 2}, 4, 7))
+	h := newHappenings(nodes, calls, begun, after(3.5))
+	for curve, want := range map[string][]int{
+		"dead": {1, 2, 2, 2, 2}, "Unknown": {0, 0, 1, 2, 2}, "tainted NoExecute": {0, 0, 1, 1, 1},
+		"evicted": {0, 0, 0, 1, 2}, "sent": {1, 2, 0, 0, 0},
+	} {
+		require.Equal(t, want, h.values(curve, 5), curve)
+	}
 }
 
 func TestCallsAreCountedByVerbAndResourceUntilTheEnd(t *testing.T) {
@@ -260,10 +269,10 @@ func TestCallsAreCountedByVerbAndResourceUntilTheEnd(t *testing.T) {
 
 func TestThePageHasTheTableAndBothRuns(t *testing.T) {
 	ours, upstream := played(10*time.Second), played(8*time.Second)
-	ours.verdict.Faults = []judge.Fault{{Pod: "soon0-a-0", At: after(0.4), Why: judge.WrongEarly}}
-	upstream.series.evicted = []int{0, 1, 2}
-	upstream.series.dead = []int{1, 1, 1}
-	upstream.series.calls = []int{0, 1, 9}
+	ours.verdict.faults = []fault{{pod: "soon0-a-0", at: after(0.4), why: wrongEarly}}
+	ours.lasted, upstream.lasted = 0, time.Second // that are two points and three
+	upstream.happened["evicted"] = []int{1, 2}
+	upstream.happened["sent"] = []int{1, 2, 2, 2, 2, 2, 2, 2, 2, 2}
 	p := results(t, "cut", []*outcome{ours}, []*outcome{upstream}).Page()
 	require.Len(t, p.Runs, 2)
 	require.Equal(t, []float64{0, 1, 2}, p.Runs[0].At)
@@ -294,10 +303,9 @@ func TestThePageHasTheTableAndBothRuns(t *testing.T) {
 // It checks what a machine does not change, in about two minutes.
 func TestBothAreCompared(t *testing.T) {
 	o := newOptions()
-	o.times = times{
-		beat: time.Second, grace: 12 * time.Second, period: time.Second,
-		patient: 3 * time.Second, gap: 3 * time.Second, settle: time.Second, rest: 14 * time.Second,
-	}
+	o.beat, o.grace, o.period = time.Second, 12*time.Second, time.Second
+	o.patient, o.gap = 3*time.Second, 3*time.Second
+	o.settle, o.rest = time.Second, 14*time.Second
 	m := o.measurement()
 	c, err := m.Parse([]string{
 		"--nodes=20", "--pods=60", "--cut=4", "--most=100", "--repetitions=1", "--scenario=cut,zones,rest",
@@ -310,26 +318,25 @@ func TestBothAreCompared(t *testing.T) {
 	require.Len(t, r.Columns, 6)
 	for _, column := range r.Columns {
 		of := column.Records[0]
-		require.Len(t, of.rest.readings, parts+1, column.Name())
-		require.Positive(t, of.rest.beats)
-		if column.Scenario.act == nil {
-			require.Positive(t, of.rest.readings[parts].informers, column.Name())
+		require.Len(t, of.rest, parts+1, column.Name())
+		require.Positive(t, of.rest[parts].beats)
+		if column.Scenario.dying == nil {
+			require.Positive(t, of.rest[parts].informers, column.Name())
 			continue
 		}
-		v := &of.verdict
-		require.Equal(t, column.Scenario.dying(), v.Dead)
-		require.Equal(t, o.nodes, v.Dead+v.Living)
+		v := of.verdict
+		require.Equal(t, map[string]int{"cut": 4, "zones": 18}[column.Scenario.name], v.dead)
+		require.Equal(t, o.nodes, v.dead+v.living)
 		if column.Subject.Name == sidebyside.Ours { // Err has judged it
-			require.Len(t, v.Evicted, v.Dead*o.leaving())
-			require.Len(t, v.Detected, v.Dead)
+			require.Len(t, v.evicted, v.dead*o.leaving())
+			require.Len(t, v.detected, v.dead)
 		}
-		require.GreaterOrEqual(t, of.calls["delete pods"], len(v.Evicted))
+		require.GreaterOrEqual(t, of.calls["delete pods"], len(v.evicted))
 		require.Positive(t, of.cpu)
 		require.Greater(t, of.memory, int64(10<<20))
-		require.Greater(t, of.lasted, o.times.grace)
-		last := len(of.series.dead) - 1
-		require.Equal(t, v.Dead, of.series.dead[last])
-		require.Equal(t, len(v.Evicted), of.series.evicted[last])
+		require.Greater(t, of.lasted, o.grace)
+		require.Len(t, of.happened["dead"], v.dead)
+		require.Len(t, of.happened["evicted"], len(v.evicted))
 	}
 	var page bytes.Buffer
 	require.NoError(t, htmlpage.Write(&page, r.Page()))

@@ -45,58 +45,51 @@ func Thousands(n int) string {
 	return fmt.Sprintf("%s,%03d", Thousands(n/1000), n%1000)
 }
 
-// A Spread is what a figure has come to in several repetitions.
-type Spread struct {
-	Median, Least, Most float64
-	// N is how many repetitions there are. Zero: the others mean nothing.
-	N int
+// A spread is what a figure has come to in several repetitions.
+type spread struct {
+	median, least, most float64
+	// n is how many repetitions there are. Zero: the others mean nothing.
+	n int
 }
 
-// SpreadOf returns the spread of values. The median of an even number is the
+// spreadOf returns the spread of values. The median of an even number is the
 // mean of the two in the middle.
-func SpreadOf(values []float64) Spread {
-	if len(values) == 0 {
-		return Spread{}
+func spreadOf(values []float64) spread {
+	n := len(values)
+	if n == 0 {
+		return spread{}
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return Spread{
-		Median: (sorted[(n-1)/2] + sorted[n/2]) / 2,
-		Least:  sorted[0], Most: sorted[n-1], N: n,
-	}
+	return spread{median: (sorted[(n-1)/2] + sorted[n/2]) / 2, least: sorted[0], most: sorted[n-1], n: n}
 }
 
 // spread returns what the figure has come to in some plays.
-func (f Figure[R]) spread(records []*R) Spread {
+func (f Figure[R]) spread(records []*R) spread {
 	var values []float64
 	for _, r := range records {
 		if value, known := f.Of(r); known {
 			values = append(values, value)
 		}
 	}
-	return SpreadOf(values)
+	return spreadOf(values)
 }
 
 // text writes a spread: its median, and its least and most if they differ. The
 // mark follows the median.
-func (f Figure[R]) text(s Spread, mark string) string {
-	text := f.Format(s.Median)
-	if f.Fault && s.Most > 0 {
+func (f Figure[R]) text(s spread, mark string) string {
+	text := f.Format(s.median)
+	if f.Fault && s.most > 0 {
 		text = "**" + text + "**"
 	}
 	text += mark
-	if least, most := f.Format(s.Least), f.Format(s.Most); least != most {
-		text += fmt.Sprintf(" (%s–%s)", strings.TrimSuffix(least, unit(most)), most)
+	if least, most := f.Format(s.least), f.Format(s.most); least != most {
+		unit := "" // with the space before it
+		if at := strings.LastIndexByte(most, ' '); at >= 0 {
+			unit = most[at:]
+		}
+		text += fmt.Sprintf(" (%s–%s)", strings.TrimSuffix(least, unit), most)
 	}
 	return text
-}
-
-// unit returns the unit of a figure that is written, with the space before it.
-func unit(text string) string {
-	if at := strings.LastIndexByte(text, ' '); at >= 0 {
-		return text[at:]
-	}
-	return ""
 }
 
 // Ratio returns the median of one column's figure to that of another, and false
@@ -106,7 +99,7 @@ func Ratio[S Scenario, R any](f Figure[R], of, to *Column[S, R]) (float64, bool)
 		return 0, false
 	}
 	ours, theirs := f.spread(of.Shown()), f.spread(to.Shown())
-	return ours.Median / theirs.Median, ours.N > 0 && theirs.N > 0 && theirs.Median > 0
+	return ours.median / theirs.median, ours.n > 0 && theirs.n > 0 && theirs.median > 0
 }
 
 // ColumnOf returns the column of a subject, or nil if there is none.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -97,13 +99,12 @@ func (m *Measurement[S, R]) Results(c *Choice[S], problems map[string]error) *Re
 func (r *Results[S, R]) play(ctx context.Context, programs map[string]Program, progress io.Writer) {
 	var group errgroup.Group
 	group.SetLimit(r.Parallel)
-	for first := 0; first < len(r.Columns); {
-		last := first + 1
-		for last < len(r.Columns) && r.Columns[last].heading.Name == r.Columns[first].heading.Name {
-			last++
-		}
+	for _, scenario := range r.Scenarios {
 		for n := range r.Repetitions {
-			for _, c := range r.Columns[first:last] {
+			for _, c := range r.Columns {
+				if c.heading.Name != scenario.Heading().Name {
+					continue
+				}
 				group.Go(func() error {
 					stage := &Stage{
 						Subject: c.Subject, programs: programs, progress: progress,
@@ -119,7 +120,6 @@ func (r *Results[S, R]) play(ctx context.Context, programs map[string]Program, p
 				})
 			}
 		}
-		first = last
 	}
 	_ = group.Wait() // no play returns its error
 }
@@ -190,6 +190,18 @@ func (c *Column[S, R]) add(record, partial *R, err error, load string) {
 	if c.Err == nil {
 		c.Err = err
 	}
+}
+
+// LoadAverage returns that of the last minute. Where the kernel does not tell
+// it in a file, that is unknown. It belongs next to each figure that was
+// measured.
+func LoadAverage() string {
+	content, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	last, _, _ := strings.Cut(string(content), " ")
+	return last
 }
 
 // logTail is how many lines of the subject's log follow the error of a play.

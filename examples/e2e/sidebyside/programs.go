@@ -12,8 +12,6 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-
-	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 )
 
 // BuildOurs builds one of the programs of the module examples into dir, and
@@ -32,13 +30,6 @@ func BuildOurs(ctx context.Context, dir, name string) (string, error) {
 		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
 	}
 	return path, nil
-}
-
-// BuildUpstream builds kube-controller-manager, and returns its path.
-func BuildUpstream(ctx context.Context, progress io.Writer) (string, error) {
-	const program = controlplane.KubeControllerManager
-	paths, err := controlplane.Build(ctx, controlplane.BuildConfig{Progress: progress}, program)
-	return paths[program], err
 }
 
 // Protobuf returns access that costs two crowded cores less than JSON.

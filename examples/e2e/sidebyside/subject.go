@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 )
 
 // Ours is the name of the subject whose faults are an error.
@@ -44,8 +46,9 @@ func Upstream(controllers string, args ...string) Subject {
 		Name: "upstream", Title: "kube-controller-manager v1.37.1",
 		Args: append([]string{"--controllers=" + controllers}, args...),
 		Build: func(ctx context.Context, _ string, progress io.Writer) (Program, error) {
-			path, err := BuildUpstream(ctx, progress)
-			return Program{Path: path}, err
+			const program = controlplane.KubeControllerManager
+			paths, err := controlplane.Build(ctx, controlplane.BuildConfig{Progress: progress}, program)
+			return Program{Path: paths[program]}, err
 		},
 	}
 }

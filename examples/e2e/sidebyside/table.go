@@ -1,6 +1,7 @@
 package sidebyside
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,31 +18,57 @@ var (
 	ErrIncomplete = errors.New("the table is incomplete")
 )
 
-// tables returns the columns of each table.
-func (r *Results[S, R]) tables() [][]*Column[S, R] {
-	var tables [][]*Column[S, R]
-	at := map[string]int{}
-	for _, c := range r.Columns {
-		key := c.heading.Table
-		if key == "" {
-			key = c.heading.Name
-		}
-		i, known := at[key]
-		if !known {
-			i = len(tables)
-			at[key], tables = i, append(tables, nil)
-		}
-		tables[i] = append(tables[i], c)
-	}
-	return tables
+// A table is one in Markdown. What is wrong in it is bold.
+type table struct {
+	heads []string
+	rows  []row
 }
 
-// heads returns the heads of a table.
-func (r *Results[S, R]) heads(columns []*Column[S, R]) []string {
-	cells := []string{columns[0].heading.Title}
-	if columns[0].heading.Table != "" {
-		cells[0] = columns[0].heading.Table
+type row struct {
+	cells []string
+	// short says that the short table has it too.
+	short bool
+}
+
+// tables returns the tables, and adds the reasons of what is missing to notes.
+func (r *Results[S, R]) tables(notes *notes) []table {
+	groups := r.groups()
+	if r.of.Show == nil {
+		var tables []table
+		for _, columns := range groups {
+			tables = append(tables, table{r.heads(columns), r.rows(columns, notes)})
+		}
+		return tables
 	}
+	t := table{heads: []string{r.of.Corner}}
+	for _, s := range r.Subjects {
+		t.heads = append(t.heads, s.Title)
+	}
+	for _, columns := range groups {
+		t.rows = append(t.rows, textRow(columns[0].heading.Title, columns, func(c *Column[S, R]) string {
+			return c.words(r.of.Show, notes)
+		}))
+	}
+	return []table{t}
+}
+
+// groups returns the columns of each table. Those of a table follow each other.
+func (r *Results[S, R]) groups() [][]*Column[S, R] {
+	var groups [][]*Column[S, R]
+	key := func(c *Column[S, R]) string { return cmp.Or(c.heading.Table, c.heading.Name) }
+	for i, c := range r.Columns {
+		if i == 0 || key(c) != key(r.Columns[i-1]) {
+			groups = append(groups, nil)
+		}
+		last := &groups[len(groups)-1]
+		*last = append(*last, c)
+	}
+	return groups
+}
+
+// heads returns the heads of a table of figures.
+func (r *Results[S, R]) heads(columns []*Column[S, R]) []string {
+	cells := []string{cmp.Or(columns[0].heading.Table, columns[0].heading.Title)}
 	for _, c := range columns {
 		if c.heading.Table == "" {
 			cells = append(cells, c.Subject.Title)
@@ -55,15 +82,8 @@ func (r *Results[S, R]) heads(columns []*Column[S, R]) []string {
 	return cells
 }
 
-// A row is one of a table. What is wrong in it is bold.
-type row struct {
-	cells []string
-	// short says that the short table has it too.
-	short bool
-}
-
-// rows returns the rows of the table of some columns, without its head.
-func (r *Results[S, R]) rows(columns []*Column[S, R], notes *Notes) []row {
+// rows returns the rows of a table of figures.
+func (r *Results[S, R]) rows(columns []*Column[S, R], notes *notes) []row {
 	rows := []row{textRow("repetitions", columns, func(c *Column[S, R]) string {
 		return strings.TrimSpace(fmt.Sprint(len(c.Records)) + c.mark(notes))
 	})}
@@ -108,18 +128,18 @@ func (r *Results[S, R]) hasRatio(columns []*Column[S, R]) bool {
 }
 
 // mark returns the mark of the reason why the column has no more records.
-func (c *Column[S, R]) mark(notes *Notes) string {
+func (c *Column[S, R]) mark(notes *notes) string {
 	if c.Err == nil {
 		return ""
 	}
-	return " " + notes.Add(c.Err)
+	return " " + notes.add(c.Err)
 }
 
 // cell writes a figure of the column, and why it is not that of a complete
 // play.
-func (c *Column[S, R]) cell(f Figure[R], notes *Notes) string {
+func (c *Column[S, R]) cell(f Figure[R], notes *notes) string {
 	s := f.spread(c.Shown())
-	if s.N == 0 {
+	if s.n == 0 {
 		return "–" + c.mark(notes)
 	}
 	if len(c.Records) == 0 {
@@ -129,7 +149,7 @@ func (c *Column[S, R]) cell(f Figure[R], notes *Notes) string {
 }
 
 // words writes the records of the column in a few words each.
-func (c *Column[S, R]) words(show func(*R) string, notes *Notes) string {
+func (c *Column[S, R]) words(show func(*R) string, notes *notes) string {
 	var all []string
 	for _, record := range c.Records {
 		all = append(all, show(record))
@@ -139,7 +159,7 @@ func (c *Column[S, R]) words(show func(*R) string, notes *Notes) string {
 	case errors.Is(c.Err, errNotPlayed) || errors.Is(c.Err, errInterrupted):
 		all = append(all, c.Err.Error())
 	default:
-		all = append(all, "not judged "+notes.Add(c.Err))
+		all = append(all, "not judged "+notes.add(c.Err))
 	}
 	return strings.Join(all, " · ")
 }
@@ -148,35 +168,22 @@ func (c *Column[S, R]) words(show func(*R) string, notes *Notes) string {
 // missing, and what the measurement tells besides.
 func (r *Results[S, R]) Write(out io.Writer) error {
 	var text strings.Builder
-	var notes Notes
+	var notes notes
 	line := func(cells []string) {
 		text.WriteString(strings.ReplaceAll("| "+strings.Join(cells, " | ")+" |\n", "|  |", "| |"))
 	}
-	if r.of.Show != nil {
-		heads := []string{r.of.Corner}
-		for _, s := range r.Subjects {
-			heads = append(heads, s.Title)
-		}
-		line(heads)
-		text.WriteString("|" + strings.Repeat(" --- |", len(heads)) + "\n")
-		for _, columns := range r.tables() {
-			line(textRow(columns[0].heading.Title, columns, func(c *Column[S, R]) string {
-				return c.words(r.of.Show, &notes)
-			}).cells)
+	for _, t := range r.tables(&notes) {
+		line(t.heads)
+		text.WriteString("|" + strings.Repeat(" --- |", len(t.heads)) + "\n")
+		for _, one := range t.rows {
+			line(one.cells)
 		}
 		text.WriteString("\n")
-	} else {
-		for _, columns := range r.tables() {
-			heads := r.heads(columns)
-			line(heads)
-			text.WriteString("|" + strings.Repeat(" --- |", len(heads)) + "\n")
-			for _, one := range r.rows(columns, &notes) {
-				line(one.cells)
-			}
-			text.WriteString("\n")
-		}
 	}
-	text.WriteString(r.of.Legend() + notes.String())
+	text.WriteString(r.of.Legend())
+	for i, reason := range notes {
+		fmt.Fprintf(&text, "\n[%d] %s\n", i+1, reason)
+	}
 	if r.of.Tell != nil {
 		for i, told := range r.of.Tell(r.Columns) {
 			if i == 0 {
@@ -189,7 +196,8 @@ func (r *Results[S, R]) Write(out io.Writer) error {
 	return err
 }
 
-// Page returns the same as a page, or nil if no play has a record.
+// Page returns the same as a page, or nil if no play has a record. Cells that
+// are words become a run for each subject, with a sentence for each scenario.
 func (r *Results[S, R]) Page() *htmlpage.Page {
 	if !slices.ContainsFunc(r.Columns, func(c *Column[S, R]) bool { return len(c.Shown()) > 0 }) {
 		return nil
@@ -199,14 +207,25 @@ func (r *Results[S, R]) Page() *htmlpage.Page {
 		Description: strings.ReplaceAll(r.of.Legend(), "\n", " "),
 		Program:     r.of.Name, Whole: "The table on standard output has all.",
 	}
-	if r.of.Chart != nil {
-		p.Runs, p.Plots = r.of.Chart(r.Columns)
-	}
-	if r.of.Show != nil {
-		p.Runs = r.verdicts()
-	} else {
-		p.Summary = []htmlpage.Table{r.page("Comparison in short", true)}
-		p.Tables = []htmlpage.Table{r.page("Comparison", false)}
+	var notes notes
+	tables := r.tables(&notes)
+	switch {
+	case r.of.Show != nil:
+		for i, subject := range tables[0].heads[1:] {
+			run := htmlpage.Run{Name: subject}
+			for _, one := range tables[0].rows {
+				run.Verdicts = append(run.Verdicts, htmlpage.Verdict{
+					Text: one.cells[0] + ": " + plain(one.cells[i+1]), Wrong: isWrong(one.cells[i+1]),
+				})
+			}
+			p.Runs = append(p.Runs, run)
+		}
+	default:
+		p.Summary = []htmlpage.Table{onPage("Comparison in short", tables, notes, true)}
+		p.Tables = []htmlpage.Table{onPage("Comparison", tables, notes, false)}
+		if r.of.Chart != nil {
+			p.Runs, p.Plots = r.of.Chart(r.Columns)
+		}
 	}
 	if len(p.Runs) == 0 {
 		p.Runs = []htmlpage.Run{{Name: p.Name}}
@@ -214,52 +233,32 @@ func (r *Results[S, R]) Page() *htmlpage.Page {
 	return p
 }
 
-// verdicts returns a run for each subject, with a sentence for each scenario.
-func (r *Results[S, R]) verdicts() []htmlpage.Run {
-	var runs []htmlpage.Run
-	for _, s := range r.Subjects {
-		run := htmlpage.Run{Name: s.Title}
-		var notes Notes
-		for _, c := range r.Columns {
-			if c.Subject.Name == s.Name {
-				words := c.words(r.of.Show, &notes)
-				run.Verdicts = append(run.Verdicts, htmlpage.Verdict{
-					Text: c.heading.Title + ": " + plain(words), Wrong: strings.Contains(words, "**"),
-				})
-			}
-		}
-		runs = append(runs, run)
+// onPage returns all tables as one of a page, or of each the short rows.
+func onPage(title string, tables []table, notes notes, short bool) htmlpage.Table {
+	page := htmlpage.Table{
+		Title: title, Header: append([]string{""}, tables[0].heads[1:]...), Left: strings.Join(notes, "; "),
 	}
-	return runs
-}
-
-// page returns all tables as one, or of each the main rows.
-func (r *Results[S, R]) page(title string, short bool) htmlpage.Table {
-	t := htmlpage.Table{Title: title}
-	var notes Notes
-	for i, columns := range r.tables() {
-		heads := r.heads(columns)
-		if i == 0 {
-			t.Header = append([]string{""}, heads[1:]...)
-		}
-		t.Rows = append(t.Rows, htmlpage.Row{Cells: heads[:1]})
-		for _, one := range r.rows(columns, &notes) {
+	for _, t := range tables {
+		page.Rows = append(page.Rows, htmlpage.Row{Cells: t.heads[:1]})
+		for _, one := range t.rows {
 			if short && !one.short {
 				continue
 			}
 			var line htmlpage.Row
 			for k, cell := range one.cells {
-				if strings.Contains(cell, "**") {
+				if isWrong(cell) {
 					line.Wrong = append(line.Wrong, k)
 				}
 				line.Cells = append(line.Cells, plain(cell))
 			}
-			t.Rows = append(t.Rows, line)
+			page.Rows = append(page.Rows, line)
 		}
 	}
-	t.Left = strings.Join(notes, "; ")
-	return t
+	return page
 }
+
+// isWrong reports whether a part of a cell is bold.
+func isWrong(cell string) bool { return strings.Contains(cell, "**") }
 
 // plain returns a text without what makes parts of it bold.
 func plain(text string) string { return strings.ReplaceAll(text, "**", "") }
@@ -305,12 +304,12 @@ func (r *Results[S, R]) faults(c *Column[S, R]) error {
 	return errors.Join(problems...)
 }
 
-// Notes are the reasons below a table for cells without values, each once.
-type Notes []string
+// notes are the reasons below a table for cells without values, each once.
+type notes []string
 
-// Add returns the mark of a reason. Of an error that the log of a process
+// add returns the mark of a reason. Of an error that the log of a process
 // follows it keeps the first line.
-func (n *Notes) Add(err error) string {
+func (n *notes) add(err error) string {
 	reason, _, _ := strings.Cut(err.Error(), "\n")
 	at := slices.Index(*n, reason)
 	if at < 0 {
@@ -318,13 +317,4 @@ func (n *Notes) Add(err error) string {
 		*n = append(*n, reason)
 	}
 	return fmt.Sprintf("[%d]", at+1)
-}
-
-// String returns a paragraph for each reason, after an empty line.
-func (n Notes) String() string {
-	var text strings.Builder
-	for i, reason := range n {
-		fmt.Fprintf(&text, "\n[%d] %s\n", i+1, reason)
-	}
-	return text.String()
 }

@@ -261,8 +261,8 @@ func TestThePageHasTheTablesAndWhatIsWrong(t *testing.T) {
 }
 
 func TestSpread(t *testing.T) {
-	require.Equal(t, Spread{Median: 2, Least: 1, Most: 9, N: 3}, SpreadOf([]float64{9, 1, 2}))
-	require.Equal(t, Spread{Median: 3, Least: 1, Most: 9, N: 4}, SpreadOf([]float64{4, 9, 1, 2}))
-	require.Equal(t, Spread{Median: 7, Least: 7, Most: 7, N: 1}, SpreadOf([]float64{7}))
-	require.Zero(t, SpreadOf(nil))
+	require.Equal(t, spread{median: 2, least: 1, most: 9, n: 3}, spreadOf([]float64{9, 1, 2}))
+	require.Equal(t, spread{median: 3, least: 1, most: 9, n: 4}, spreadOf([]float64{4, 9, 1, 2}))
+	require.Equal(t, spread{median: 7, least: 7, most: 7, n: 1}, spreadOf([]float64{7}))
+	require.Zero(t, spreadOf(nil))
 }

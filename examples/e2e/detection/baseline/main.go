@@ -5,11 +5,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
+	"io"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -27,17 +24,17 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "baseline:", err)
-		os.Exit(1)
-	}
+	process.Main(func(ctx context.Context, args []string, _, diagnostics io.Writer) int {
+		if err := run(ctx, args); err != nil {
+			fmt.Fprintln(diagnostics, "baseline:", err)
+			return process.ExitFailed
+		}
+		return 0
+	})
 }
 
-var errNoCluster = errors.New("there is no cluster, want --kubeconfig")
-
+// run watches, with handlers that do nothing, and takes part in the leader
+// election until ctx ends.
 func run(ctx context.Context, args []string) error {
 	p, replica := commandline.Process{Name: "baseline"}, commandline.Replica{}
 	flags := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
@@ -51,18 +48,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if !found {
-		return errNoCluster
+		return process.ErrNoCluster
 	}
-	if err := watch(ctx, config); err != nil {
-		return err
-	}
-	return elect(ctx, config, &p, replica.LeaderElection)
-}
-
-// watch starts the informers, whose handlers do nothing, and waits until they
-// have seen all that existed.
-func watch(ctx context.Context, config *rest.Config) error {
-	client, err := kubernetes.NewForConfig(rest.CopyConfig(config))
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}
@@ -85,23 +73,18 @@ func watch(ctx context.Context, config *rest.Config) error {
 	cluster.Start(ctx.Done())
 	leases.Start(ctx.Done())
 	cache.WaitForCacheSync(ctx.Done(), synced...)
-	return nil
-}
 
-// elect takes part in the leader election until ctx ends.
-func elect(
-	ctx context.Context, config *rest.Config, p *commandline.Process, timing commandline.LeaderElection,
-) error {
+	timing := replica.LeaderElection
 	electing := rest.CopyConfig(config)
 	electing.Timeout = timing.RenewDeadline / 2
-	client, err := kubernetes.NewForConfig(electing)
+	voter, err := kubernetes.NewForConfig(electing)
 	if err != nil {
 		return err
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: p.LeaseNamespace, Name: p.LeaseName},
-			Client:     client.CoordinationV1(),
+			Client:     voter.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: p.Name},
 		},
 		LeaseDuration: timing.LeaseDuration,
