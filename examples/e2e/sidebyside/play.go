@@ -128,7 +128,7 @@ func (r *Results[S, R]) play(ctx context.Context, programs map[string]Program, p
 const mostDisturbed = 3
 
 // play plays once, if it is not too late and no play has failed: the reason
-// would be the same again.
+// would be the same again. What the machine has spoilt is played again.
 func (c *Column[S, R]) play(
 	ctx context.Context, m *Measurement[S, R], once func(context.Context) (*R, error),
 	say func(format string, args ...any),
@@ -136,26 +136,25 @@ func (c *Column[S, R]) play(
 	if c.failed() {
 		return
 	}
-	if ctx.Err() != nil {
-		c.add(nil, nil, errNotPlayed, "")
-		return
-	}
-	load := LoadAverage()
-	record, err := once(ctx)
-	for m.Disturbed != nil && errors.Is(err, m.Disturbed) && ctx.Err() == nil && c.again() {
+	for {
+		if ctx.Err() != nil {
+			c.add(nil, errNotPlayed, "", nil)
+			return
+		}
+		load := LoadAverage()
+		record, err := once(ctx)
+		reason := err
+		if err != nil && ctx.Err() != nil {
+			reason = errInterrupted
+		}
+		if !c.add(record, reason, load, m.Disturbed) {
+			if err != nil {
+				say("not complete: %v", err)
+			}
+			return
+		}
 		say("played again: %v", err)
-		load = LoadAverage()
-		record, err = once(ctx)
 	}
-	if err == nil {
-		c.add(record, nil, nil, load)
-		return
-	}
-	say("not complete: %v", err)
-	if ctx.Err() != nil {
-		err = errInterrupted
-	}
-	c.add(nil, record, err, load)
 }
 
 func (c *Column[S, R]) failed() bool {
@@ -164,25 +163,21 @@ func (c *Column[S, R]) failed() bool {
 	return c.Err != nil
 }
 
-// again reports whether a disturbed play may be played again.
-func (c *Column[S, R]) again() bool {
+// add takes in what is known of a play, and reports whether it was spoilt by the
+// machine and is to be played again.
+func (c *Column[S, R]) add(record *R, err error, load string, disturbed error) (again bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.disturbed == mostDisturbed {
-		return false
-	}
-	c.disturbed++
-	return true
-}
-
-func (c *Column[S, R]) add(record, partial *R, err error, load string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if record != nil {
+	switch {
+	case err == nil:
 		c.Records, c.loads = append(c.Records, record), append(c.loads, load)
+		return false
+	case disturbed != nil && errors.Is(err, disturbed) && c.disturbed < mostDisturbed:
+		c.disturbed++
+		return true
 	}
-	if partial != nil {
-		c.Partial = partial
+	if record != nil {
+		c.Partial = record
 		if len(c.Records) == 0 {
 			c.loads = []string{load}
 		}
@@ -190,6 +185,7 @@ func (c *Column[S, R]) add(record, partial *R, err error, load string) {
 	if c.Err == nil {
 		c.Err = err
 	}
+	return false
 }
 
 // LoadAverage returns that of the last minute. Where the kernel does not tell

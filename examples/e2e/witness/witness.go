@@ -14,6 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	nodeutil "k8s.io/component-helpers/node/util"
+
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // Witness sees the nodes that the API server shows, on a connection of its own.
@@ -72,12 +75,7 @@ func New(client kubernetes.Interface) *Witness {
 func (w *Witness) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.watch(ctx)
-		timer := time.NewTimer(retryPeriod)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
+		_ = wait.Pause(ctx, retryPeriod) // fails when ctx has ended
 	}
 }
 
@@ -120,7 +118,10 @@ func (w *Witness) See(node *corev1.Node, now time.Time) {
 		n = &Node{}
 		w.nodes[node.Name] = n
 	}
-	n.Ready, n.Taints = readiness(node), node.Spec.Taints
+	n.Ready, n.Taints = "", node.Spec.Taints
+	if _, ready := nodeutil.GetNodeCondition(&node.Status, corev1.NodeReady); ready != nil {
+		n.Ready = ready.Status
+	}
 	n.Unknown = follow(n.Unknown, n.Ready == corev1.ConditionUnknown, now, unknownConditions(node))
 	n.Tainted = follow(n.Tainted, slices.ContainsFunc(n.Taints, isForSilence), now, "")
 	for _, taint := range n.Taints {
@@ -129,15 +130,6 @@ func (w *Witness) See(node *corev1.Node, now time.Time) {
 			n.TaintAdded = added.Time
 		}
 	}
-}
-
-func readiness(node *corev1.Node) corev1.ConditionStatus {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status
-		}
-	}
-	return ""
 }
 
 func unknownConditions(node *corev1.Node) string {
@@ -185,8 +177,13 @@ func (w *Witness) Of(name string) Node {
 }
 
 // WantReady complains about a node that does not report that it is ready.
-func (n *Node) WantReady() error {
-	if n.Ready != corev1.ConditionTrue {
+func (n *Node) WantReady() error { return n.want(corev1.ConditionTrue) }
+
+// WantUnknown complains about a node whose Ready is not Unknown.
+func (n *Node) WantUnknown() error { return n.want(corev1.ConditionUnknown) }
+
+func (n *Node) want(ready corev1.ConditionStatus) error {
+	if n.Ready != ready {
 		return fmt.Errorf("condition Ready is %q", n.Ready)
 	}
 	return nil
@@ -198,12 +195,4 @@ func (n *Node) WantUntainted() error {
 		return fmt.Errorf("has taints %v", n.Taints)
 	}
 	return n.WantReady()
-}
-
-// WantUnknown complains about a node whose Ready is not Unknown.
-func (n *Node) WantUnknown() error {
-	if n.Ready != corev1.ConditionUnknown {
-		return fmt.Errorf("condition Ready is %q", n.Ready)
-	}
-	return nil
 }
