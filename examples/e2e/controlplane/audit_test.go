@@ -139,8 +139,12 @@ func TestAWatchIsAnsweredWhenItStarts(t *testing.T) {
 	log.want(map[string]int{"a": 0})
 	log.write(event("a", startedStage, "watch", 200))
 	log.want(map[string]int{"a": 200})
-	log.write(event("a", completeStage, "watch", 200))
+	log.write(strings.Replace(event("a", completeStage, "watch", 200), "03:04:06", "03:09:06", 1))
 	log.want(map[string]int{"a": 200})
+	requests, err := log.requests(t.Context(), Filter{})
+	if err != nil || requests[0].Answered.Minute() != 4 {
+		t.Errorf("got %v, %v, want the answer of its beginning", requests, err)
+	}
 }
 
 func TestALineIsReadWhenItIsWhole(t *testing.T) {

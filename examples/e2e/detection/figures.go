@@ -51,9 +51,6 @@ type reading struct {
 	beats              int           // that were stored since then
 }
 
-func (r reading) ofSubject() time.Duration   { return r.subject }
-func (r reading) ofInformers() time.Duration { return r.informers }
-
 // ends returns the first and the last reading.
 func (r readings) ends() (first, last reading) {
 	if len(r) > 0 {
@@ -72,10 +69,8 @@ func (r readings) ratio() (float64, bool) {
 
 // share returns how much of a core one side has used, in percent, and false if
 // that is not known.
-func (r readings) share(of func(reading) time.Duration) (float64, bool) {
-	first, last := r.ends()
-	used := of(last) - of(first)
-	return 100 * used.Seconds() / last.at.Seconds(), used > 0
+func share(used, of time.Duration) (float64, bool) {
+	return 100 * used.Seconds() / of.Seconds(), used > 0
 }
 
 var (
@@ -153,7 +148,8 @@ func faultRow(title string, always bool, of func(*verdict) int) row {
 func restRows() []row {
 	return []row{
 		{Title: "CPU at rest, of a core", Format: percent, Main: true, Of: func(o *outcome) (float64, bool) {
-			return o.rest.share(reading.ofSubject)
+			first, last := o.rest.ends()
+			return share(last.subject-first.subject, last.at)
 		}},
 		{Title: "resident memory at rest", Format: mebibytes, Main: true, Of: func(o *outcome) (float64, bool) {
 			return float64(o.restMemory) / (1 << 20), o.restMemory > 0
@@ -173,7 +169,10 @@ func besideRows() []row {
 	list := []row{
 		{
 			Title: "CPU of the same informers alone, beside it", Format: percent, Main: true,
-			Of: func(o *outcome) (float64, bool) { return o.rest.share(reading.ofInformers) },
+			Of: func(o *outcome) (float64, bool) {
+				first, last := o.rest.ends()
+				return share(last.informers-first.informers, last.at)
+			},
 		},
 		{
 			Title: "its CPU time to theirs", Format: ratios, Main: true,

@@ -176,7 +176,8 @@ func (w *world) measureRest(ctx context.Context, o *outcome, informers *sidebysi
 	}
 	memory, err := w.running.Last().Memory()
 	o.restMemory = memory.Resident
-	used, _ := o.rest.share(reading.ofSubject)
+	first, last := o.rest.ends()
+	used, _ := share(last.subject-first.subject, last.at)
 	w.Say("at rest: %.1f %% of a core", used)
 	return err
 }
