@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,7 +32,7 @@ func (cp *ControlPlane) RESTConfig() *rest.Config {
 // Such a file carries no rate limit, so its reader gets client-go's default or
 // its own.
 func (cp *ControlPlane) Kubeconfig() string {
-	return filepath.Join(cp.dir, "admin.kubeconfig")
+	return cp.file("admin.kubeconfig")
 }
 
 // UserConfig returns access as the named user in the groups, by a client

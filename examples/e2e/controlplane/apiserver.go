@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,12 +96,12 @@ func (cp *ControlPlane) spawnAPIServer(old *Process, number int) (*Process, erro
 		return nil, errors.New("another caller has restarted it")
 	}
 	run := len(cp.audits) + 1
-	auditFile := filepath.Join(cp.dir, fmt.Sprintf("audit-%d.log", run))
+	auditFile := cp.file(fmt.Sprintf("audit-%d.log", run))
 	process, err := StartProcess(Command{
 		Name:    KubeAPIServer.Name(),
 		Path:    cp.binaries[KubeAPIServer],
 		Args:    cp.apiServerFlags(number, auditFile),
-		LogFile: filepath.Join(cp.dir, fmt.Sprintf("kube-apiserver-%d.log", run)),
+		LogFile: cp.file(fmt.Sprintf("kube-apiserver-%d.log", run)),
 	})
 	if err != nil {
 		return nil, err

@@ -42,17 +42,6 @@ func newAuthority() (*authority, error) {
 	return &authority{key: key, certificate: certificate, pem: pem}, err
 }
 
-// serving certifies the API server at the loopback address and at the names
-// under which pods would know it.
-func (a *authority) serving() (certificate, key []byte, err error) {
-	return a.sign(&x509.Certificate{
-		Subject:     pkix.Name{CommonName: "kube-apiserver"},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		DNSNames:    []string{"localhost", "kubernetes.default.svc"},
-	})
-}
-
 // client certifies a user: Kubernetes takes the common name as the user's name
 // and the organizations as the groups.
 func (a *authority) client(user string, groups []string) (certificate, key []byte, err error) {
@@ -115,7 +104,13 @@ func (cp *ControlPlane) writeCredentials() error {
 	if cp.authority, err = newAuthority(); err != nil {
 		return err
 	}
-	certificate, key, err := cp.authority.serving()
+	// The names are those under which pods would know the API server.
+	certificate, key, err := cp.authority.sign(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: "kube-apiserver"},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames:    []string{"localhost", "kubernetes.default.svc"},
+	})
 	if err != nil {
 		return err
 	}

@@ -4,41 +4,36 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"path/filepath"
 )
 
 // startEtcd starts etcd and waits until it serves.
 func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 	var err error
 	cp.etcdPort, err = onFreePort(ctx, func(number int) error {
+		url := "http://" + loopback(number)
 		process, err := StartProcess(Command{
-			Name:    Etcd.Name(),
-			Path:    cp.binaries[Etcd],
-			Args:    cp.etcdFlags(number),
-			LogFile: filepath.Join(cp.dir, "etcd.log"),
+			Name: Etcd.Name(),
+			Path: cp.binaries[Etcd],
+			Args: []string{
+				"--data-dir=" + cp.file("etcd"),
+				"--listen-client-urls=" + url,
+				"--advertise-client-urls=" + url,
+				"--listen-peer-urls=http://127.0.0.1:0", // it must have one; there are no peers
+				"--unsafe-no-fsync",                     // waiting for the disk is most of a write
+			},
+			LogFile: cp.file("etcd.log"),
 		})
 		if err != nil {
 			return err
 		}
 		cp.etcd = process
-		return waitReady(ctx, process, func(ctx context.Context) error { return probeEtcd(ctx, number) })
+		return waitReady(ctx, process, func(ctx context.Context) error { return probeEtcd(ctx, url) })
 	})
 	return err
 }
 
-func (cp *ControlPlane) etcdFlags(number int) []string {
-	url := "http://" + loopback(number)
-	return []string{
-		"--data-dir=" + filepath.Join(cp.dir, "etcd"),
-		"--listen-client-urls=" + url,
-		"--advertise-client-urls=" + url,
-		"--listen-peer-urls=http://127.0.0.1:0", // it must have one; there are no peers
-		"--unsafe-no-fsync",                     // waiting for the disk is most of a write
-	}
-}
-
-func probeEtcd(ctx context.Context, number int) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+loopback(number)+"/readyz", nil)
+func probeEtcd(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
 	if err != nil {
 		return err
 	}
