@@ -7,15 +7,16 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/hollownode/runner"
 	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
 )
@@ -43,27 +44,22 @@ type Fleet struct {
 	nodes    map[string][]string // by zone
 }
 
-const (
-	// agent is the user agent of all requests, and the value of runner.Label.
-	agent = "fleet"
-	// concurrency is how many requests set a fleet up at a time.
-	concurrency = 16
-)
+// Name is the user agent of all requests, and the value of runner.Label.
+const Name = "fleet"
 
 // New registers the nodes of a fleet. They are silent until Run.
 func New(ctx context.Context, config Config) (*Fleet, error) {
 	f := &Fleet{nodes: map[string][]string{}}
 	var err error
-	if f.client, err = newClient(config.REST); err != nil {
+	if f.client, err = newClient(config.REST, config.Stored); err != nil {
 		return nil, err
 	}
-	beating, err := newClient(config.REST)
+	beating, err := newClient(config.REST, config.Stored)
 	if err != nil {
 		return nil, err
 	}
 	if f.kubelets, err = runner.NewRunner(runner.Config{
-		Acting: storing{f.client, config.Stored}, Watching: f.client, Beating: storing{beating, config.Stored},
-		Fleet: agent, Capacity: room(), SeparateReports: true,
+		Acting: f.client, Watching: f.client, Beating: beating, Fleet: Name, SeparateReports: true,
 		Heartbeat: heartbeat.Config{
 			LeaseDuration:  4 * config.Interval,
 			RenewInterval:  config.Interval,
@@ -73,55 +69,61 @@ func New(ctx context.Context, config Config) (*Fleet, error) {
 	}); err != nil {
 		return nil, err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(concurrency)
+	var nodes []*corev1.Node
 	for zone, n := range config.Zones {
 		for i := range n {
-			name := fmt.Sprintf("%s-%04d", zone, i)
-			f.nodes[zone] = append(f.nodes[zone], name)
-			group.Go(func() error { return f.register(ctx, zone, name) })
+			node := Node(Name, zone, fmt.Sprintf("%s-%04d", zone, i))
+			f.nodes[zone] = append(f.nodes[zone], node.Name)
+			nodes = append(nodes, node)
 		}
 	}
-	return f, group.Wait()
+	return f, Register(ctx, f.client, nodes...)
 }
 
 // newClient returns a client with a connection of its own. client-go shares one
 // between clients whose configs differ in nothing.
-func newClient(config *rest.Config) (kubernetes.Interface, error) {
+func newClient(config *rest.Config, stored func(Beat)) (kubernetes.Interface, error) {
 	config = rest.CopyConfig(config)
-	config.UserAgent = agent
+	config.UserAgent = Name
 	config.Dial = (&net.Dialer{}).DialContext
+	if stored != nil {
+		config.Wrap(func(connection http.RoundTripper) http.RoundTripper { return storing{connection, stored} })
+	}
 	return kubernetes.NewForConfig(config)
 }
 
-func (f *Fleet) register(ctx context.Context, zone, name string) error {
-	_, err := f.client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: name,
-		Labels: map[string]string{
-			runner.Label:              agent,
+// Node is a node as its kubelet would register it. It is run by the fleet that
+// has the name, which the label of hollow nodes says. Without one of these
+// resources a kubelet is not ready.
+func Node(fleet, zone, name string) *corev1.Node {
+	room := corev1.ResourceList{
+		corev1.ResourceCPU:              *resource.NewQuantity(4, resource.DecimalSI),
+		corev1.ResourceMemory:           *resource.NewQuantity(8<<30, resource.BinarySI),
+		corev1.ResourceEphemeralStorage: *resource.NewQuantity(64<<30, resource.BinarySI),
+		corev1.ResourcePods:             *resource.NewQuantity(110, resource.DecimalSI),
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			runner.Label:              fleet,
 			corev1.LabelTopologyZone:  zone,
 			corev1.LabelHostname:      name,
 			corev1.LabelOSStable:      "linux",
 			"beta.kubernetes.io/os":   "linux",
 			corev1.LabelArchStable:    "amd64",
 			"beta.kubernetes.io/arch": "amd64",
-		},
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("register node %s: %w", name, err)
+		}},
+		Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
 	}
-	return nil
 }
 
-// room is what a node has. Without one of these resources a kubelet is not
-// ready.
-func room() corev1.ResourceList {
-	return corev1.ResourceList{
-		corev1.ResourceCPU:              *resource.NewQuantity(4, resource.DecimalSI),
-		corev1.ResourceMemory:           *resource.NewQuantity(8<<30, resource.BinarySI),
-		corev1.ResourceEphemeralStorage: *resource.NewQuantity(64<<30, resource.BinarySI),
-		corev1.ResourcePods:             *resource.NewQuantity(110, resource.DecimalSI),
-	}
+// Register creates nodes.
+func Register(ctx context.Context, client kubernetes.Interface, nodes ...*corev1.Node) error {
+	return sidebyside.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
+		if _, err := client.CoreV1().Nodes().Create(ctx, nodes[i], metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("register node %s: %w", nodes[i].Name, err)
+		}
+		return nil
+	})
 }
 
 // Run is the kubelets of the nodes until ctx ends. It must be called once.

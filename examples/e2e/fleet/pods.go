@@ -3,11 +3,12 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"slices"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
@@ -28,19 +29,19 @@ const Namespace = metav1.NamespaceDefault
 // run. So Run must have been called, and no node be cut off.
 func (f *Fleet) AddPods(ctx context.Context, nodes []string, kinds ...Pod) error {
 	added := map[string]bool{}
-	group, adding := errgroup.WithContext(ctx)
-	group.SetLimit(concurrency)
 	for _, node := range nodes {
 		for _, kind := range kinds {
 			added[PodName(kind.Name, node)] = true
-			group.Go(func() error { return f.addPod(adding, node, kind) })
 		}
 	}
-	if err := group.Wait(); err != nil {
+	if err := sidebyside.Each(ctx, len(added), func(ctx context.Context, i int) error {
+		return f.addPod(ctx, nodes[i/len(kinds)], kinds[i%len(kinds)])
+	}); err != nil {
 		return err
 	}
+	pods := f.client.CoreV1().Pods(Namespace)
 	return wait.Until(ctx, "all pods to run", func(ctx context.Context) (bool, error) {
-		others, err := f.client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Running"})
+		others, err := pods.List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Running"})
 		if err != nil {
 			return false, err
 		}
@@ -66,11 +67,10 @@ func (f *Fleet) addPod(ctx context.Context, node string, kind Pod) error {
 	if err != nil {
 		return fmt.Errorf("create pod %s: %w", name, err)
 	}
-	err = pods.Bind(ctx, &corev1.Binding{
+	if err := pods.Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace, UID: created.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
-	}, metav1.CreateOptions{})
-	if err != nil {
+	}, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("bind pod %s: %w", name, err)
 	}
 	return nil
@@ -89,4 +89,11 @@ func Tolerate(seconds *int64) []corev1.Toleration {
 		})
 	}
 	return tolerations
+}
+
+// IsReady reports whether a pod has the condition Ready.
+func IsReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }

@@ -1,16 +1,13 @@
 package fleet
 
 import (
-	"context"
+	"io"
+	"net/http"
+	"path"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // A Beat is a heartbeat that the API server has stored: a renewal of a lease,
@@ -20,81 +17,56 @@ type Beat struct {
 	Sent, Acknowledged time.Time
 }
 
-// storing is a client that tells which heartbeats the API server has stored.
+// storing is a connection that tells which heartbeats the API server has
+// acknowledged.
 type storing struct {
-	kubernetes.Interface
+	http.RoundTripper
 	stored func(Beat)
 }
 
-func (s storing) CoordinationV1() coordinationclient.CoordinationV1Interface {
-	return storingLeases{s.Interface.CoordinationV1(), s.stored}
-}
-
-func (s storing) CoreV1() coreclient.CoreV1Interface {
-	return storingNodes{s.Interface.CoreV1(), s.stored}
-}
-
-type storingLeases struct {
-	coordinationclient.CoordinationV1Interface
-	stored func(Beat)
-}
-
-func (l storingLeases) Leases(namespace string) coordinationclient.LeaseInterface {
-	return storedLeases{l.CoordinationV1Interface.Leases(namespace), l.stored}
-}
-
-type storingNodes struct {
-	coreclient.CoreV1Interface
-	stored func(Beat)
-}
-
-func (n storingNodes) Nodes() coreclient.NodeInterface {
-	return storedStatuses{n.CoreV1Interface.Nodes(), n.stored}
-}
-
-// storedLeases tells which renewals the API server has acknowledged.
-type storedLeases struct {
-	coordinationclient.LeaseInterface
-	stored func(Beat)
-}
-
-func (l storedLeases) Create(
-	ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions,
-) (*coordinationv1.Lease, error) {
+func (s storing) RoundTrip(request *http.Request) (*http.Response, error) {
 	sent := time.Now()
-	written, err := l.LeaseInterface.Create(ctx, lease, options)
-	tell(l.stored, lease.Name, sent, err)
-	return written, err
-}
-
-func (l storedLeases) Update(
-	ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions,
-) (*coordinationv1.Lease, error) {
-	sent := time.Now()
-	written, err := l.LeaseInterface.Update(ctx, lease, options)
-	tell(l.stored, lease.Name, sent, err)
-	return written, err
-}
-
-// storedStatuses tells which statuses the API server has acknowledged.
-type storedStatuses struct {
-	coreclient.NodeInterface
-	stored func(Beat)
-}
-
-func (n storedStatuses) Patch(
-	ctx context.Context, name string, kind types.PatchType, data []byte,
-	options metav1.PatchOptions, subresources ...string,
-) (*corev1.Node, error) {
-	sent := time.Now()
-	written, err := n.NodeInterface.Patch(ctx, name, kind, data, options, subresources...)
-	tell(n.stored, name, sent, err)
-	return written, err
-}
-
-// tell calls stored for a heartbeat unless it has failed.
-func tell(stored func(Beat), node string, sent time.Time, err error) {
-	if stored != nil && err == nil {
-		stored(Beat{Node: node, Sent: sent, Acknowledged: time.Now()})
+	response, err := s.RoundTripper.RoundTrip(request)
+	if err == nil && response.StatusCode < http.StatusMultipleChoices {
+		if node := beating(request); node != "" {
+			s.stored(Beat{Node: node, Sent: sent, Acknowledged: time.Now()})
+		}
 	}
+	return response, err
+}
+
+// beating returns the node of which a request is a heartbeat, or nothing.
+func beating(request *http.Request) string {
+	const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+	sends := func(method, pattern string) bool {
+		matches, err := path.Match(pattern, request.URL.Path)
+		return err == nil && matches && request.Method == method
+	}
+	switch {
+	case sends(http.MethodPatch, "/api/v1/nodes/*/status"):
+		return path.Base(path.Dir(request.URL.Path))
+	case sends(http.MethodPut, leases+"/*"):
+		return path.Base(request.URL.Path)
+	case sends(http.MethodPost, leases):
+		return created(request)
+	}
+	return ""
+}
+
+// created returns the name of the lease that a request creates. Only the body
+// has it.
+func created(request *http.Request) string {
+	body, err := request.GetBody()
+	if err != nil {
+		return ""
+	}
+	sent, err := io.ReadAll(body)
+	if err != nil {
+		return ""
+	}
+	lease := &coordinationv1.Lease{}
+	if _, _, err := scheme.Codecs.UniversalDeserializer().Decode(sent, nil, lease); err != nil {
+		return ""
+	}
+	return lease.Name
 }

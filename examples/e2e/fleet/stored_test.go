@@ -1,7 +1,9 @@
 package fleet
 
 import (
-	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -9,18 +11,28 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 // A heartbeat counts as stored when the API server has acknowledged it, and not
-// when it was only sent.
+// when it was only sent. No other request is one.
 func TestOnlyAcknowledgedHeartbeatsAreStored(t *testing.T) {
-	cluster := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+	var broken atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if broken.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		_, _ = w.Write([]byte("{}"))
+	}))
+	defer server.Close()
 	var beats []Beat
-	client := storing{cluster, func(beat Beat) { beats = append(beats, beat) }}
+	client, err := newClient(sidebyside.Protobuf(&rest.Config{Host: server.URL}),
+		func(beat Beat) { beats = append(beats, beat) })
+	require.NoError(t, err)
 	leases := client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	create := func() error {
@@ -31,9 +43,10 @@ func TestOnlyAcknowledgedHeartbeatsAreStored(t *testing.T) {
 		_, err := leases.Update(t.Context(), lease, metav1.UpdateOptions{})
 		return err
 	}
+	patch := []byte(`{"status":{"phase":"Running"}}`)
 	report := func() error {
-		_, err := client.CoreV1().Nodes().Patch(t.Context(), "a", types.StrategicMergePatchType,
-			[]byte(`{"status":{"phase":"Running"}}`), metav1.PatchOptions{}, "status")
+		_, err := client.CoreV1().Nodes().
+			Patch(t.Context(), "a", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 		return err
 	}
 	sends := []func() error{create, renew, report}
@@ -47,9 +60,15 @@ func TestOnlyAcknowledgedHeartbeatsAreStored(t *testing.T) {
 		require.False(t, beat.Sent.Before(before))
 		require.False(t, beat.Acknowledged.Before(beat.Sent))
 	}
-	cluster.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("the answer is lost")
-	})
+
+	_, err = leases.Get(t.Context(), "a", metav1.GetOptions{})
+	require.NoError(t, err)
+	_, err = client.CoreV1().Pods(Namespace).
+		Patch(t.Context(), "a", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+	require.Len(t, beats, len(sends))
+
+	broken.Store(true)
 	for _, send := range sends {
 		require.Error(t, send())
 	}

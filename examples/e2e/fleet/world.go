@@ -31,7 +31,7 @@ type World struct {
 // NewWorld returns a world in which every node reports and has a pod of each
 // kind. It sets Stored. The caller calls End.
 func NewWorld(ctx context.Context, config Config, kinds ...Pod) (*World, error) {
-	watching, err := newClient(config.REST)
+	watching, err := newClient(config.REST, nil)
 	if err != nil {
 		return nil, err
 	}
