@@ -59,8 +59,11 @@ func TestFlagsOfACircle(t *testing.T) {
 // column returns one in which each figure is the same.
 func column(o *options, of scenario, subject string, value float64) *sidebyside.Column[scenario, figures] {
 	f := figures{}
-	for k := nodesSeconds; k <= goroutines; k++ {
-		f[k] = value
+	for _, row := range []*figure{
+		nodesSeconds, nodesCPU, nodesCalls, upSeconds, upCPU, upCalls, restCPU, restRenewals, restMemory,
+		endSeconds, endCPU, endCalls, churnPods, churnRate, churnCPU, churnGrowth, peakMemory, goroutines,
+	} {
+		f[row] = value
 	}
 	for _, s := range o.measurement().Subjects {
 		if s.Name == subject {
@@ -113,21 +116,23 @@ goroutines at the end: 4`, strings.Join(rows, "\n"))
 	require.NoError(t, o.judge(columns))
 }
 
-// The title of each step of a circle is that of its row.
 func TestTheStepsOfACircle(t *testing.T) {
 	o := &options{nodes: 2000, pods: 4000, silent: 10}
-	rows := o.circleFigures()
-	require.Len(t, rows, int(restarts-nodesOpen)+1)
-	for i, f := range rows {
-		step := nodesOpen + figure(i)
-		of := figures{step: 1}
-		_, known := f.Of(&of)
-		require.True(t, known, f.Title)
+	var rows []string
+	for _, f := range o.figures([]*sidebyside.Column[scenario, figures]{{Scenario: circle}}) {
+		rows = append(rows, f.Title+": "+f.Format(7))
 	}
-	l := life{options: o}
-	require.Equal(t, "2,000 nodes are ready and take pods", l.titleOf(nodesOpen))
-	require.Equal(t, "200 of them silent: all of these are tainted NoExecute", l.titleOf(nodesTainted))
-	require.Equal(t, "no node has a taint", l.titleOf(nodesUntainted))
+	require.Equal(t, `2,000 nodes are ready and take pods: 7.0 s
+4,000 pods of a ReplicaSet are ready, and one that stays on each node: 7.0 s
+200 of them silent: all of these are tainted NoExecute: 7.0 s
+all their pods of the ReplicaSet are evicted: 7.0 s
+as many are ready on other nodes: 7.0 s
+all that stay are shown not ready: 7.0 s
+the nodes return: all that stayed are ready again: 7.0 s
+the evicted pods have ended: 7.0 s
+no node has a taint: 7.0 s
+the last pod that stayed is ready, after the return of its node: 7.0 s
+restarts of their containers: 7`, strings.Join(rows, "\n"))
 
 	require.NoError(t, figures{slowest: returnLimit.Seconds()}.faults())
 	require.ErrorIs(t, figures{slowest: returnLimit.Seconds() + 0.001}.faults(), errTooLate)
@@ -165,7 +170,7 @@ func TestGrowthOverManyPodsIsAnError(t *testing.T) {
 
 func TestMemoryAndGoroutinesAreBounded(t *testing.T) {
 	for _, test := range []struct {
-		figure figure
+		figure *figure
 		most   float64
 		want   string
 	}{

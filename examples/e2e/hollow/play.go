@@ -4,204 +4,176 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"regexp"
-	"syscall"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	nodeutil "k8s.io/component-helpers/node/util"
+
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
-// A play is the script with a subject. Its figures are those that it has come
-// to, also after an error.
-type play struct {
-	*options
-	*cluster
-	figures figures
-	running *sidebyside.Processes
-}
-
 const (
+	namespace = fleet.Namespace
 	// app is the label of the pods that all come and go together.
 	app = "web"
-	// quiet is how long a subject may finish what it has begun.
-	quiet = 3 * time.Second
 )
 
-// run plays the script.
-func (p *play) run(ctx context.Context) (err error) {
-	var args []string
-	if p.Subject.Name == sidebyside.Ours {
-		args = []string{"--events=false"}
-	}
-	if p.running, err = p.Launch(args...); err != nil {
-		return err
-	}
-	for _, part := range []func(context.Context) error{
-		p.begin, p.bringUp, p.atRest, p.end, p.comeAndGo, p.mostMemory, p.dump,
-	} {
-		if err := part(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+// A play is a script with a fleet. Its figures are those that it has come to,
+// also after an error.
+type play struct {
+	*sidebyside.Play[scenario]
+	*options
+	figures figures
+	// processes must run on. The first is the subject.
+	processes []*sidebyside.Processes
+	// seenNodes and seenPods are those that a watch shows to the script.
+	seenNodes listers.NodeLister
+	seenPods  listers.PodNamespaceLister
+	podEvents cache.SharedIndexInformer
 }
 
-// await waits until the caches show what is wanted, while the subject runs.
-func (p *play) await(ctx context.Context, what string, ask func() (bool, error)) error {
-	return p.running.For(ctx, patience, lookPeriod, what, func(context.Context) (bool, error) { return ask() })
-}
-
-// step does something, waits until it has the result that is wanted, and takes
-// the time and the CPU time of the subject.
-func (p *play) step(
-	ctx context.Context, what string, seconds, cpu figure, act func(context.Context) error, missing func() error,
-) error {
-	used, err := p.running.CPUTime()
-	if err != nil {
-		return err
+// play plays on nodes, which nothing runs yet. They are spread over zones.
+func (o *options) play(ctx context.Context, stage *sidebyside.Play[scenario]) (*figures, error) {
+	const zones = 4
+	p := &play{Play: stage, options: o, figures: figures{}}
+	if err := sidebyside.Each(ctx, o.nodes, func(ctx context.Context, i int) error {
+		return fleet.Register(ctx, p.Client, fleet.Node("default", fmt.Sprintf("zone-%d", i%zones+1), nodeName(i)))
+	}); err != nil {
+		return nil, err
 	}
-	begun := time.Now()
-	if err := act(ctx); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	if err := p.await(ctx, what, func() (bool, error) { return true, missing() }); err != nil {
-		return err
-	}
-	took := time.Since(begun)
-	if err := wait.Pause(ctx, quiet); err != nil {
-		return err
-	}
-	after, err := p.running.CPUTime()
-	p.figures[seconds], p.figures[cpu] = took.Seconds(), (after - used).Seconds()
-	p.Say("%s: %.1f s, %.2f s of CPU", what, p.figures[seconds], p.figures[cpu])
-	return err
-}
-
-// begin waits until all nodes are ready and have a lease.
-func (p *play) begin(ctx context.Context) error {
-	since := time.Now()
-	err := p.step(ctx, "nodes ready", nodesSeconds, nodesCPU,
-		func(context.Context) error { return nil },
-		func() error { return p.haveReadyNodes(ctx, p.options.nodes) })
-	if err != nil {
-		return err
-	}
-	calls, err := p.calls(ctx, since, "*")
-	p.figures[nodesCalls] = float64(calls) / float64(p.options.nodes)
-	return err
-}
-
-// bringUp creates all pods and waits until they are ready.
-func (p *play) bringUp(ctx context.Context) error {
-	since := time.Now()
-	if err := p.step(ctx, "pods ready", upSeconds, upCPU,
-		func(ctx context.Context) error { return p.fill(ctx, app, p.options.pods, p.options.nodes) },
-		func() error { return p.haveReady(app, p.options.pods) }); err != nil {
-		return err
-	}
-	return p.countPodCalls(ctx, since, upCalls)
-}
-
-// end deletes all pods and waits until they are gone.
-func (p *play) end(ctx context.Context) error {
-	since := time.Now()
-	if err := p.step(ctx, "pods gone", endSeconds, endCPU,
-		func(ctx context.Context) error { return p.empty(ctx, app, p.options.pods) },
-		func() error { return p.haveReady(app, 0) }); err != nil {
-		return err
-	}
-	return p.countPodCalls(ctx, since, endCalls)
-}
-
-// countPodCalls counts the calls about pods for each pod.
-func (p *play) countPodCalls(ctx context.Context, since time.Time, to figure) error {
-	total := 0
-	for _, resource := range []string{"pods", "pods/status"} {
-		calls, err := p.calls(ctx, since, resource)
-		if err != nil {
-			return err
-		}
-		total += calls
-	}
-	p.figures[to] = float64(total) / float64(p.options.pods)
-	return nil
-}
-
-// calls returns how many requests of the subject the API server has received.
-func (p *play) calls(ctx context.Context, since time.Time, resource string) (int, error) {
-	requests, err := p.Plane.Requests(ctx, controlplane.Filter{
-		User: sidebyside.User, Resource: resource, Since: since,
+	stop, err := p.Caches(ctx, func(factory informers.SharedInformerFactory) {
+		core := factory.Core().V1()
+		p.seenNodes, p.seenPods = core.Nodes().Lister(), core.Pods().Lister().Pods(namespace)
+		p.podEvents = core.Pods().Informer()
 	})
-	return len(requests), err
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	if p.Scenario == circle {
+		err = p.playCircle(ctx)
+	} else {
+		err = p.playAlone(ctx)
+	}
+	return &p.figures, err
 }
 
-// atRest measures while nothing happens but heartbeats.
-func (p *play) atRest(ctx context.Context) error {
-	since := time.Now()
-	used, err := p.running.CPUTime()
-	if err != nil {
-		return err
-	}
-	if err := wait.Pause(ctx, p.rest); err != nil {
-		return err
-	}
-	after, err := p.running.CPUTime()
-	if err != nil {
-		return err
-	}
-	took := time.Since(since)
-	memory, err := p.running.Last().Memory()
-	if err != nil {
-		return err
-	}
-	renewals, err := p.calls(ctx, since, "leases")
-	p.figures[restCPU] = 100 * (after - used).Seconds() / took.Seconds()
-	p.figures[restMemory] = mebibytes(float64(memory.Resident))
-	p.figures[restRenewals] = float64(renewals) / took.Seconds()
-	p.Say("at rest: %.1f %% of a core, %.0f MiB", p.figures[restCPU], p.figures[restMemory])
+// launch starts the subject.
+func (p *play) launch(subject sidebyside.Subject, args ...string) error {
+	processes, err := p.LaunchSubject(subject, args...)
+	p.processes = []*sidebyside.Processes{processes}
 	return err
 }
 
-func mebibytes(bytes float64) float64 { return bytes / (1 << 20) }
+// await looks at what is missing until nothing is, while the processes run. On
+// two cores that others use as well, 60 pods a second become ready.
+func (p *play) await(ctx context.Context, what string, missing func() error) error {
+	const patience, period = 15 * time.Minute, 50 * time.Millisecond
+	return wait.For(ctx, patience, period, what, func(context.Context) (bool, error) {
+		for _, processes := range p.processes {
+			if err := processes.Alive(); err != nil {
+				return false, err
+			}
+		}
+		return true, missing()
+	})
+}
 
-// mostMemory takes the most memory that the subject ever had.
-func (p *play) mostMemory(context.Context) error {
-	memory, err := p.running.Last().Memory()
-	if err != nil {
-		return err
+// A step does something and waits until nothing is missing. Without an act it
+// goes on with that of the step before.
+type step struct {
+	seconds *figure
+	act     func(context.Context) error
+	missing func() error
+}
+
+// steps plays steps, and takes the time since the last act began.
+func (p *play) steps(ctx context.Context, steps ...step) error {
+	begun := time.Now()
+	for _, s := range steps {
+		title := p.title(s.seconds)
+		if s.act != nil {
+			begun = time.Now()
+			if err := s.act(ctx); err != nil {
+				return fmt.Errorf("%s: %w", title, err)
+			}
+		}
+		if err := p.await(ctx, title, s.missing); err != nil {
+			return err
+		}
+		p.figures[s.seconds] = time.Since(begun).Seconds()
+		p.Say("%6.1f s  %s", p.figures[s.seconds], title)
 	}
-	p.figures[peakMemory] = mebibytes(float64(memory.Peak))
-	p.Say("at most: %.0f MiB", p.figures[peakMemory])
 	return nil
 }
 
-// goroutine is the first line of a goroutine's trace.
-var goroutine = regexp.MustCompile(`(?m)^goroutine \d+ .*\]:\r?$`)
+func nodeName(i int) string { return fmt.Sprintf("node-%05d", i) }
 
-// dump ends the subject so that it prints the traces of its goroutines.
-func (p *play) dump(ctx context.Context) error {
-	process := p.running.Last()
-	if err := process.Signal(syscall.SIGQUIT); err != nil {
-		return err
+func podName(app string, i int) string { return fmt.Sprintf("%s-%06d", app, i) }
+
+// template is a pod like those of a Deployment, with one container.
+func template(app string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "main", Image: "example.invalid/main:1",
+		}}},
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	select {
-	case <-process.Exited():
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for the end after SIGQUIT: %w", context.Cause(ctx))
+}
+
+// create creates a pod on a node.
+func (p *play) create(ctx context.Context, name, node string, of corev1.PodTemplateSpec) error {
+	of.Spec.NodeName = node
+	_, err := p.Client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: of.Labels}, Spec: of.Spec,
+	}, metav1.CreateOptions{})
+	return err
+}
+
+// nodesAre returns an error until so many nodes are as they should be.
+func (p *play) nodesAre(wanted int, what string, is func(*corev1.Node) bool) error {
+	nodes, err := p.seenNodes.List(labels.Everything())
+	return errors.Join(err, missing(wanted, "nodes "+what, nodes, is))
+}
+
+// podsAre returns an error until so many pods of an app are as they should be.
+func (p *play) podsAre(app string, wanted int, what string, is func(*corev1.Pod) bool) error {
+	pods, err := p.seenPods.List(labels.SelectorFromSet(labels.Set{"app": app}))
+	return errors.Join(err, missing(wanted, fmt.Sprintf("pods %s %s", app, what), pods, is))
+}
+
+// areReady returns an error until so many pods of an app are ready and no other
+// pod of it is left.
+func (p *play) areReady(app string, wanted int) error {
+	return errors.Join(
+		p.podsAre(app, wanted, "are ready", fleet.IsReady),
+		p.podsAre(app, wanted, "exist", func(*corev1.Pod) bool { return true }),
+	)
+}
+
+// missing returns an error unless so many of some objects are as they should
+// be.
+func missing[T any](wanted int, what string, all []T, is func(T) bool) error {
+	there := 0
+	for _, one := range all {
+		if is(one) {
+			there++
+		}
 	}
-	log, err := os.ReadFile(process.LogFile())
-	if err != nil {
-		return err
+	if there != wanted {
+		return fmt.Errorf("%w: %d of %d %s", errMissing, there, wanted, what)
 	}
-	found := len(goroutine.FindAll(log, -1))
-	if found == 0 {
-		return errors.New("the subject has printed no traces after SIGQUIT")
-	}
-	p.figures[goroutines] = float64(found)
 	return nil
+}
+
+func isReadyNode(node *corev1.Node) bool {
+	_, ready := nodeutil.GetNodeCondition(&node.Status, corev1.NodeReady)
+	return ready != nil && ready.Status == corev1.ConditionTrue
 }

@@ -1,0 +1,299 @@
+package hollow
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
+)
+
+// playAlone plays the script with a subject that nothing else acts on.
+func (p *play) playAlone(ctx context.Context) error {
+	var args []string
+	if p.Subject.Name == sidebyside.Ours {
+		args = []string{"--events=false"}
+	}
+	if err := p.launch(p.Subject, args...); err != nil {
+		return err
+	}
+	areLeased := func() error { return p.areLeased(ctx) }
+	areReady := func() error { return p.areReady(app, p.pods) }
+	areGone := func() error { return p.areReady(app, 0) }
+	for _, part := range []func(context.Context) error{
+		p.costs(step{nodesSeconds, nil, areLeased}, nodesCPU, nodesCalls, p.nodes, "*"),
+		p.costs(step{upSeconds, p.fill, areReady}, upCPU, upCalls, p.pods, "pods", "pods/status"),
+		p.rests,
+		p.costs(step{endSeconds, p.clear, areGone}, endCPU, endCalls, p.pods, "pods", "pods/status"),
+		p.comeAndGo, p.finish,
+	} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quiet is how long a subject may finish what it has begun.
+const quiet = 3 * time.Second
+
+// costs plays a step, and takes the CPU time of the subject and its calls about
+// some resources for each of so many objects.
+func (p *play) costs(s step, cpu, calls *figure, objects int, resources ...string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		begun := time.Now()
+		used, err := p.cpuOf(func() error {
+			if err := p.steps(ctx, s); err != nil {
+				return err
+			}
+			return wait.Pause(ctx, quiet)
+		})
+		if err != nil {
+			return err
+		}
+		sent, err := p.callsAbout(ctx, begun, resources...)
+		p.figures[cpu], p.figures[calls] = used.Seconds(), float64(sent)/float64(objects)
+		p.Say("%.2f s of CPU for that", p.figures[cpu])
+		return err
+	}
+}
+
+// areLeased returns an error until all nodes are ready and have a lease.
+func (p *play) areLeased(ctx context.Context) error {
+	if err := p.nodesAre(p.nodes, "are ready", isReadyNode); err != nil {
+		return err
+	}
+	leases, err := p.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease).
+		List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err == nil && len(leases.Items) != p.nodes {
+		err = fmt.Errorf("%w: %d of %d nodes have a lease", errMissing, len(leases.Items), p.nodes)
+	}
+	return err
+}
+
+// fill creates the pods, spread over the nodes.
+func (p *play) fill(ctx context.Context) error {
+	return sidebyside.Each(ctx, p.pods, func(ctx context.Context, i int) error {
+		return p.create(ctx, podName(app, i), nodeName(i%p.nodes), template(app))
+	})
+}
+
+// clear deletes what fill has created, with the grace period of the pods.
+func (p *play) clear(ctx context.Context) error {
+	return sidebyside.Each(ctx, p.pods, func(ctx context.Context, i int) error {
+		return p.Client.CoreV1().Pods(namespace).Delete(ctx, podName(app, i), metav1.DeleteOptions{})
+	})
+}
+
+// cpuOf returns the CPU time of the subject while something is done.
+func (p *play) cpuOf(do func() error) (time.Duration, error) {
+	before, err := p.processes[0].CPUTime()
+	if err != nil {
+		return 0, err
+	}
+	if err := do(); err != nil {
+		return 0, err
+	}
+	after, err := p.processes[0].CPUTime()
+	return after - before, err
+}
+
+// callsAbout counts the requests of the subject about resources.
+func (p *play) callsAbout(ctx context.Context, since time.Time, resources ...string) (total int, err error) {
+	for _, resource := range resources {
+		requests, err := p.Plane.Requests(ctx, controlplane.Filter{
+			User: sidebyside.User, Resource: resource, Since: since,
+		})
+		if err != nil {
+			return 0, err
+		}
+		total += len(requests)
+	}
+	return total, nil
+}
+
+// rests measures while nothing happens but heartbeats.
+func (p *play) rests(ctx context.Context) error {
+	begun := time.Now()
+	used, err := p.cpuOf(func() error { return wait.Pause(ctx, p.rest) })
+	if err != nil {
+		return err
+	}
+	took := time.Since(begun).Seconds()
+	memory, err := p.processes[0].Last().Memory()
+	if err != nil {
+		return err
+	}
+	renewals, err := p.callsAbout(ctx, begun, "leases")
+	p.figures[restCPU] = 100 * used.Seconds() / took
+	p.figures[restMemory] = mebibytes(memory.Resident)
+	p.figures[restRenewals] = float64(renewals) / took
+	p.Say("at rest: %.1f %% of a core, %.0f MiB", p.figures[restCPU], p.figures[restMemory])
+	return err
+}
+
+func mebibytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+const (
+	// churners is how many pods are on their way at a time.
+	churners = 64
+	// samples is how often memory is read while pods come and go. Growth is from
+	// the second tenth of the time, when the subject is warm, to the last.
+	samples       = 100
+	shortestChurn = 5 * time.Second
+)
+
+// comeAndGo has pods come and go as fast as they can, next to all pods at rest.
+// It leaves the subject at work: the goroutines are counted then.
+func (p *play) comeAndGo(ctx context.Context) error {
+	if p.churn == 0 {
+		return nil
+	}
+	if err := p.fill(ctx); err != nil {
+		return err
+	}
+	if err := p.await(ctx, "pods ready", func() error { return p.areReady(app, p.pods) }); err != nil {
+		return err
+	}
+	var turns atomic.Int64
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	group, turning := errgroup.WithContext(running)
+	for slot := range churners {
+		group.Go(func() error { return p.turn(turning, slot, &turns) })
+	}
+	group.Go(func() error {
+		defer stop()
+		return p.watchChurn(turning, &turns)
+	})
+	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return ctx.Err()
+}
+
+// turn has one pod after the other become ready and go.
+func (p *play) turn(ctx context.Context, slot int, turns *atomic.Int64) error {
+	for i := slot; ctx.Err() == nil; i += churners {
+		name := podName("churn", i)
+		if err := p.create(ctx, name, nodeName(i%p.nodes), template("churn")); err != nil {
+			return err
+		}
+		if err := p.await(ctx, name+" to be ready", func() error {
+			pod, err := p.seenPods.Get(name)
+			if err == nil && !fleet.IsReady(pod) {
+				err = errMissing
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+		if err := p.Client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+		if err := p.await(ctx, "the end of "+name, func() error {
+			_, err := p.seenPods.Get(name)
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return cmp.Or(err, errMissing)
+		}); err != nil {
+			return err
+		}
+		turns.Add(1)
+	}
+	return nil
+}
+
+// watchChurn reads the memory until the time is over.
+func (p *play) watchChurn(ctx context.Context, turns *atomic.Int64) error {
+	begun := time.Now()
+	var resident []float64
+	used, err := p.cpuOf(func() error {
+		for i := range samples {
+			if err := wait.PauseUntil(ctx, begun.Add(p.churn*time.Duration(i+1)/samples)); err != nil {
+				return err
+			}
+			memory, err := p.processes[0].Last().Memory()
+			if err != nil {
+				return err
+			}
+			resident = append(resident, mebibytes(memory.Resident))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	pods := float64(turns.Load())
+	if pods == 0 {
+		return fmt.Errorf("%w: no pod has come and gone", errMissing)
+	}
+	p.figures[churnPods] = pods
+	p.figures[churnRate] = pods / time.Since(begun).Seconds()
+	p.figures[churnCPU] = 1000 * used.Seconds() / pods
+	p.figures[churnGrowth] = growth(resident)
+	p.Say("%.0f pods have come and gone: %.1f MiB, %+.1f %%", pods, resident[samples-1], p.figures[churnGrowth])
+	return nil
+}
+
+// growth returns by how many percent the mean of the last tenth is above that
+// of the second tenth.
+func growth(of []float64) float64 {
+	var before, after float64
+	tenth := len(of) / 10
+	for i := range tenth {
+		before += of[tenth+i]
+		after += of[len(of)-tenth+i]
+	}
+	return 100 * (after - before) / before
+}
+
+// goroutine is the first line of a goroutine's trace.
+var goroutine = regexp.MustCompile(`(?m)^goroutine \d+ .*\]:\r?$`)
+
+// finish takes the most memory that the subject ever had, and ends it so that
+// it prints the traces of its goroutines.
+func (p *play) finish(ctx context.Context) error {
+	process := p.processes[0].Last()
+	memory, err := process.Memory()
+	if err != nil {
+		return err
+	}
+	p.figures[peakMemory] = mebibytes(memory.Peak)
+	p.Say("at most: %.0f MiB", p.figures[peakMemory])
+	if err := process.Signal(syscall.SIGQUIT); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	select {
+	case <-process.Exited():
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the end after SIGQUIT: %w", context.Cause(ctx))
+	}
+	log, err := os.ReadFile(process.LogFile())
+	if err != nil {
+		return err
+	}
+	found := len(goroutine.FindAll(log, -1))
+	if found == 0 {
+		return errors.New("the subject has printed no traces after SIGQUIT")
+	}
+	p.figures[goroutines] = float64(found)
+	return nil
+}
