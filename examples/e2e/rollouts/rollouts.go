@@ -9,14 +9,14 @@
 // of each step and started again.
 //
 // The table has seconds, CPU time and API calls. After each step the states are
-// compared by package state, and each difference is a fault that is told by its
+// compared fact by fact, and each difference is a fault that is told by its
 // name. In the scenario handover kube-controller-manager, ours and
 // kube-controller-manager again control the set on one cluster. Each pod and
 // revision that a change of the controller disturbs is a fault.
 //
-// Nodes are plain objects. Their kubelets, in this process, report pods ready
-// and let deleted ones go, at once. Pods, revisions and statuses are read from
-// the API server.
+// Nodes are those of package fleet. Their kubelets, in this process, report pods
+// ready and let deleted ones go, at once. Pods, revisions and statuses are read
+// from the API server.
 package rollouts
 
 import (
@@ -28,7 +28,6 @@ import (
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
-	"github.com/kubelife/lifecycle/examples/e2e/rollouts/state"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
@@ -49,14 +48,11 @@ func Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	return new(options).measurement().Run(ctx, args, out, diagnostics)
 }
 
-// options are the flags, and the programs that plays need besides controllers.
+// options are the flags, and the paths of what plays run besides controllers.
 type options struct {
-	nodes    int
-	programs programs
+	nodes              int
+	scheduler, kubectl string
 }
-
-// programs are the paths of what the plays run besides controllers.
-type programs struct{ scheduler, kubectl string }
 
 // A mode is what happens to the controller in the middle of each step.
 type mode string
@@ -115,27 +111,8 @@ func (o *options) check(c *sidebyside.Choice[mode]) error {
 func (o *options) prepare(ctx context.Context, _ string, progress io.Writer) error {
 	paths, err := controlplane.Build(ctx, controlplane.BuildConfig{Progress: progress},
 		controlplane.KubeScheduler, controlplane.Kubectl)
-	o.programs = programs{paths[controlplane.KubeScheduler], paths[controlplane.Kubectl]}
+	o.scheduler, o.kubectl = paths[controlplane.KubeScheduler], paths[controlplane.Kubectl]
 	return err
-}
-
-// play plays on a cluster with nodes.
-func (o *options) play(ctx context.Context, stage *sidebyside.Play[mode]) (*result, error) {
-	nodes, err := newCluster(ctx, stage.Stage, o.programs)
-	if err != nil {
-		return nil, err
-	}
-	defer nodes.stop()
-	if err := nodes.addNodes(ctx, names("node", o.nodes)...); err != nil {
-		return nil, err
-	}
-	p := &play{cluster: nodes, mode: stage.Scenario, nodes: o.nodes}
-	if p.mode == handover {
-		err = p.handOver(ctx)
-	} else {
-		err = p.script(ctx)
-	}
-	return &p.result, err
 }
 
 // A result is what a play has come to.
@@ -158,13 +135,8 @@ const events = "events"
 type stepResult struct {
 	name  string
 	took  time.Duration
-	facts state.Facts
+	facts facts
 }
-
-// verbs are the rows of API calls, in order. The first are writes.
-var verbs = []string{"create", "delete", "patch", "update", "get", "list", "watch"}
-
-const writes = 4
 
 // figures are the rows of the script, or of the handover.
 func (o *options) figures(columns []*sidebyside.Column[mode, result]) []sidebyside.Figure[result] {
@@ -175,10 +147,9 @@ func (o *options) figures(columns []*sidebyside.Column[mode, result]) []sidebysi
 		}}
 	}
 	var rows []sidebyside.Figure[result]
-	steps := script(o.nodes)
-	for i, s := range steps {
+	for i, s := range (&play{options: o}).steps() {
 		rows = append(rows, sidebyside.Figure[result]{
-			Title: s.Title, Format: sidebyside.Seconds,
+			Title: s.title, Format: sidebyside.Seconds,
 			Of: func(r *result) (float64, bool) {
 				if i >= len(r.steps) {
 					return 0, false
@@ -194,30 +165,31 @@ func (o *options) figures(columns []*sidebyside.Column[mode, result]) []sidebysi
 			Of: func(r *result) (float64, bool) { return of(r), r.calls != nil },
 		})
 	}
-	row("all steps", sidebyside.Seconds, func(r *result) float64 { return r.took().Seconds() })
-	row("CPU time of the controller", sidebyside.Format("%.2f s"), func(r *result) float64 { return r.cpu.Seconds() })
-	for i, verb := range verbs {
-		row("API calls: "+verb, sidebyside.Count, func(r *result) float64 { return float64(r.calls[verb]) })
-		if i == writes-1 {
-			row("API calls: all four, which write", sidebyside.Count, func(r *result) float64 { return float64(r.writes()) })
+	calls := func(title string, verbs ...string) {
+		row(title, sidebyside.Count, func(r *result) (total float64) {
+			for _, verb := range verbs {
+				total += float64(r.calls[verb])
+			}
+			return total
+		})
+	}
+	row("all steps", sidebyside.Seconds, func(r *result) (total float64) {
+		for _, s := range r.steps {
+			total += s.took.Seconds()
 		}
+		return total
+	})
+	row("CPU time of the controller", sidebyside.Format("%.2f s"), func(r *result) float64 { return r.cpu.Seconds() })
+	writes := []string{"create", "delete", "patch", "update"}
+	for _, verb := range writes {
+		calls("API calls: "+verb, verb)
 	}
-	row("API calls about Events", sidebyside.Count, func(r *result) float64 { return float64(r.calls[events]) })
+	calls("API calls: all four, which write", writes...)
+	for _, verb := range []string{"get", "list", "watch"} {
+		calls("API calls: "+verb, verb)
+	}
+	calls("API calls about Events", events)
 	return rows
-}
-
-func (r *result) took() (total time.Duration) {
-	for _, s := range r.steps {
-		total += s.took
-	}
-	return total
-}
-
-func (r *result) writes() (total int) {
-	for _, verb := range verbs[:writes] {
-		total += r.calls[verb]
-	}
-	return total
 }
 
 const legend = `Seconds until the goal of a step is reached: each node that has to have a pod has one, which is ready, and the status
@@ -268,21 +240,18 @@ func differences(columns []*sidebyside.Column[mode, result]) (lines []string, n 
 		a := columns[i-1]
 		for k := range min(len(a.Records), len(b.Records)) {
 			for s, step := range b.Records[k].steps {
-				found := state.Compare(a.Records[k].steps[s].facts, step.facts)
+				found := compare(a.Records[k].steps[s].facts, step.facts)
 				n += len(found)
-				lines = append(lines, listed(fmt.Sprintf("%s, %s", b.Scenario, step.name), a.Subject, b.Subject, found)...)
+				where := fmt.Sprintf("%s, %s", b.Scenario, step.name)
+				for _, d := range found[:min(len(found), mostDifferences)] {
+					lines = append(lines, fmt.Sprintf("%s: %s: %s with %s, %s with %s",
+						where, d.fact, d.a, a.Subject.Name, d.b, b.Subject.Name))
+				}
+				if more := len(found) - mostDifferences; more > 0 {
+					lines = append(lines, fmt.Sprintf("%s: %d more", where, more))
+				}
 			}
 		}
 	}
 	return lines, n
-}
-
-func listed(where string, a, b sidebyside.Subject, differences []state.Difference) (lines []string) {
-	for i, d := range differences {
-		if i == mostDifferences {
-			return append(lines, fmt.Sprintf("%s: %d more", where, len(differences)-i))
-		}
-		lines = append(lines, fmt.Sprintf("%s: %s: %s with %s, %s with %s", where, d.Fact, d.A, a.Name, d.B, b.Name))
-	}
-	return lines
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/e2e/rollouts/state"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
@@ -34,9 +33,9 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-func played(of mode, s sidebyside.Subject, took time.Duration, facts state.Facts) *sidebyside.Column[mode, result] {
+func played(of mode, s sidebyside.Subject, took time.Duration, found facts) *sidebyside.Column[mode, result] {
 	return &sidebyside.Column[mode, result]{Scenario: of, Subject: s, Records: []*result{{
-		steps: []stepResult{{name: "create", took: took, facts: facts}},
+		steps: []stepResult{{name: "create", took: took, facts: found}},
 		calls: map[string]int{"create": 1500, "update": 3, "watch": 5, events: 1_234_567},
 		cpu:   1234 * time.Millisecond,
 	}}}
@@ -44,13 +43,13 @@ func played(of mode, s sidebyside.Subject, took time.Duration, facts state.Facts
 
 func TestTheRows(t *testing.T) {
 	columns := []*sidebyside.Column[mode, result]{
-		played(calm, ours, 1250*time.Millisecond, state.Facts{"pods on a": "1"}),
-		played(calm, upstream, 2*time.Second, state.Facts{"pods on a": "1"}),
+		played(calm, ours, 1250*time.Millisecond, facts{"pods on a": "1"}),
+		played(calm, upstream, 2*time.Second, facts{"pods on a": "1"}),
 	}
 	require.NoError(t, judge(columns))
 	require.Empty(t, tell(columns))
 	var rows []string
-	for _, f := range (&options{nodes: 2}).figures(columns) {
+	for _, f := range (&options{nodes: fewestNodes}).figures(columns) {
 		value, known := f.Of(columns[0].Records[0])
 		if known {
 			rows = append(rows, f.Title+": "+f.Format(value))
@@ -58,7 +57,7 @@ func TestTheRows(t *testing.T) {
 			rows = append(rows, f.Title)
 		}
 	}
-	require.Equal(t, "create on 2 nodes: 1.2 s\nroll out, maxUnavailable 10 %\nroll out, maxSurge 10 %\n"+
+	require.Equal(t, "create on 20 nodes: 1.2 s\nroll out, maxUnavailable 10 %\nroll out, maxSurge 10 %\n"+
 		"`kubectl rollout undo`\n2 nodes added\n2 nodes tainted NoSchedule, 2 NoExecute\n2 nodes removed\n"+
 		`2 nodes recreated under their names, one with its pod
 all steps: 1.2 s
@@ -74,7 +73,7 @@ API calls: watch: 5
 API calls about Events: 1,234,567`, strings.Join(rows, "\n"))
 
 	notOver := &result{steps: columns[0].Records[0].steps}
-	for _, f := range (&options{nodes: 2}).figures(columns)[1:] {
+	for _, f := range (&options{nodes: fewestNodes}).figures(columns)[1:] {
 		_, known := f.Of(notOver)
 		require.False(t, known, f.Title)
 	}
@@ -82,15 +81,15 @@ API calls about Events: 1,234,567`, strings.Join(rows, "\n"))
 
 func TestDifferencesAreNamedAndAreAnError(t *testing.T) {
 	columns := []*sidebyside.Column[mode, result]{
-		played(calm, ours, 0, state.Facts{"pods on a": "1", "set: generation": "1"}),
-		played(calm, upstream, 0, state.Facts{"pods on a": "2", "set: generation": "1"}),
+		played(calm, ours, 0, facts{"pods on a": "1", "set: generation": "1"}),
+		played(calm, upstream, 0, facts{"pods on a": "2", "set: generation": "1"}),
 	}
 	require.Equal(t, []string{`calm, create: pods on a: "1" with ours, "2" with upstream`}, tell(columns))
 	require.ErrorIs(t, judge(columns), errDiffer)
 	require.ErrorIs(t, judge(columns), sidebyside.ErrOursFailed)
 	require.ErrorContains(t, judge(columns), "the subjects differ (differences: 1)")
 
-	many := state.Facts{}
+	many := facts{}
 	for _, node := range names("node", mostDifferences+3) {
 		many["pods on "+node] = "1"
 	}
@@ -103,7 +102,7 @@ func TestDifferencesAreNamedAndAreAnError(t *testing.T) {
 
 func TestModesAreComparedApart(t *testing.T) {
 	require.NoError(t, judge([]*sidebyside.Column[mode, result]{
-		played(calm, upstream, 0, state.Facts{"pods on a": "1"}), played(killed, ours, 0, state.Facts{"pods on a": "2"}),
+		played(calm, upstream, 0, facts{"pods on a": "1"}), played(killed, ours, 0, facts{"pods on a": "2"}),
 	}))
 }
 
@@ -144,7 +143,7 @@ func TestBothComeToTheSameStates(t *testing.T) {
 			continue
 		}
 		played := column.Records[0]
-		require.Len(t, played.steps, len(script(o.nodes)))
+		require.Len(t, played.steps, len((&play{options: o}).steps()))
 		for _, s := range played.steps {
 			require.Greater(t, len(s.facts), 30*o.nodes, "%s: %s", column.Name(), s.name)
 		}

@@ -4,55 +4,132 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
-// A step is a part of the script. Each ends when its goal is reached.
+// A step is a part of the script. It ends when its goal is reached.
 type step struct {
-	// Name is what messages call it, Title its row of the table.
-	Name, Title string
-	act         func(context.Context, *play) error
+	title string
+	act   action
+	// middle reports whether it has come so far that the controller is killed, by
+	// what the API server has.
+	middle func(*appsv1.DaemonSet, []*corev1.Pod) bool
+	// rest is what it does after the middle. Nil: nothing, so the goal is not
+	// reached in the middle.
+	rest action
+	// followed has kubectl wait for the end of the rollout.
+	followed bool
 }
 
-// script returns the steps, in order, for a set on so many nodes.
-func script(nodes int) []step {
-	return []step{
-		{"create", fmt.Sprintf("create on %d nodes", nodes), create},
-		{"roll out", "roll out, maxUnavailable 10 %", rollOut},
-		{"surge", "roll out, maxSurge 10 %", surge},
-		{"undo", "`kubectl rollout undo`", undo},
-		{"nodes added", fmt.Sprintf("%d nodes added", changed(nodes)), nodesAdded},
-		{"nodes tainted", fmt.Sprintf("%d nodes tainted NoSchedule, %[1]d NoExecute", changed(nodes)), nodesTainted},
-		{"nodes removed", fmt.Sprintf("%d nodes removed", changed(nodes)), nodesRemoved},
-		{"nodes recreated", "2 nodes recreated under their names, one with its pod", nodesRecreated},
-	}
-}
-
-// changed is how many nodes are added, tainted and removed: an even number.
-func changed(nodes int) int { return 2 * max(1, nodes/100) }
+type action func(context.Context) error
 
 // fewestNodes leaves some that no step changes.
 const fewestNodes = 20
 
-// amount is what may be unavailable, or surplus, while a template is rolled
-// out.
-const amount = "10%"
+// firstNode is the prefix of the names of the nodes that there are at first.
+const firstNode = "node"
+
+// names returns n names of nodes.
+func names(prefix string, n int) []string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("%s-%04d", prefix, i))
+	}
+	return all
+}
+
+// steps are the script, in order. Nodes are added, tainted and removed in
+// halves. Of those that are recreated one is removed before the middle:
+// upstream does not watch for deleted nodes, and learns of them by the end of a
+// pod.
+func (p *play) steps() []step {
+	half := max(1, p.nodes/100)
+	first, added := names(firstNode, p.nodes), names("added", 2*half)
+	last := first[p.nodes-2:]
+	return []step{{
+		title: fmt.Sprintf("create on %d nodes", p.nodes),
+		act:   p.create, middle: p.isQuarter,
+	}, {
+		title: "roll out, maxUnavailable 10 %",
+		act:   p.change(2, `{"maxUnavailable":"10%","maxSurge":0}`), middle: p.isQuarter, followed: true,
+	}, {
+		title: "roll out, maxSurge 10 %",
+		act:   p.change(3, `{"maxUnavailable":0,"maxSurge":"10%"}`), middle: p.isQuarter, followed: true,
+	}, {
+		title: "`kubectl rollout undo`",
+		act:   p.undo, middle: p.isQuarter, followed: true,
+	}, {
+		title: fmt.Sprintf("%d nodes added", 2*half),
+		act:   p.changeNodes(change{added: added[:half]}), rest: p.changeNodes(change{added: added[half:]}),
+		middle: func(_ *appsv1.DaemonSet, pods []*corev1.Pod) bool { return hasPodOn(added, pods) },
+	}, {
+		title: fmt.Sprintf("%d nodes tainted NoSchedule, %[1]d NoExecute", 2*half),
+		act:   p.changeNodes(change{kept: first[:half], cleared: first[half : 2*half]}),
+		rest:  p.changeNodes(change{kept: first[2*half : 3*half], cleared: first[3*half : 4*half]}),
+		middle: func(_ *appsv1.DaemonSet, pods []*corev1.Pod) bool {
+			return len(pods) < p.nodes+2*half ||
+				slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+		},
+	}, {
+		title: fmt.Sprintf("%d nodes removed", 2*half),
+		act:   p.changeNodes(change{emptied: added[:half]}), middle: p.isFewer,
+		rest: p.changeNodes(change{emptied: added[half:]}),
+	}, {
+		title: "2 nodes recreated under their names, one with its pod",
+		act:   p.changeNodes(change{emptied: last[:1]}), middle: p.isFewer,
+		rest: p.changeNodes(change{removed: last[1:], added: last}),
+	}}
+}
+
+// hasPodOn reports whether a pod is on one of the nodes.
+func hasPodOn(nodes []string, pods []*corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return slices.Contains(nodes, pod.Spec.NodeName) })
+}
+
+// isQuarter reports whether a quarter of the nodes have a pod with the wanted
+// image. Of several hundred creations that are under way at a time, a busy
+// machine shows the rest at once.
+func (p *play) isQuarter(_ *appsv1.DaemonSet, pods []*corev1.Pod) bool {
+	updated := 0
+	for _, pod := range pods {
+		if pod.Spec.Containers[0].Image == p.goal.image {
+			updated++
+		}
+	}
+	return updated >= p.nodes/4
+}
+
+// isFewer reports whether the status says that fewer nodes have to have a pod
+// than before the step.
+func (p *play) isFewer(set *appsv1.DaemonSet, _ []*corev1.Pod) bool {
+	return set.Status.DesiredNumberScheduled < p.desired
+}
+
+const (
+	namespace = fleet.Namespace
+	setName   = "agent"
+	// object is what kubectl calls the set.
+	object = "daemonset/" + setName
+	// changeCause is the annotation that kubectl rollout history prints.
+	changeCause = "kubernetes.io/change-cause"
+	// taintKey is not one that any component here uses.
+	taintKey = "example.com/maintenance"
+)
 
 // image returns that of a version.
 func image(version int) string { return fmt.Sprintf("example.invalid/agent:%d", version) }
 
-// changeCause is the annotation that kubectl rollout history prints.
-const changeCause = "kubernetes.io/change-cause"
-
 // create creates the set. What its template holds is such that the bytes of its
 // revision are not those of the simplest one.
-func create(ctx context.Context, p *play) error {
+func (p *play) create(ctx context.Context) error {
 	chosen := map[string]string{"app": setName}
 	set, err := p.Client.AppsV1().DaemonSets(namespace).Create(ctx, &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: setName, Annotations: map[string]string{
@@ -75,109 +152,108 @@ func create(ctx context.Context, p *play) error {
 			},
 			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{
 				Type:          appsv1.RollingUpdateDaemonSetStrategyType,
-				RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: new(intstr.FromString(amount))},
+				RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: new(intstr.FromString("10%"))},
 			},
 		},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		return err
+	if err == nil {
+		p.goal.image, p.goal.generation = image(1), set.Generation
 	}
-	p.goal.image, p.goal.generation = image(1), set.Generation
-	return p.untilQuarter(ctx)
-}
-
-func rollOut(ctx context.Context, p *play) error {
-	return p.change(ctx, 2, fmt.Sprintf(`{"maxUnavailable":%q,"maxSurge":0}`, amount))
-}
-
-func surge(ctx context.Context, p *play) error {
-	return p.change(ctx, 3, fmt.Sprintf(`{"maxUnavailable":0,"maxSurge":%q}`, amount))
+	return err
 }
 
 // change gives the set another image and another strategy, with one patch.
-func (p *play) change(ctx context.Context, version int, rollingUpdate string) error {
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"version %d"}},"spec":{"updateStrategy":{"rollingUpdate":%s},`+
+func (p *play) change(version int, rollingUpdate string) action {
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"version %d"}},"spec":{"updateStrategy":{"rollingUpdate":%s},`+
 		`"template":{"spec":{"containers":[{"name":"agent","image":%q}]}}}}`, changeCause, version, rollingUpdate,
 		image(version))
-	set, err := p.Client.AppsV1().DaemonSets(namespace).
-		Patch(ctx, setName, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err != nil {
+	return func(ctx context.Context) error {
+		set, err := p.Client.AppsV1().DaemonSets(namespace).
+			Patch(ctx, setName, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+		if err == nil {
+			p.goal.image, p.goal.generation = image(version), set.Generation
+		}
 		return err
 	}
-	p.goal.image, p.goal.generation = image(version), set.Generation
-	return p.followed(ctx, p.untilQuarter)
 }
 
-// undo has kubectl go back to the template of rollOut.
-func undo(ctx context.Context, p *play) error {
+// undo has kubectl go back to the template of the first change.
+func (p *play) undo(ctx context.Context) error {
 	p.goal.image = image(2)
 	p.goal.generation++
-	if _, err := p.kubectl(ctx, "rollout", "undo", object); err != nil {
-		return err
-	}
-	return p.followed(ctx, p.untilQuarter)
+	_, err := p.runKubectl(ctx, "rollout", "undo", object)
+	return err
 }
 
-// nodesAdded adds nodes, the second half of them when the first pod is there.
-func nodesAdded(ctx context.Context, p *play) error {
-	return p.inHalves(ctx, names("added", changed(p.nodes)), func(ctx context.Context, half []string) error {
-		return p.addNodes(ctx, half...)
-	}, func(_ *appsv1.DaemonSet, pods []*corev1.Pod) bool {
-		return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return strings.HasPrefix(pod.Spec.NodeName, "added") })
+// A change is what happens to nodes.
+type change struct {
+	// emptied are removed, and then their pods, as kube-controller-manager's
+	// pod-garbage-collector does after 40 s. Pods of those removed stay.
+	emptied, removed []string
+	// added are registered, and the fleet runs them.
+	added []string
+	// kept get a taint with which pods of the set stay, and cleared one with which
+	// they go.
+	kept, cleared []string
+}
+
+func (p *play) changeNodes(c change) action {
+	return func(ctx context.Context) error {
+		gone := slices.Concat(c.emptied, c.removed)
+		for _, node := range gone {
+			delete(p.goal.nodes, node)
+		}
+		if err := each(ctx, gone, func(ctx context.Context, node string) error {
+			return p.Client.CoreV1().Nodes().Delete(ctx, node, metav1.DeleteOptions{})
+		}); err != nil {
+			return err
+		}
+		if err := each(ctx, c.emptied, func(ctx context.Context, node string) error {
+			return p.Client.CoreV1().Pods(namespace).DeleteCollection(ctx,
+				metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))},
+				metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
+		}); err != nil {
+			return err
+		}
+		if err := p.await(ctx, "the end of their pods", func(_ *appsv1.DaemonSet, pods []*corev1.Pod) (bool, error) {
+			return !hasPodOn(c.emptied, pods), nil
+		}); err != nil {
+			return err
+		}
+		if err := each(ctx, c.added, func(ctx context.Context, node string) error {
+			return fleet.Register(ctx, p.Client, fleet.Node(fleet.Name, "added", node))
+		}); err != nil {
+			return err
+		}
+		for effect, nodes := range map[corev1.TaintEffect][]string{
+			"": c.added, corev1.TaintEffectNoSchedule: c.kept, corev1.TaintEffectNoExecute: c.cleared,
+		} {
+			if err := p.taint(ctx, effect, nodes); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// taint gives nodes a taint in place of all others, or none. The API server
+// gives each new node one, which would be the node lifecycle controller's to
+// remove. Pods of the set tolerate no effect.
+func (p *play) taint(ctx context.Context, effect corev1.TaintEffect, nodes []string) error {
+	patch := []byte(`{"spec":{"taints":null}}`)
+	if effect != "" {
+		patch = fmt.Appendf(nil, `{"spec":{"taints":[{"key":%q,"effect":%q}]}}`, taintKey, effect)
+	}
+	for _, node := range nodes {
+		p.goal.nodes[node] = effect
+	}
+	return each(ctx, nodes, func(ctx context.Context, node string) error {
+		_, err := p.Client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
+		return err
 	})
 }
 
-// nodesTainted taints nodes, half of them when it shows at the first.
-func nodesTainted(ctx context.Context, p *play) error {
-	all := names("node", 2*changed(p.nodes))
-	return p.inHalves(ctx, all, func(ctx context.Context, half []string) error {
-		kept, cleared := half[:len(half)/2], half[len(half)/2:]
-		if err := p.taint(ctx, corev1.TaintEffectNoSchedule, kept...); err != nil {
-			return err
-		}
-		return p.taint(ctx, corev1.TaintEffectNoExecute, cleared...)
-	}, func(_ *appsv1.DaemonSet, pods []*corev1.Pod) bool {
-		return len(pods) < p.nodes+changed(p.nodes) ||
-			slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
-	})
-}
-
-// nodesRemoved removes the nodes that were added. Their pods go as they would
-// by kube-controller-manager's garbage collector of pods.
-func nodesRemoved(ctx context.Context, p *play) error {
-	return p.inHalves(ctx, names("added", changed(p.nodes)), func(ctx context.Context, half []string) error {
-		if err := p.removeNodes(ctx, half...); err != nil {
-			return err
-		}
-		return p.collectPods(ctx, half...)
-	}, fewerDesired(p))
-}
-
-// nodesRecreated removes two nodes and adds them again under their names. The
-// pod of the first goes, that of the second stays where it is. The first is
-// removed before the middle: upstream does not watch for deleted nodes, and
-// learns of them by the end of a pod.
-func nodesRecreated(ctx context.Context, p *play) error {
-	last := names("node", p.nodes)[p.nodes-2:]
-	emptied, kept, shows := last[0], last[1], fewerDesired(p)
-	if err := p.removeNodes(ctx, emptied); err != nil {
-		return err
-	}
-	if err := p.collectPods(ctx, emptied); err != nil {
-		return err
-	}
-	if err := p.midway(ctx, shows); err != nil {
-		return err
-	}
-	if err := p.removeNodes(ctx, kept); err != nil {
-		return err
-	}
-	return p.addNodes(ctx, last...)
-}
-
-// fewerDesired reports whether the status says that fewer nodes have to have a
-// pod than at the time of the call.
-func fewerDesired(p *play) reached {
-	before := p.desired()
-	return func(set *appsv1.DaemonSet, _ []*corev1.Pod) bool { return set.Status.DesiredNumberScheduled < before }
+// each does something to each node, some at a time.
+func each(ctx context.Context, nodes []string, do func(ctx context.Context, node string) error) error {
+	return sidebyside.Each(ctx, len(nodes), func(ctx context.Context, i int) error { return do(ctx, nodes[i]) })
 }

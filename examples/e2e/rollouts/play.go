@@ -1,0 +1,319 @@
+package rollouts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	listers "k8s.io/client-go/listers/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/wait"
+)
+
+// A play is the script with a controller, or the handover.
+type play struct {
+	*sidebyside.Play[mode]
+	*options
+	// sets and pods are those that a watch shows to the script.
+	sets       appslisters.DaemonSetNamespaceLister
+	pods       listers.PodNamespaceLister
+	controller *sidebyside.Processes
+	goal       goal
+	desired    int32  // nodes that had to have a pod before the step
+	spoken     string // what kubectl said in the step
+	result     result
+}
+
+// play plays on nodes that are ready, with a scheduler.
+func (o *options) play(ctx context.Context, stage *sidebyside.Play[mode]) (r *result, err error) {
+	world, err := fleet.NewWorld(ctx, fleet.Config{
+		REST: sidebyside.Protobuf(stage.Plane.RESTConfig()), Zones: map[string]int{firstNode: o.nodes},
+		Interval: time.Minute, // since nothing asks whether nodes are alive
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, world.End()) }()
+	p := &play{Play: stage, options: o, goal: goal{nodes: map[string]corev1.TaintEffect{}}}
+	if err := p.taint(ctx, "", world.AllNodes()); err != nil {
+		return nil, err
+	}
+	stop, err := p.Caches(ctx, func(factory informers.SharedInformerFactory) {
+		p.sets = factory.Apps().V1().DaemonSets().Lister().DaemonSets(namespace)
+		p.pods = factory.Core().V1().Pods().Lister().Pods(namespace)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	scheduler, err := p.LaunchProgram("kube-scheduler", o.scheduler, flags...)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.awaitWork(ctx, scheduler, "kube-scheduler", "pods"); err != nil {
+		return nil, err
+	}
+	for _, t := range p.turns() {
+		if err := p.take(ctx, t); err != nil {
+			return &p.result, fmt.Errorf("with %s: %w", t.subject.Name, err)
+		}
+	}
+	return &p.result, nil
+}
+
+// quiet is how long nothing may happen after a step until its state counts.
+// Statuses of ours are at most a second late.
+const quiet = 2 * time.Second
+
+// awaitWork waits until a user watches a resource and has done what it begins
+// with.
+func (p *play) awaitWork(ctx context.Context, of *sidebyside.Processes, user, resource string) error {
+	begun := time.Now()
+	if err := of.Until(ctx, user+" to watch "+resource, func(ctx context.Context) (bool, error) {
+		requests, err := p.Plane.Requests(ctx, controlplane.Filter{
+			User: user, Verb: "watch", Resource: resource, Since: begun,
+		})
+		return len(requests) > 0, err
+	}); err != nil {
+		return err
+	}
+	return wait.Pause(ctx, quiet)
+}
+
+// A turn is what a controller does until it ends.
+type turn struct {
+	subject sidebyside.Subject
+	steps   []step
+}
+
+// turns are those of the scenario. In the handover upstream creates and rolls
+// out, ours takes over and rolls out, and upstream takes over again.
+func (p *play) turns() []turn {
+	steps := p.steps()
+	if p.Scenario == handover {
+		return []turn{{upstream, steps[:2]}, {ours, steps[2:3]}, {upstream, nil}}
+	}
+	return []turn{{p.Subject, steps}}
+}
+
+// take plays a turn.
+func (p *play) take(ctx context.Context, t turn) (err error) {
+	before, err := p.snapshot(ctx)
+	isFirst := apierrors.IsNotFound(err) // there is no set yet
+	if err != nil && !isFirst {
+		return err
+	}
+	if p.controller, err = p.LaunchSubject(t.subject); err != nil {
+		return err
+	}
+	defer p.controller.Stop()
+	if err := p.awaitWork(ctx, p.controller, sidebyside.User, "daemonsets"); err != nil {
+		return err
+	}
+	if !isFirst {
+		if err := p.takeOver(ctx, t.subject.Name, before); err != nil {
+			return err
+		}
+	}
+	begun := time.Now()
+	idle, err := p.controller.CPUTime()
+	if err != nil {
+		return err
+	}
+	for _, s := range t.steps {
+		done := stepResult{name: s.title}
+		if done.took, err = p.do(ctx, s); err == nil {
+			p.Say("%s: %.1f s", s.title, done.took.Seconds())
+			// What it has in mind to write is written, and the next begins with that.
+			done.facts, err = p.facts(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.title, err)
+		}
+		p.result.steps = append(p.result.steps, done)
+	}
+	used, err := p.controller.CPUTime()
+	if err != nil {
+		return err
+	}
+	p.result.cpu = used - idle
+	requests, err := p.Plane.Requests(ctx, controlplane.Filter{User: sidebyside.User, Resource: "*", Since: begun})
+	p.result.calls = map[string]int{}
+	for _, request := range requests {
+		if request.Resource == "events" {
+			p.result.calls[events]++
+		} else {
+			p.result.calls[request.Verb]++
+		}
+	}
+	return err
+}
+
+// takeOver adds a node, whose pod shows that the controller has taken over.
+// Until the cluster is quiet again nothing else may be disturbed.
+func (p *play) takeOver(ctx context.Context, by string, before snapshot) error {
+	node := "taken-by-" + by
+	if _, err := p.do(ctx, step{act: p.changeNodes(change{added: []string{node}})}); err != nil {
+		return err
+	}
+	after, err := p.settled(ctx)
+	lines := disturbances(before, after, node)
+	p.Say("%s has taken over and disturbed %d pods and revisions", by, len(lines))
+	p.result.disturbed = append(p.result.disturbed, lines...)
+	return err
+}
+
+// do plays a step, and returns how long it took to reach its goal.
+func (p *play) do(ctx context.Context, s step) (time.Duration, error) {
+	begun := time.Now()
+	p.spoken, p.desired = "", 0
+	if set, err := p.sets.Get(setName); err == nil { // which the first step creates
+		p.desired = set.Status.DesiredNumberScheduled
+	}
+	if err := s.act(ctx); err != nil {
+		return 0, err
+	}
+	group, meanwhile := errgroup.WithContext(ctx)
+	if s.followed {
+		group.Go(func() error {
+			said, err := p.runKubectl(meanwhile, "rollout", "status", object, "--timeout="+wait.Patience.String())
+			lines := strings.Split(said, "\n")
+			p.spoken = lines[len(lines)-1] // the others depend on what it happens to see
+			return err
+		})
+	}
+	if p.Scenario == killed {
+		group.Go(func() error { return p.killMidway(meanwhile, s) })
+	}
+	if err := group.Wait(); err != nil {
+		return 0, err
+	}
+	if s.rest != nil {
+		if err := s.rest(ctx); err != nil {
+			return 0, err
+		}
+	}
+	err := p.await(ctx, "the goal", func(set *appsv1.DaemonSet, pods []*corev1.Pod) (bool, error) {
+		return true, p.goal.missing(set, pods)
+	})
+	return time.Since(begun), err
+}
+
+// errMissed means that a step was over before the controller was killed.
+var errMissed = errors.New("the middle was missed")
+
+// killMidway waits for the middle of a step, kills the controller and starts
+// another.
+func (p *play) killMidway(ctx context.Context, s step) error {
+	over := false
+	if err := p.await(ctx, "the middle", func(set *appsv1.DaemonSet, pods []*corev1.Pod) (bool, error) {
+		over = s.rest == nil && p.goal.missing(set, pods) == nil
+		return s.middle(set, pods), nil
+	}); err != nil {
+		return err
+	}
+	if over {
+		return errMissed
+	}
+	p.Say("%s: killed in the middle", s.title)
+	return p.controller.Restart()
+}
+
+// await asks about the set and its pods every few milliseconds, so that a step
+// of a tenth of a second has a middle.
+func (p *play) await(
+	ctx context.Context, what string, ask func(*appsv1.DaemonSet, []*corev1.Pod) (bool, error),
+) error {
+	const period = 10 * time.Millisecond
+	return p.controller.For(ctx, wait.Patience, period, what, func(context.Context) (bool, error) {
+		set, err := p.sets.Get(setName)
+		if err != nil {
+			return false, err
+		}
+		pods, err := p.pods.List(labels.Everything())
+		if err != nil {
+			return false, err
+		}
+		return ask(set, pods)
+	})
+}
+
+// settled returns what the API server has when nothing happens any more.
+func (p *play) settled(ctx context.Context) (snapshot, error) {
+	if err := wait.Pause(ctx, quiet); err != nil {
+		return snapshot{}, err
+	}
+	return p.snapshot(ctx)
+}
+
+func (p *play) snapshot(ctx context.Context) (s snapshot, err error) {
+	apps := p.Client.AppsV1()
+	if s.set, err = apps.DaemonSets(namespace).Get(ctx, setName, metav1.GetOptions{}); err != nil {
+		return s, err
+	}
+	pods, err := p.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return s, err
+	}
+	revisions, err := apps.ControllerRevisions(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return s, err
+	}
+	s.pods, s.revisions = pods.Items, revisions.Items
+	return s, nil
+}
+
+// facts returns those that a step has come to, with what kubectl says.
+func (p *play) facts(ctx context.Context) (facts, error) {
+	s, err := p.settled(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.facts()
+	if err != nil {
+		return nil, err
+	}
+	all["kubectl rollout status"] = p.spoken
+	flags := []string{""}
+	for i := range s.revisions {
+		flags = append(flags, fmt.Sprintf(" --revision=%d", s.revisions[i].Revision))
+	}
+	for _, flag := range flags {
+		if all["kubectl rollout history"+flag], err = p.runKubectl(ctx,
+			strings.Fields("rollout history "+object+flag)...); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// runKubectl returns the output of kubectl.
+func (p *play) runKubectl(ctx context.Context, args ...string) (string, error) {
+	all := append([]string{
+		"--kubeconfig=" + p.Plane.Kubeconfig(), "--cache-dir=" + filepath.Join(p.Plane.Dir(), "kubectl"),
+		"--namespace=" + namespace,
+	}, args...)
+	out, err := exec.CommandContext(ctx, p.kubectl, all...).Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		err = fmt.Errorf("%w: %s", err, exit.Stderr)
+	}
+	if err != nil {
+		return "", fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
