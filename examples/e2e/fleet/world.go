@@ -50,7 +50,9 @@ func NewWorld(ctx context.Context, config Config, kinds ...Pod) (*World, error) 
 	})
 	nodes := w.AllNodes()
 	if err = w.AddPods(ctx, nodes, kinds...); err == nil {
-		err = w.Await(ctx, "every node to report", nodes, (*witness.Node).WantReady)
+		err = wait.Until(ctx, "every node to report", func(context.Context) (bool, error) {
+			return true, w.Witness.All(nodes, (*witness.Node).WantReady)
+		})
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.End())
@@ -69,16 +71,6 @@ func (w *World) store(beat Beat) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.beats[beat.Node] = append(w.beats[beat.Node], beat)
-}
-
-// Await waits until the witness has no complaint about nodes.
-func (w *World) Await(
-	ctx context.Context, what string, nodes []string, complain func(*witness.Node) error,
-) error {
-	return wait.Until(ctx, what, func(context.Context) (bool, error) {
-		err := w.Witness.All(nodes, complain)
-		return err == nil, err
-	})
 }
 
 // Kill cuts nodes off for good.
