@@ -53,7 +53,9 @@ const quiet = 3 * time.Second
 
 // costs plays a step, and takes the CPU time of the subject and its calls about
 // some resources for each of so many objects.
-func (p *play) costs(s step, cpu, calls *figure, objects int, resources ...string) func(context.Context) error {
+func (p *play) costs(
+	s step, cpu, calls *figure, objects int, resources ...string,
+) func(context.Context) error {
 	return func(ctx context.Context) error {
 		begun := time.Now()
 		used, err := p.cpuOf(func() error {
@@ -247,7 +249,8 @@ func (p *play) watchChurn(ctx context.Context, turns *atomic.Int64) error {
 	p.figures[churnRate] = pods / time.Since(begun).Seconds()
 	p.figures[churnCPU] = 1000 * used.Seconds() / pods
 	p.figures[churnGrowth] = growth(resident)
-	p.Say("%.0f pods have come and gone: %.1f MiB, %+.1f %%", pods, resident[samples-1], p.figures[churnGrowth])
+	p.Say("%.0f pods have come and gone: %.1f MiB, %+.1f %%",
+		pods, resident[samples-1], p.figures[churnGrowth])
 	return nil
 }
 

@@ -140,7 +140,8 @@ func (p *play) createAll(ctx context.Context) error {
 	if _, err := p.Client.AppsV1().ReplicaSets(namespace).Create(ctx, &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: app},
 		Spec: appsv1.ReplicaSetSpec{
-			Replicas: new(int32(p.pods)), Selector: &metav1.LabelSelector{MatchLabels: leaving.Labels}, Template: leaving,
+			Replicas: new(int32(p.pods)), Template: leaving,
+			Selector: &metav1.LabelSelector{MatchLabels: leaving.Labels},
 		},
 	}, metav1.CreateOptions{}); err != nil {
 		return err

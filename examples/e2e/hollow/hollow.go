@@ -279,8 +279,8 @@ func (f figures) faults() error {
 		errTooMuch, f[upCalls], kubeletUpCalls)
 	wrong(f[endCalls] > kubeletEndCalls, "%w: API calls to end a pod: %.2f, and a kubelet needs %.2f",
 		errTooMuch, f[endCalls], kubeletEndCalls)
-	wrong(f[slowest] > returnLimit.Seconds(), "%w: a pod that stayed is ready %.1f s after the return of its node, want %v",
-		errTooLate, f[slowest], returnLimit)
+	wrong(f[slowest] > returnLimit.Seconds(),
+		"%w: a pod that stayed is ready %.1f s after the return of its node, want %v", errTooLate, f[slowest], returnLimit)
 	wrong(f[restarts] > 0, "%.0f containers have restarted", f[restarts])
 	return errors.Join(problems...)
 }

@@ -44,7 +44,8 @@ func (o *options) play(ctx context.Context, stage *sidebyside.Play[scenario]) (*
 	const zones = 4
 	p := &play{Play: stage, options: o, figures: figures{}}
 	if err := sidebyside.Each(ctx, o.nodes, func(ctx context.Context, i int) error {
-		return fleet.Register(ctx, p.Client, fleet.Node("default", fmt.Sprintf("zone-%d", i%zones+1), nodeName(i)))
+		zone := fmt.Sprintf("zone-%d", i%zones+1)
+		return fleet.Register(ctx, p.Client, fleet.Node("default", zone, nodeName(i)))
 	}); err != nil {
 		return nil, err
 	}

@@ -152,7 +152,9 @@ func (p *play) take(ctx context.Context, t turn) (err error) {
 		return err
 	}
 	p.result.cpu = used - idle
-	requests, err := p.Plane.Requests(ctx, controlplane.Filter{User: sidebyside.User, Resource: "*", Since: begun})
+	requests, err := p.Plane.Requests(ctx, controlplane.Filter{
+		User: sidebyside.User, Resource: "*", Since: begun,
+	})
 	p.result.calls = map[string]int{}
 	for _, request := range requests {
 		if request.Resource == "events" {

@@ -91,7 +91,9 @@ func (p *play) steps() []step {
 
 // hasPodOn reports whether a pod is on one of the nodes.
 func hasPodOn(nodes []string, pods []*corev1.Pod) bool {
-	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return slices.Contains(nodes, pod.Spec.NodeName) })
+	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
+		return slices.Contains(nodes, pod.Spec.NodeName)
+	})
 }
 
 // isQuarter reports whether a quarter of the nodes have a pod with the wanted
@@ -164,9 +166,10 @@ func (p *play) create(ctx context.Context) error {
 
 // change gives the set another image and another strategy, with one patch.
 func (p *play) change(version int, rollingUpdate string) action {
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"version %d"}},"spec":{"updateStrategy":{"rollingUpdate":%s},`+
-		`"template":{"spec":{"containers":[{"name":"agent","image":%q}]}}}}`, changeCause, version, rollingUpdate,
-		image(version))
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"version %d"}},"spec":{`+
+		`"updateStrategy":{"rollingUpdate":%s},`+
+		`"template":{"spec":{"containers":[{"name":"agent","image":%q}]}}}}`,
+		changeCause, version, rollingUpdate, image(version))
 	return func(ctx context.Context) error {
 		set, err := p.Client.AppsV1().DaemonSets(namespace).
 			Patch(ctx, setName, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
@@ -215,9 +218,10 @@ func (p *play) changeNodes(c change) action {
 		}); err != nil {
 			return err
 		}
-		if err := p.await(ctx, "the end of their pods", func(_ *appsv1.DaemonSet, pods []*corev1.Pod) (bool, error) {
+		noPod := func(_ *appsv1.DaemonSet, pods []*corev1.Pod) (bool, error) {
 			return !hasPodOn(c.emptied, pods), nil
-		}); err != nil {
+		}
+		if err := p.await(ctx, "the end of their pods", noPod); err != nil {
 			return err
 		}
 		if err := each(ctx, c.added, func(ctx context.Context, node string) error {
@@ -255,5 +259,7 @@ func (p *play) taint(ctx context.Context, effect corev1.TaintEffect, nodes []str
 
 // each does something to each node, some at a time.
 func each(ctx context.Context, nodes []string, do func(ctx context.Context, node string) error) error {
-	return sidebyside.Each(ctx, len(nodes), func(ctx context.Context, i int) error { return do(ctx, nodes[i]) })
+	return sidebyside.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
+		return do(ctx, nodes[i])
+	})
 }
