@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
 )
 
 func TestThereAreSixScenariosAndTwoSubjects(t *testing.T) {
@@ -29,7 +27,7 @@ func TestTheTable(t *testing.T) {
 		scenario{title: "nothing happens", late: 3 * time.Second}.Heading().Title)
 	require.Equal(t, "a fault (ours with `--confirm`); late after 60 s",
 		scenario{title: "a fault", ours: []string{"--confirm"}, late: time.Minute}.Heading().Title)
-	for want, n := range map[string]judge.Counts{
+	for want, n := range map[string]Counts{
 		"2 of 2, the last after 1.2 s": {Must: 2, Evicted: 2, Latest: 1240 * time.Millisecond},
 		"0 of 2; **2 lost**":           {Must: 2, Lost: 2},
 		"6 of 9, the last after 70.0 s; **1 early, 2 late, 1 lost, 3 wrong**": {
@@ -39,8 +37,8 @@ func TestTheTable(t *testing.T) {
 	} {
 		require.Equal(t, want, show(&n))
 	}
-	require.NoError(t, faults(&judge.Counts{Must: 2, Evicted: 2}, true))
-	require.EqualError(t, faults(&judge.Counts{Must: 2, Lost: 2}, true), "0 of 2; 2 lost")
+	require.NoError(t, measurement().Faults(&Counts{Must: 2, Evicted: 2}, true))
+	require.EqualError(t, measurement().Faults(&Counts{Must: 2, Lost: 2}, true), "0 of 2; 2 lost")
 }
 
 // TestOursEvictsExactlyThePodsThatMustLeave plays every scenario with our
