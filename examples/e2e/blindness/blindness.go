@@ -16,10 +16,10 @@
 //     acknowledged, and when a node was cut off for good.
 //   - The API server's audit log has the time and the user of each write of a
 //     status and each deletion of a pod.
-//   - A watch on a direct connection says when Ready became Unknown, which
-//     conditions with it, and which taints nodes have.
+//   - A watch on a direct connection says when Ready became Unknown, and which
+//     taints nodes have.
 //
-// Package judge compares them. Its doc comment has the criterion.
+// The judge compares them; judge.go has its criterion.
 //
 // # What both programs get
 //
@@ -30,15 +30,17 @@
 package blindness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/e2e/blindness/judge"
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/wait"
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
@@ -52,158 +54,6 @@ kube-controller-manager v1.37.1 on a real API server. Counts the living nodes th
   go -C examples/e2e run ./measure blindness --scenario stop,rolling --subject ours
 `
 
-// Run measures blindness as the flags say.
-func Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
-	return measurement().Run(ctx, args, out, diagnostics)
-}
-
-func measurement() *sidebyside.Measurement[scenario, judge.Counts] {
-	// The rate of taints is ten times the default, so that a wrong declaration
-	// shows in the pods within the minutes of a play.
-	flags := []string{
-		"--node-monitor-grace-period=" + grace.String(), "--node-startup-grace-period=" + grace.String(),
-		"--node-monitor-period=5s", "--kube-api-qps=200", "--kube-api-burst=200", "--node-eviction-rate=1",
-		"--secure-port=0", "--v=2",
-	}
-	return &sidebyside.Measurement[scenario, judge.Counts]{
-		Name: "blindness", Help: help, Scenarios: scenarios(),
-		Subjects: []sidebyside.Subject{
-			sidebyside.OurSubject("nodelifecycle", append(flags, "--node-heartbeat-interval="+beat.String())...),
-			sidebyside.Upstream("node-lifecycle-controller,taint-eviction-controller", flags...),
-		},
-		Repetitions: 1, Parallel: 2, Longest: 20 * time.Minute, // the longest scenario takes seven
-		Play: play, Corner: "while nodes beat", Show: show,
-		Legend: func() string { return fmt.Sprintf(legend, grace.Seconds(), beat.Seconds()) },
-		Faults: faults,
-	}
-}
-
-// play plays the fault, waits for what follows from it, and counts.
-func play(ctx context.Context, p *sidebyside.Play[scenario]) (counts *judge.Counts, err error) {
-	w, err := newWorld(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, w.end()) }()
-	p.Say("%d nodes beat", len(w.AllNodes()))
-	if err := w.launch(ctx, p); err != nil {
-		return nil, err
-	}
-	// A grace period after its start a subject may act on all that it should.
-	if err := wait.Pause(ctx, grace*5/4); err != nil {
-		return nil, err
-	}
-	p.Say("the fault begins")
-	if err := p.Scenario.act(ctx, w); err != nil {
-		return nil, err
-	}
-	over := time.Now()
-	if err := w.awaitEnd(ctx, over); err != nil {
-		return nil, err
-	}
-	if err := w.running.Alive(); err != nil {
-		return nil, err
-	}
-	rules := w.rules(over)
-	if p.Scenario.findable {
-		rules.Clear = w.FirstDeath()
-	}
-	nodes, err := w.history(ctx)
-	if err != nil {
-		return nil, err
-	}
-	judged, err := judge.Count(nodes, rules)
-	if err != nil {
-		return nil, err
-	}
-	w.tell(&judged)
-	return &judged, nil
-}
-
-// launch starts the replicas, each when the one before works: the API server
-// gives each new node a taint that the subject takes away.
-func (w *world) launch(ctx context.Context, p *sidebyside.Play[scenario]) error {
-	access, err := p.Plane.UserConfig(sidebyside.User, "system:masters")
-	if err != nil {
-		return err
-	}
-	if p.Scenario.proxied {
-		if w.proxy, err = startProxy(access); err != nil {
-			return err
-		}
-		access = w.proxy.access(access)
-	}
-	elect := "--leader-elect=" + strconv.FormatBool(p.Scenario.replicas > 1)
-	if w.running, err = p.LaunchWith(access, p.Subject, elect); err != nil {
-		return err
-	}
-	for n := 1; ; n++ {
-		if err := w.running.Until(ctx, "the subject to take taints away", func(context.Context) (bool, error) {
-			err := w.Witness.All(w.AllNodes(), (*witness.Node).WantUntainted)
-			return err == nil, err
-		}); err != nil || n == p.Scenario.replicas {
-			return err
-		}
-		if err := w.running.Start(); err != nil {
-			return err
-		}
-	}
-}
-
-// shown is how many wrong declarations are printed.
-const shown = 5
-
-// tell prints the verdict, and the first of the wrong declarations.
-func (w *world) tell(counts *judge.Counts) {
-	w.Say("%s", show(counts))
-	for i, fault := range counts.Faults {
-		if i == shown {
-			w.Say("and %d more wrong declarations", len(counts.Faults)-shown)
-			break
-		}
-		conditions := "the witness did not see it"
-		for _, s := range w.Witness.Of(fault.Node).Unknown {
-			if s.At.After(fault.At) {
-				conditions = "Unknown: " + s.Conditions
-				break
-			}
-		}
-		w.Say("%s declared at %s after a silence of %.1fs and %.1fs without the API server; %s",
-			fault.Node, fault.At.Format("15:04:05.000"), fault.Silence.Seconds(), fault.Down.Seconds(), conditions)
-	}
-}
-
-// show is a verdict in a few words: what is not flawless in bold.
-func show(n *judge.Counts) string {
-	text := fmt.Sprintf("declared %s of %d living", bold(n.Wrong), n.Living)
-	if n.Silent > 0 {
-		text += fmt.Sprintf(" (and %d that were silent for as long)", n.Silent)
-	}
-	text += fmt.Sprintf(", %s tainted, %s pods evicted; missed %s of %d dead",
-		bold(n.Tainted), bold(n.Evicted), bold(n.Missed), n.Dead)
-	if n.Latest > 0 {
-		text += fmt.Sprintf(", the last after %.1f s", n.Latest.Seconds())
-	}
-	if n.LatestDown > 0 {
-		text += fmt.Sprintf(", %.1f s of them without the API server", n.LatestDown.Seconds())
-	}
-	return text
-}
-
-func bold(n int) string {
-	if n == 0 {
-		return "0"
-	}
-	return fmt.Sprintf("**%d**", n)
-}
-
-func faults(n *judge.Counts, _ bool) error {
-	if n.Clean() {
-		return nil
-	}
-	return errors.New(strings.ReplaceAll(show(n), "**", ""))
-}
-
 const legend = `Declared: nodes whose Ready became Unknown although they had been silent for
 less than the grace period. Silence begins with the last beat that the API
 server stored. For a living node it goes on only while the API server answers.
@@ -216,3 +66,357 @@ beat. Both subjects have a grace period of %.0f s, beats every %.0f s,
 --node-monitor-period=5s, --kube-api-qps=200, --kube-api-burst=200 and
 --node-eviction-rate=1.
 `
+
+const (
+	// beat is how far apart the heartbeats of a node are.
+	beat = 5 * time.Second
+	// grace is how long a node may be silent.
+	grace = 20 * time.Second
+	// pod is the kind of pod that every node has one of: it leaves with the taint.
+	pod = "web"
+)
+
+// Run measures blindness as the flags say.
+func Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
+	return measurement().Run(ctx, args, out, diagnostics)
+}
+
+func measurement() *sidebyside.Measurement[scenario, Counts] {
+	// The rate of taints is ten times the default, so that a wrong declaration
+	// shows in the pods within the minutes of a play.
+	flags := []string{
+		"--node-monitor-grace-period=" + grace.String(), "--node-startup-grace-period=" + grace.String(),
+		"--node-monitor-period=5s", "--kube-api-qps=200", "--kube-api-burst=200",
+		"--node-eviction-rate=1", "--secure-port=0", "--v=2",
+	}
+	return &sidebyside.Measurement[scenario, Counts]{
+		Name: "blindness", Help: help, Scenarios: scenarios(),
+		Subjects: []sidebyside.Subject{
+			sidebyside.OurSubject("nodelifecycle", append(flags, "--node-heartbeat-interval="+beat.String())...),
+			sidebyside.Upstream("node-lifecycle-controller,taint-eviction-controller", flags...),
+		},
+		Repetitions: 1, Parallel: 2, Longest: 20 * time.Minute, // the longest scenario takes seven
+		Play: play, Corner: "while nodes beat", Show: show,
+		Legend: func() string { return fmt.Sprintf(legend, grace.Seconds(), beat.Seconds()) },
+		Faults: sidebyside.FaultsUnless((*Counts).Clean, show),
+	}
+}
+
+// A scenario is a time in which a subject sees little, while nodes beat and
+// some die.
+type scenario struct {
+	// name is what --scenario calls it, title its row of the table.
+	name, title string
+	// zones has a number of nodes for each zone, whose name is one letter. The
+	// last node of each zone dies.
+	zones map[string]int
+	// replicas is how many processes of the subject there are. More than one elect
+	// a leader.
+	replicas int
+	// proxied says that the subject reaches the API server through a proxy.
+	proxied bool
+	// findable says that the subject runs and the API server answers it all the
+	// time. So the dead are to be found during the fault, and not only after it.
+	findable bool
+	// steps play the fault until it is over.
+	steps []step
+}
+
+// A step is one thing that is done to a world, and how long after the fault has
+// begun.
+type step struct {
+	at time.Duration
+	do func(context.Context, *world) error
+}
+
+// Heading is that of its row.
+func (s scenario) Heading() sidebyside.Heading {
+	return sidebyside.Heading{Name: s.name, Title: s.title}
+}
+
+// hundred are a hundred nodes.
+func hundred() map[string]int { return map[string]int{"a": 40, "b": 30, "c": 30} }
+
+// scenarios are those of the table. The longest come first, so that all
+// together take less time when several are played at a time.
+func scenarios() []scenario {
+	const second = time.Second
+	stopped := []step{{0, stopLeader}, {grace / 2, die}, {2 * grace, continueLeader}}
+	return []scenario{
+		outage("outage-5m", "kube-apiserver killed for five minutes", 5*time.Minute, 1),
+		outage("outage-5m-takeover", "the same, and the leader killed meanwhile", 5*time.Minute, 2),
+		{
+			name: "rolling", title: "500 nodes, of which 25 at a time are silent for 12 s, all in turn",
+			zones: map[string]int{"a": 200, "b": 150, "c": 150}, replicas: 1, findable: true,
+			steps: []step{{0, roll}},
+		},
+		outage("outage-1m", "kube-apiserver killed for a minute", time.Minute, 1),
+		outage("outage-1m-takeover", "the same, and the leader killed meanwhile", time.Minute, 2),
+		{
+			name: "watch-late", title: "watches 10 s late for a minute, and cut every 15 s",
+			zones: hundred(), replicas: 1, proxied: true, findable: true,
+			steps: []step{
+				{0, delayWatches(10 * second)}, {10 * second, die},
+				{15 * second, cutWatches}, {30 * second, cutWatches}, {45 * second, cutWatches},
+				{60 * second, delayWatches(0)}, {60 * second, cutWatches},
+			},
+		},
+		{
+			name: "watch-silent", title: "nothing comes through watches for a minute, and none is cut",
+			zones: hundred(), replicas: 1, proxied: true, findable: true,
+			steps: []step{
+				{0, delayWatches(time.Hour)}, {10 * second, die},
+				{60 * second, delayWatches(0)}, {60 * second, cutWatches},
+			},
+		},
+		{
+			name:  "stop-takeover",
+			title: "the leader of two stopped (SIGSTOP) for two grace periods, then continued",
+			zones: hundred(), replicas: 2, steps: stopped,
+		},
+		{
+			name: "stop", title: "SIGSTOP for two grace periods, then SIGCONT",
+			zones: hundred(), replicas: 1, steps: stopped,
+		},
+	}
+}
+
+// outage: kube-apiserver is killed and comes back after a time, with the same
+// data. Nodes die while it is down and, of two replicas, the one that leads.
+func outage(name, title string, length time.Duration, n int) scenario {
+	steps := []step{{0, killAPIServer}, {3 * time.Second, die}, {length, restartAPIServer}}
+	if n > 1 {
+		steps = slices.Insert(steps, 2, step{3 * time.Second, killLeader})
+	}
+	return scenario{name: name, title: title, zones: hundred(), replicas: n, steps: steps}
+}
+
+// die cuts the doomed off for good.
+func die(_ context.Context, w *world) error {
+	w.Kill(doomed(w.AllNodes())...)
+	return nil
+}
+
+func stopLeader(_ context.Context, w *world) error { return w.running.First().Pause() }
+
+// continueLeader lets the leader run on. One that has lost its lease ends.
+func continueLeader(_ context.Context, w *world) error {
+	if w.Scenario.replicas > 1 {
+		w.running.Dismiss(w.running.First())
+	}
+	return w.running.First().Resume()
+}
+
+func killLeader(_ context.Context, w *world) error {
+	w.running.Dismiss(w.running.First())
+	w.running.First().Kill()
+	return nil
+}
+
+func killAPIServer(_ context.Context, w *world) error {
+	w.down.from = time.Now()
+	err := w.Plane.KillAPIServer()
+	w.down.until = time.Now() // at least
+	return err
+}
+
+// restartAPIServer starts the API server again. It is up from the first beat
+// that was sent after it was killed and acknowledged: it stores beats before it
+// says that it is ready.
+func restartAPIServer(ctx context.Context, w *world) error {
+	if err := w.Plane.RestartAPIServer(ctx); err != nil {
+		return err
+	}
+	up := time.Now()
+	for _, name := range w.AllNodes() {
+		up = firstBeat(w.Beats(name), w.down.until, up)
+	}
+	w.down.until = up
+	return nil
+}
+
+// firstBeat is when the first of some beats was acknowledged that was sent
+// after a time, or before if none was before that.
+func firstBeat(beats []fleet.Beat, after, before time.Time) time.Time {
+	for _, beat := range beats {
+		if beat.Sent.After(after) {
+			before = earliest(before, beat.Acknowledged)
+		}
+	}
+	return before
+}
+
+// delayWatches makes what watches answer from now on come so late.
+func delayWatches(delay time.Duration) func(context.Context, *world) error {
+	return func(_ context.Context, w *world) error {
+		w.proxy.delay.Store(int64(delay))
+		return nil
+	}
+}
+
+// cutWatches cuts watches, and what they hold back is lost.
+func cutWatches(_ context.Context, w *world) error {
+	w.proxy.cut()
+	return nil
+}
+
+// roll makes 25 nodes at a time silent, each for less than its grace period.
+// Others die meanwhile.
+func roll(ctx context.Context, w *world) error {
+	// With the beat before and the one after it is silent for less than grace.
+	const batch, silence = 25, grace * 3 / 5
+	for n, cut := range slices.Collect(slices.Chunk(lasting(w.AllNodes()), batch)) {
+		w.Cut(cut...)
+		if n == 2 {
+			if err := die(ctx, w); err != nil {
+				return err
+			}
+		}
+		if err := wait.Pause(ctx, silence); err != nil {
+			return err
+		}
+		w.Restore(cut...)
+	}
+	return nil
+}
+
+// doomed are those of some nodes that die in a scenario: the last of each zone.
+// A zone is the first letter of a name.
+func doomed(nodes []string) []string {
+	last := map[byte]string{}
+	for _, name := range nodes {
+		last[name[0]] = max(last[name[0]], name)
+	}
+	return slices.Sorted(maps.Values(last))
+}
+
+// lasting are the other nodes, each next to those of other zones.
+func lasting(nodes []string) []string {
+	die := doomed(nodes)
+	live := slices.DeleteFunc(slices.Clone(nodes), func(name string) bool {
+		return slices.Contains(die, name)
+	})
+	slices.SortFunc(live, func(a, b string) int {
+		return cmp.Or(cmp.Compare(a[1:], b[1:]), cmp.Compare(a, b))
+	})
+	return live
+}
+
+// A world is a fleet of nodes that beat, the subject, and what stands between
+// it and the API server.
+type world struct {
+	*sidebyside.Play[scenario]
+	*fleet.World
+	running *sidebyside.Processes // the first leads from the start
+	proxy   *proxy                // nil when the subject has a direct connection
+	down    span                  // when the API server was down
+}
+
+// play plays the fault, waits for what follows from it, and counts.
+func play(ctx context.Context, p *sidebyside.Play[scenario]) (counts *Counts, err error) {
+	w := &world{Play: p}
+	w.World, err = fleet.NewWorld(ctx, fleet.Config{
+		REST: sidebyside.Protobuf(p.Plane.RESTConfig()), Zones: p.Scenario.zones, Interval: beat,
+	}, fleet.Pod{Name: pod, Tolerations: fleet.Tolerate(new(int64(0)))})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.end()) }()
+	p.Say("%d nodes beat", len(w.AllNodes()))
+	if err := w.launch(ctx); err != nil {
+		return nil, err
+	}
+	// A grace period after its start a subject may act on all that it should.
+	if err := wait.Pause(ctx, grace*5/4); err != nil {
+		return nil, err
+	}
+	p.Say("the fault begins")
+	begun := time.Now()
+	for _, step := range p.Scenario.steps {
+		if err := wait.PauseUntil(ctx, begun.Add(step.at)); err != nil {
+			return nil, err
+		}
+		if err := step.do(ctx, w); err != nil {
+			return nil, err
+		}
+	}
+	over := time.Now()
+	if err := w.awaitEnd(ctx, over); err != nil {
+		return nil, err
+	}
+	if err := w.running.Alive(); err != nil {
+		return nil, err
+	}
+	f := fault{down: w.down, clear: over, end: time.Now()}
+	if p.Scenario.findable {
+		f.clear = w.FirstDeath()
+	}
+	nodes, err := w.history(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if counts, err = count(nodes, f); err != nil {
+		return nil, err
+	}
+	w.tell(counts)
+	return counts, nil
+}
+
+// end ends the subject, and then the proxy, the fleet and the witness.
+func (w *world) end() error {
+	if w.running != nil {
+		w.running.Stop()
+	}
+	if w.proxy != nil {
+		w.proxy.stop()
+	}
+	return w.End()
+}
+
+// launch starts a replica, and the others when it works: the API server gives
+// each new node a taint that the subject takes away. So the first leads.
+func (w *world) launch(ctx context.Context) error {
+	access, err := w.Plane.UserConfig(sidebyside.User, "system:masters")
+	if err != nil {
+		return err
+	}
+	if w.Scenario.proxied {
+		if w.proxy, err = startProxy(access); err != nil {
+			return err
+		}
+		access = w.proxy.access(access)
+	}
+	elect := "--leader-elect=" + strconv.FormatBool(w.Scenario.replicas > 1)
+	if w.running, err = w.LaunchWith(access, w.Subject, elect); err != nil {
+		return err
+	}
+	works := func(context.Context) (bool, error) {
+		err := w.Witness.All(w.AllNodes(), (*witness.Node).WantUntainted)
+		return err == nil, err
+	}
+	if err := w.running.Until(ctx, "the subject to take taints away", works); err != nil {
+		return err
+	}
+	for range w.Scenario.replicas - 1 {
+		if err := w.running.Start(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitEnd waits until the dead are Unknown or given up, and long enough for
+// late declarations of the living.
+func (w *world) awaitEnd(ctx context.Context, over time.Time) error {
+	if err := wait.PauseUntil(ctx, over.Add(2*grace)); err != nil {
+		return err
+	}
+	const given = 6 * grace // so that the table has the time of one that is declared late
+	dead := doomed(w.AllNodes())
+	for w.Witness.All(dead, (*witness.Node).WantUnknown) != nil && time.Since(over) <= given {
+		if err := wait.Pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	return nil
+}

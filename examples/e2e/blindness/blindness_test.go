@@ -8,7 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/e2e/blindness/judge"
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
+	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
 func TestThereAreNineScenariosAndTwoSubjects(t *testing.T) {
@@ -25,8 +26,8 @@ func TestThereAreNineScenariosAndTwoSubjects(t *testing.T) {
 
 func TestTheTableShowsEachCount(t *testing.T) {
 	require.Equal(t, `declared 0 of 97 living, 0 tainted, 0 pods evicted; missed 0 of 3 dead, the last after 24.1 s`,
-		show(&judge.Counts{Living: 97, Dead: 3, Latest: 24120 * time.Millisecond}))
-	wrong := &judge.Counts{
+		show(&Counts{Living: 97, Dead: 3, Latest: 24120 * time.Millisecond}))
+	wrong := &Counts{
 		Living: 97, Dead: 3, Wrong: 4, Silent: 1, Tainted: 3, Evicted: 2, Missed: 1,
 		Latest: 80 * time.Second, LatestDown: time.Minute,
 	}
@@ -34,7 +35,58 @@ func TestTheTableShowsEachCount(t *testing.T) {
 		`**2** pods evicted; missed **1** of 3 dead, the last after 80.0 s, 60.0 s of them without the API server`,
 		show(wrong))
 	require.ErrorContains(t, measurement().Faults(wrong, true), "declared 4 of 97 living")
-	require.NoError(t, measurement().Faults(&judge.Counts{Living: 97, Dead: 3}, true))
+	require.NoError(t, measurement().Faults(&Counts{Living: 97, Dead: 3}, true))
+}
+
+func TestTheLastNodeOfEachZoneDiesAndTheOthersMixZones(t *testing.T) {
+	nodes := []string{"b-1", "a-2", "a-0", "b-0", "a-1"}
+	require.Equal(t, []string{"a-2", "b-1"}, doomed(nodes))
+	require.Equal(t, []string{"a-0", "b-0", "a-1"}, lasting(nodes))
+	require.Equal(t, []string{"b-1", "a-2", "a-0", "b-0", "a-1"}, nodes, "unchanged")
+}
+
+func TestAnOutageEndsWithTheFirstBeatThatIsStored(t *testing.T) {
+	killed := time.Now()
+	at := func(seconds int) time.Time { return killed.Add(time.Duration(seconds) * time.Second) }
+	beats := []fleet.Beat{
+		{Sent: at(-3), Acknowledged: at(-2)}, {Sent: at(-1), Acknowledged: at(1)},
+		{Sent: at(64), Acknowledged: at(66)}, {Sent: at(61), Acknowledged: at(65)},
+	}
+	require.Equal(t, at(65), firstBeat(beats, killed, at(70)))
+	require.Equal(t, at(63), firstBeat(beats, killed, at(63)), "it was ready before a beat")
+}
+
+func TestDeclarationsAreTheAuditLogsAndThoseThatOnlyTheWitnessSaw(t *testing.T) {
+	at := func(seconds int) time.Time { return time.Date(2026, 6, 1, 12, 0, seconds, 0, time.UTC) }
+	times := func(seconds ...int) []time.Time {
+		var all []time.Time
+		for _, s := range seconds {
+			all = append(all, at(s))
+		}
+		return all
+	}
+	saw := func(seconds ...int) []witness.Sighting {
+		var all []witness.Sighting
+		for _, s := range seconds {
+			all = append(all, witness.Sighting{At: at(s)})
+		}
+		return all
+	}
+	for name, test := range map[string]struct {
+		writes []time.Time
+		seen   []witness.Sighting
+		want   []time.Time
+	}{
+		"nothing":                  {},
+		"each was seen":            {times(1, 10), saw(2, 11), times(1, 10)},
+		"an unseen write counts":   {times(10, 1), nil, times(1, 10)},
+		"one sighting of two":      {times(1, 2), saw(3), times(1, 2)},
+		"no write":                 {nil, saw(3), times(3)},
+		"a second without a write": {times(1), saw(2, 9), times(1, 9)},
+		"seen before the write":    {times(5), saw(2), times(5, 2)},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, declared(test.writes, test.seen)) })
+	}
 }
 
 // TestOursDeclaresTheDeadAndNoneOfTheLivingAfterAnOutage kills the API server

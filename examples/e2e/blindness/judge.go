@@ -1,0 +1,300 @@
+package blindness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/e2e/witness"
+)
+
+// The criterion, which knows no controller:
+//
+// A declaration is wrong when the node was silent for less than its grace
+// period. The silence begins when the last beat was sent that the API server
+// acknowledged before it received the declaration. A beat that was never
+// acknowledged is no beat.
+//
+// A living node is not silent while the API server is down, because it cannot
+// be heard then. So the silence of a living node is counted without that time.
+// The silence of a dead node is counted with it: it would not have beaten.
+//
+// A dead node is missed when it is not declared within three grace periods.
+// These begin with its last beat, or when it can be found if that is later.
+//
+// The clock of the beats, of the declarations and of the outages is the same.
+
+// missed is how long after it can be found, and after its last beat, a dead
+// node is missed that is not declared.
+const missed = 3 * grace
+
+// A span is a stretch of time.
+type span struct{ from, until time.Time }
+
+// A node is the history of one.
+type node struct {
+	name string
+	// beats are those that were stored, in any order.
+	beats []fleet.Beat
+	// died is when it was cut off for good. Zero: it lives.
+	died time.Time
+	// declared is when the API server received the writes that made it Unknown.
+	declared []time.Time
+	// unknown says that it is Unknown at the end.
+	unknown bool
+	// tainted says that it was seen with a NoExecute taint for its silence.
+	tainted bool
+	// evicted is how many of its pods were deleted.
+	evicted int
+}
+
+// A fault is what all nodes have gone through.
+type fault struct {
+	// down is when the API server did not answer. Zero: it always did.
+	down span
+	// clear is from when on dead nodes can be found: the end of a fault that hides
+	// them, or their death.
+	clear time.Time
+	// end is when the history ends.
+	end time.Time
+}
+
+// Counts is the verdict. The zero value is no verdict, and not clean.
+type Counts struct {
+	// Living and Dead are how many nodes there are of each.
+	Living, Dead int
+	// Wrong is how many nodes were declared wrongly, living or before they died.
+	Wrong int
+	// Silent is how many living nodes were declared after a silence that was as
+	// long as the grace period. No controller could know better.
+	Silent int
+	// Tainted is how many living nodes had a NoExecute taint, and Evicted how many
+	// pods of living nodes were deleted. Those of Silent are not in it.
+	Tainted, Evicted int
+	// Missed is how many dead nodes were not declared in time or not Unknown at
+	// the end.
+	Missed int
+	// Latest is how long after its last beat the last dead node was declared.
+	// The API server was down for LatestDown of it.
+	Latest, LatestDown time.Duration
+	// Declarations are the wrong ones, in order of time.
+	Declarations []declaration
+}
+
+// A declaration says that a node is Unknown.
+type declaration struct {
+	node string
+	at   time.Time
+	// silence is how long the node was silent; down is not in it.
+	silence, down time.Duration
+}
+
+var (
+	errNoBeat  = errors.New("it was declared, and no beat of it is known")
+	errTooSoon = errors.New("the history ends too soon to tell whether it is missed")
+	errNoFault = errors.New("it is not known when the dead could be found")
+)
+
+// count judges a history. It fails when the history does not allow a verdict.
+func count(nodes []node, f fault) (*Counts, error) {
+	if f.clear.IsZero() {
+		return nil, errNoFault
+	}
+	var counts Counts
+	for _, n := range nodes {
+		if err := counts.add(n, f); err != nil {
+			return nil, fmt.Errorf("node %s: %w", n.name, err)
+		}
+	}
+	slices.SortFunc(counts.Declarations, func(a, b declaration) int { return a.at.Compare(b.at) })
+	return &counts, nil
+}
+
+func (c *Counts) add(n node, f fault) error {
+	declarations, err := n.declarations(f)
+	if err != nil {
+		return err
+	}
+	wrong := slices.DeleteFunc(slices.Clone(declarations), func(d declaration) bool {
+		return d.silence >= grace
+	})
+	if len(wrong) > 0 {
+		c.Wrong++
+		c.Declarations = append(c.Declarations, wrong...)
+	}
+	if !n.died.IsZero() {
+		c.Dead++
+		return c.addDead(n, f)
+	}
+	c.Living++
+	if len(wrong) == 0 && len(declarations) > 0 {
+		c.Silent++
+		return nil
+	}
+	if n.tainted {
+		c.Tainted++
+	}
+	c.Evicted += n.evicted
+	return nil
+}
+
+// declarations returns all declarations of a node.
+func (n node) declarations(f fault) (all []declaration, err error) {
+	for _, at := range n.declared {
+		last, found := n.lastBeat(at)
+		if !found {
+			return nil, errNoBeat
+		}
+		d := declaration{node: n.name, at: at, silence: at.Sub(last.Sent)}
+		if n.died.IsZero() {
+			d.down = f.down.overlap(span{last.Sent, at})
+			d.silence -= d.down
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// lastBeat returns the last of the beats that were acknowledged before a time.
+func (n node) lastBeat(before time.Time) (last fleet.Beat, found bool) {
+	for _, beat := range n.beats {
+		if beat.Acknowledged.Before(before) && beat.Sent.After(last.Sent) {
+			last, found = beat, true
+		}
+	}
+	return last, found
+}
+
+func (c *Counts) addDead(n node, f fault) error {
+	last, found := n.lastBeat(f.end)
+	if !found {
+		return errNoBeat
+	}
+	deadline := latest(f.clear, last.Acknowledged).Add(missed)
+	if !n.unknown {
+		if f.end.Before(deadline) {
+			return errTooSoon
+		}
+		c.Missed++
+		return nil
+	}
+	// A declaration before the last beat is about another silence.
+	declared := slices.DeleteFunc(slices.Clone(n.declared), last.Acknowledged.After)
+	if len(declared) == 0 {
+		return nil // it was Unknown already when it died
+	}
+	first := earliest(declared...)
+	if first.After(deadline) {
+		c.Missed++
+	}
+	if late := first.Sub(last.Sent); late > c.Latest {
+		c.Latest = late
+		c.LatestDown = f.down.overlap(span{last.Sent, first})
+	}
+	return nil
+}
+
+// overlap is how much of a span lies in another.
+func (s span) overlap(other span) time.Duration {
+	return max(0, earliest(s.until, other.until).Sub(latest(s.from, other.from)))
+}
+
+func earliest(times ...time.Time) time.Time { return slices.MinFunc(times, time.Time.Compare) }
+func latest(times ...time.Time) time.Time   { return slices.MaxFunc(times, time.Time.Compare) }
+
+// Clean reports whether no living node was declared, tainted or emptied, and
+// every dead one was found. A history without both kinds proves nothing.
+func (c *Counts) Clean() bool {
+	return c.Living > 0 && c.Dead > 0 && c.Wrong+c.Tainted+c.Evicted+c.Missed == 0
+}
+
+// show is a verdict in a few words: what is not flawless in bold.
+func show(n *Counts) string {
+	text := fmt.Sprintf("declared %s of %d living", bold(n.Wrong), n.Living)
+	if n.Silent > 0 {
+		text += fmt.Sprintf(" (and %d that were silent for as long)", n.Silent)
+	}
+	text += fmt.Sprintf(", %s tainted, %s pods evicted; missed %s of %d dead",
+		bold(n.Tainted), bold(n.Evicted), bold(n.Missed), n.Dead)
+	if n.Latest > 0 {
+		text += fmt.Sprintf(", the last after %.1f s", n.Latest.Seconds())
+	}
+	if n.LatestDown > 0 {
+		text += fmt.Sprintf(", %.1f s of them without the API server", n.LatestDown.Seconds())
+	}
+	return text
+}
+
+func bold(n int) string {
+	if n == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("**%d**", n)
+}
+
+// tell prints the verdict, and the first of the wrong declarations.
+func (w *world) tell(counts *Counts) {
+	w.Say("%s", show(counts))
+	for _, d := range counts.Declarations[:min(5, len(counts.Declarations))] {
+		w.Say("%s declared at %s after a silence of %.1fs and %.1fs without the API server",
+			d.node, d.at.Format("15:04:05.000"), d.silence.Seconds(), d.down.Seconds())
+	}
+}
+
+// history is what the API server's audit log, the fleet and the witness say of
+// each node.
+func (w *world) history(ctx context.Context) ([]node, error) {
+	// The writes that were carried out, by the name of the object.
+	received := map[string][]time.Time{}
+	for _, filter := range []controlplane.Filter{
+		{User: sidebyside.User, Resource: "nodes/status", Verb: "update"},
+		{User: sidebyside.User, Resource: "nodes/status", Verb: "patch"},
+		{User: sidebyside.User, Resource: "pods", Verb: "delete"},
+	} {
+		requests, err := w.Plane.Requests(ctx, filter)
+		if err != nil {
+			return nil, fmt.Errorf("read the audit log: %w", err)
+		}
+		for _, r := range requests {
+			if r.Code >= http.StatusOK && r.Code < http.StatusMultipleChoices {
+				received[r.Name] = append(received[r.Name], r.Received)
+			}
+		}
+	}
+	var nodes []node
+	for _, name := range w.AllNodes() {
+		seen := w.Witness.Of(name)
+		nodes = append(nodes, node{
+			name: name, beats: w.Beats(name), died: w.Died(name),
+			declared: declared(received[name], seen.Unknown),
+			unknown:  seen.WantUnknown() == nil,
+			tainted:  len(seen.Tainted) > 0,
+			evicted:  len(received[fleet.PodName(pod, name)]),
+		})
+	}
+	return nodes, nil
+}
+
+// declared joins the writes of the audit log with what was seen. A write whose
+// answer the audit log lacks, because the API server was killed, is known only
+// because it was seen.
+func declared(writes []time.Time, seen []witness.Sighting) []time.Time {
+	all := slices.SortedFunc(slices.Values(writes), time.Time.Compare)
+	unexplained := slices.Clone(all)
+	for _, s := range seen {
+		earlier := slices.IndexFunc(unexplained, s.At.After)
+		if earlier < 0 {
+			all = append(all, s.At)
+			continue
+		}
+		// One sighting may stand for all writes before it.
+		unexplained = slices.DeleteFunc(unexplained, s.At.After)
+	}
+	return all
+}
