@@ -35,7 +35,7 @@ func program(s *settings, out io.Writer) *process.Program {
 			}
 			pages := map[string]http.Handler{
 				"/pending": evictionreport.NewPage(showing(l)),
-				"/doubt":   newDoubtPage(l),
+				"/doubt":   newDoubtPage(l, l.settings.Warnings()),
 			}
 			stop := l.events.stop
 			if l.shadow != nil {

@@ -86,10 +86,10 @@ func TestH4DoubtsAreCounted(t *testing.T) {
 	})
 }
 
-func page(t *testing.T, core *controller.Controller, query string) *httptest.ResponseRecorder {
+func page(t *testing.T, core *controller.Controller, query string, warnings ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	response := httptest.NewRecorder()
-	newDoubtPage(state{core}).ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/doubt"+query, nil))
+	newDoubtPage(state{core}, warnings).ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/doubt"+query, nil))
 	return response
 }
 
@@ -123,6 +123,9 @@ Zone "" has no rate while its unconfirmed nodes are not heard or read.
 		require.Equal(t, `Nothing is doubted, 2000-01-01T00:12:00Z.
 Silent nodes that are not confirmed: 0. Confirmed ones that have yet to be declared: 0.
 `, page(t, fresh, "").Body.String())
+
+		require.Contains(t, page(t, fresh, "", "a", "b").Body.String(), "Warning: a\nWarning: b\nNothing is doubted")
+		require.Contains(t, page(t, fresh, "?format=json", "a").Body.String(), `"warnings":["a"]`)
 	})
 }
 

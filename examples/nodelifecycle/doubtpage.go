@@ -13,8 +13,9 @@ import (
 
 // newDoubtPage returns a page that says what delays the declaration of dead
 // nodes and their NoExecute taints, since when, and until when at the latest.
-// It is text, or JSON with format=json.
-func newDoubtPage(state reader) http.Handler {
+// It begins with what is odd about the flags. It is text, or JSON with
+// format=json.
+func newDoubtPage(state reader, warnings []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		format := request.URL.Query().Get("format")
 		switch format {
@@ -24,6 +25,7 @@ func newDoubtPage(state reader) http.Handler {
 			return
 		}
 		v := viewDoubts(state, time.Now())
+		v.warnings = warnings
 		if format == "json" {
 			w.Header().Set("Content-Type", "application/json")
 			v.writeJSON(w)
@@ -40,6 +42,7 @@ type doubtView struct {
 	doubts                  []controller.Doubt
 	unconfirmed, undeclared int
 	held                    []string // zones
+	warnings                []string // about flags
 }
 
 func viewDoubts(state reader, now time.Time) doubtView {
@@ -60,6 +63,9 @@ func viewDoubts(state reader, now time.Time) doubtView {
 }
 
 func (v *doubtView) writeText(out io.Writer) {
+	for _, warning := range v.warnings {
+		fmt.Fprintf(out, "Warning: %s\n", warning)
+	}
 	if len(v.doubts) == 0 {
 		fmt.Fprintf(out, "Nothing is doubted, %s.\n", v.now.UTC().Format(time.RFC3339))
 	}
@@ -80,6 +86,7 @@ type doubtsJSON struct {
 	Unconfirmed int         `json:"unconfirmed"`
 	Undeclared  int         `json:"undeclared"`
 	HeldZones   []string    `json:"heldZones,omitempty"`
+	Warnings    []string    `json:"warnings,omitempty"`
 }
 
 type doubtJSON struct {
@@ -97,7 +104,7 @@ type doubtJSON struct {
 func (v *doubtView) writeJSON(out io.Writer) {
 	page := doubtsJSON{
 		Now: v.now, Doubts: make([]doubtJSON, 0, len(v.doubts)),
-		Unconfirmed: v.unconfirmed, Undeclared: v.undeclared, HeldZones: v.held,
+		Unconfirmed: v.unconfirmed, Undeclared: v.undeclared, HeldZones: v.held, Warnings: v.warnings,
 	}
 	for _, d := range v.doubts {
 		shown := doubtJSON{

@@ -37,6 +37,16 @@ func newEvents(ctx context.Context, client kubernetes.Interface, p *commandline.
 	}
 }
 
+// reasonFlags is the reason of Events about flags that are valid, but odd.
+const reasonFlags = "FlagsContradict"
+
+// warn records what is odd about the flags, about the controller itself.
+func (e *events) warn(warnings []string) {
+	for _, warning := range warnings {
+		e.record(controller.Record{Type: corev1.EventTypeWarning, Reason: reasonFlags, Message: warning})
+	}
+}
+
 // record records what the controller has to tell, as the one of the two
 // controllers that would.
 func (e *events) record(event controller.Record) {

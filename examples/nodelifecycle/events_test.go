@@ -17,8 +17,10 @@ func TestEventsComeFromTheControllerThatWouldRecordThem(t *testing.T) {
 	e := &events{nodes: nodes, taints: taints}
 	e.record(controller.Record{Type: corev1.EventTypeNormal, Reason: "RegisteredNode", Message: "100%"})
 	e.record(controller.Record{Type: corev1.EventTypeNormal, Reason: controller.ReasonEviction, Message: "leaves"})
-	require.Len(t, nodes.Events, 1)
+	e.warn([]string{"odd: 100%"})
+	require.Len(t, nodes.Events, 2)
 	require.Len(t, taints.Events, 1)
 	require.Equal(t, "Normal RegisteredNode 100%", <-nodes.Events, "the message is no format")
+	require.Equal(t, "Warning FlagsContradict odd: 100%", <-nodes.Events)
 	require.Equal(t, "Normal TaintManagerEviction leaves", <-taints.Events)
 }

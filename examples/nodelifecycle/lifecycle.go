@@ -30,6 +30,9 @@ var _ process.Controller = (*lifecycle)(nil)
 
 // newLifecycle connects a controller to a cluster.
 func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*lifecycle, error) {
+	for _, warning := range s.Warnings() {
+		klog.FromContext(ctx).Info("WARNING: " + warning)
+	}
 	config := s.Controller()
 	config.Backoff.Jitter, config.Eviction.Backoff.Jitter = process.Jitter, process.Jitter
 	core, err := controller.New(config, time.Now())
@@ -128,6 +131,7 @@ func (l *lifecycle) Act(ctx context.Context) error {
 	if l.shadow != nil {
 		l.shadow.Begin()
 	}
+	l.events.warn(l.settings.Warnings())
 	l.dispatcher.Update(func() { l.core.Lead(time.Now()) })
 	return process.Together(ctx, l.dispatcher.Run, func(ctx context.Context) error {
 		process.Every(ctx, l.settings.MonitorPeriod, l.reevaluate)

@@ -255,6 +255,13 @@ func TestCheckWithARecoveryPeriod(t *testing.T) {
 	require.Zero(t, code, "%s\n%s", out, diagnostics)
 }
 
+// Flags that are valid, and cannot be right together, are told of.
+func TestOddFlagsAreToldOf(t *testing.T) {
+	code, _, diagnostics := call(t, tiny, "-", "--set", "node-monitor-grace-period=10s")
+	require.Zero(t, code)
+	require.Contains(t, diagnostics, "outage: warning: --node-monitor-grace-period is 10s, and heartbeats are 10s apart")
+}
+
 // strict is a judge that reports a violation in every run.
 func strict(*simulation.Simulation) func(bool) []report.Violation {
 	return func(bool) []report.Violation {

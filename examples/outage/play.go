@@ -41,6 +41,7 @@ func (s *settings) perform(ctx context.Context, in io.Reader, out, diagnostics i
 	for _, note := range s.source.notes {
 		fmt.Fprintf(diagnostics, "outage: %s\n", note)
 	}
+	warn(given, diagnostics)
 	switch {
 	case s.blast:
 		return s.performBlast(ctx, given, out, diagnostics)
@@ -76,6 +77,17 @@ func (s *settings) perform(ctx context.Context, in io.Reader, out, diagnostics i
 	}
 	document, err := p.play(ctx, "")
 	return errors.Join(writePage(file, newPage(given, document)), s.write(out, document), err)
+}
+
+// warn says what is odd about the controller's flags.
+func warn(given *scenario.Scenario, diagnostics io.Writer) {
+	o, err := given.Controller.Options()
+	if err != nil {
+		return // the run says so
+	}
+	for _, warning := range o.Warnings() {
+		fmt.Fprintf(diagnostics, "outage: warning: %s\n", warning)
+	}
 }
 
 // write writes what a run came to, if it came to something.

@@ -5,6 +5,7 @@
 package options
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -29,6 +30,7 @@ type Options struct {
 	// MonitorPeriod is how often the controller's Reevaluate is called.
 	MonitorPeriod time.Duration
 	// MonitorGracePeriod and StartupGracePeriod are how long a node may be silent.
+	// See also GracePeriod.
 	MonitorGracePeriod, StartupGracePeriod time.Duration
 	// BlindAfter is how long after an answer of the API server silence still
 	// counts. Zero means that all silence does.
@@ -55,8 +57,10 @@ type Options struct {
 	// suspension and the start. It lasts MonitorGracePeriod at least.
 	ResumeDelay time.Duration
 	// HeartbeatInterval is how far apart the heartbeats of a node are. Zero means
-	// not to wait until the state of a zone is known.
-	HeartbeatInterval time.Duration
+	// not to wait until the state of a zone is known. HeartbeatIntervalGiven says
+	// that the flag was set: a grace period that is not longer is refused then.
+	HeartbeatInterval      time.Duration
+	HeartbeatIntervalGiven bool
 	// EvictionMode is "taint" or "node", PodEvictionTimeout how long a node is not
 	// ready before its pods leave in the second.
 	EvictionMode       string
@@ -75,7 +79,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 			"their grace period ends.")
 	flags.DurationVar(&o.MonitorGracePeriod, "node-monitor-grace-period", 50*time.Second,
 		"How long a running node may be silent before it is marked unhealthy. It must be several times the interval of its "+
-			"heartbeats.")
+			"heartbeats; a node may be silent for one and a half of them in any case.")
 	flags.DurationVar(&o.StartupGracePeriod, "node-startup-grace-period", 60*time.Second,
 		"How long a starting node may be silent before it is marked unhealthy.")
 	flags.DurationVar(&o.RecoveryPeriod, "node-recovery-period", 0,
@@ -112,7 +116,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.ResumeDelay, "resume-delay", 0, "How long what asks for a pause or a suspension must be over, "+
 		"without another, before nodes are acted against again. It counts at the start too, and is at least "+
 		"--node-monitor-grace-period.")
-	flags.DurationVar(&o.HeartbeatInterval, "node-heartbeat-interval", 10*time.Second,
+	o.HeartbeatInterval, o.HeartbeatIntervalGiven = 10*time.Second, false
+	flags.Var(givenDuration{&o.HeartbeatInterval, &o.HeartbeatIntervalGiven}, "node-heartbeat-interval",
 		"How far apart the heartbeats of a node are. After the first expiry in a zone no node of it is tainted NoExecute "+
 			"for so long and a tenth more, because only then the state of the zone is known.")
 	flags.StringVar(&o.EvictionMode, "eviction-mode", string(controller.EvictionModeTaint),
@@ -121,6 +126,29 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.PodEvictionTimeout, "pod-eviction-timeout", 5*time.Minute,
 		"How long a node is not ready before its pods leave with --eviction-mode=node.")
 	o.Evicting.AddFlags(flags)
+}
+
+// givenDuration is a flag's duration that notes that it was given.
+type givenDuration struct {
+	value *time.Duration
+	given *bool
+}
+
+func (d givenDuration) String() string {
+	if d.value == nil { // pflag asks a zero value
+		return ""
+	}
+	return d.value.String()
+}
+
+// Type is the flag's type, as the help shows it.
+func (d givenDuration) Type() string { return "duration" }
+
+// Set takes the text that was given.
+func (d givenDuration) Set(text string) (err error) {
+	*d.given = true
+	*d.value, err = time.ParseDuration(text)
+	return err
 }
 
 // Validate reports everything that is wrong with the options, a line each, in
@@ -137,6 +165,9 @@ func (o *Options) Check(c *commandline.Checks) {
 	o.Replica.Check(c)
 	c.Positive("node-monitor-period", o.MonitorPeriod)
 	c.Positive("node-monitor-grace-period", o.MonitorGracePeriod)
+	c.That(!o.HeartbeatIntervalGiven || o.MonitorGracePeriod <= 0 || o.MonitorGracePeriod > o.HeartbeatInterval,
+		"--node-monitor-grace-period is %v, want more than --node-heartbeat-interval, %v",
+		o.MonitorGracePeriod, o.HeartbeatInterval)
 	c.Positive("node-startup-grace-period", o.StartupGracePeriod)
 	c.That(o.RecoveryPeriod >= 0, "--node-recovery-period is %v, want zero or more", o.RecoveryPeriod)
 	c.That(o.BlindAfter >= 0, "--node-blind-after is %v, want zero or more", o.BlindAfter)
@@ -159,6 +190,37 @@ func (o *Options) Check(c *commandline.Checks) {
 	o.Evicting.Check(c)
 }
 
+// GracePeriod is how long a node may be silent: MonitorGracePeriod, or one and
+// a half heartbeat intervals if that is longer. With less, nodes that live
+// would be declared between two heartbeats. kube-controller-manager takes such
+// a flag, so a program that stands in for it must not refuse it.
+func (o *Options) GracePeriod() time.Duration {
+	return max(o.MonitorGracePeriod, o.HeartbeatInterval+o.HeartbeatInterval/2)
+}
+
+// Warnings returns what is odd about options that are valid, a sentence each.
+func (o *Options) Warnings() (warnings []string) {
+	warn := func(odd bool, format string, args ...any) {
+		if odd {
+			warnings = append(warnings, fmt.Sprintf(format, args...))
+		}
+	}
+	grace, sight := o.GracePeriod(), o.sightTimeout()
+	warn(grace > o.MonitorGracePeriod,
+		"--node-monitor-grace-period is %v, and heartbeats are %v apart (--node-heartbeat-interval): "+
+			"nodes may be silent for %v, so that none that lives is declared.",
+		o.MonitorGracePeriod, o.HeartbeatInterval, grace)
+	warn(sight > 0 && sight+o.HeartbeatInterval >= grace,
+		"An API server that does not answer for up to %v is not noticed (--node-blind-after), "+
+			"and nodes may be silent for %v only (--node-monitor-grace-period): "+
+			"nodes that live may be declared after such an outage.", sight, grace)
+	warn(o.SecondaryEvictionRate > o.EvictionRate,
+		"--secondary-node-eviction-rate is %v, more than --node-eviction-rate, %v: "+
+			"pods leave a zone that is unhealthy faster than one that is healthy.",
+		o.SecondaryEvictionRate, o.EvictionRate)
+	return warnings
+}
+
 // sightTimeout is BlindAfter, or what it takes at least. The API server is
 // asked once in a retry period, which leader election lengthens by a fifth.
 func (o *Options) sightTimeout() time.Duration {
@@ -170,7 +232,7 @@ func (o *Options) sightTimeout() time.Duration {
 
 // StabilizationWindow is ResumeDelay, or what it takes at least.
 func (o *Options) StabilizationWindow() time.Duration {
-	return max(o.MonitorGracePeriod, o.ResumeDelay)
+	return max(o.GracePeriod(), o.ResumeDelay)
 }
 
 // phase returns what the cluster as a whole calls for.
@@ -195,7 +257,7 @@ func (o *Options) Controller() controller.Config {
 	window := o.HeartbeatInterval + o.HeartbeatInterval/10 // see zone.Config
 	return controller.Config{
 		Health: nodehealth.Config{
-			GracePeriod: o.MonitorGracePeriod, StartupGracePeriod: o.StartupGracePeriod, RecoveryPeriod: o.RecoveryPeriod,
+			GracePeriod: o.GracePeriod(), StartupGracePeriod: o.StartupGracePeriod, RecoveryPeriod: o.RecoveryPeriod,
 			SightTimeout: o.sightTimeout(), UnbrokenPeriod: 2 * o.HeartbeatInterval,
 		},
 		Zone: zone.Config{

@@ -80,7 +80,7 @@ func TestEachFlagSetsItsField(t *testing.T) {
 			},
 		},
 		MonitorPeriod:          7 * time.Second,
-		MonitorGracePeriod:     8 * time.Second,
+		MonitorGracePeriod:     18 * time.Second,
 		StartupGracePeriod:     9 * time.Second,
 		RecoveryPeriod:         21 * time.Second,
 		BlindAfter:             22 * time.Second,
@@ -95,6 +95,7 @@ func TestEachFlagSetsItsField(t *testing.T) {
 		ResumeHealthyShare:     0.25,
 		ResumeDelay:            26 * time.Second,
 		HeartbeatInterval:      14 * time.Second,
+		HeartbeatIntervalGiven: true,
 		EvictionMode:           "node",
 		PodEvictionTimeout:     20 * time.Second,
 		Evicting: evicting.Options{
@@ -106,7 +107,7 @@ func TestEachFlagSetsItsField(t *testing.T) {
 		"--concurrent-node-syncs=1", "--kube-api-qps=2", "--kube-api-burst=3",
 		"--leader-elect=false", "--leader-elect-retry-period=4s", "--leader-elect-renew-deadline=5s",
 		"--leader-elect-lease-duration=6s",
-		"--node-monitor-period=7s", "--node-monitor-grace-period=8s", "--node-startup-grace-period=9s",
+		"--node-monitor-period=7s", "--node-monitor-grace-period=18s", "--node-startup-grace-period=9s",
 		"--node-recovery-period=21s", "--node-blind-after=22s", "--node-declare-unconfirmed", "--node-eviction-rate=10",
 		"--secondary-node-eviction-rate=11", "--large-cluster-size-threshold=12",
 		"--node-eviction-zone-share=0.23", "--pause-while-zone-down", "--min-healthy-share=0.24",
@@ -225,6 +226,49 @@ func TestWrongValues(t *testing.T) {
 		"--unhealthy-zone-threshold=1", "--node-heartbeat-interval=0s", "--concurrent-node-syncs=1",
 	} {
 		require.NoError(t, parsed(t, args).Validate(), args)
+	}
+}
+
+// A grace period that is not longer than the interval of heartbeats declares
+// nodes that live. It is refused if both are given. If the interval is the
+// default, the flag is what somebody gave kube-controller-manager, and is taken.
+func TestAGracePeriodIsLongerThanTheIntervalOfHeartbeats(t *testing.T) {
+	for _, grace := range []string{"1s", "5s", "10s"} {
+		flag := "--node-monitor-grace-period=" + grace
+		require.EqualError(t, parsed(t, flag, "--node-heartbeat-interval=10s").Validate(),
+			flag[:len(flag)-len(grace)-1]+" is "+grace+", want more than --node-heartbeat-interval, 10s")
+		o := parsed(t, flag)
+		require.NoError(t, o.Validate())
+		config := o.Controller()
+		require.Equal(t, 15*time.Second, config.Health.GracePeriod)
+		require.Equal(t, 15*time.Second, config.Zone.StabilizationWindow)
+		require.Contains(t, o.Warnings(), flag[:len(flag)-len(grace)-1]+" is "+grace+
+			", and heartbeats are 10s apart (--node-heartbeat-interval): nodes may be silent for 15s, "+
+			"so that none that lives is declared.")
+	}
+	require.NoError(t, parsed(t, "--node-monitor-grace-period=1s", "--node-heartbeat-interval=0s").Validate())
+}
+
+// What is valid, and yet cannot be meant, is told.
+func TestOddFlagsAreToldOf(t *testing.T) {
+	for args, says := range map[string]string{
+		"": "",
+		"--node-monitor-grace-period=20s --node-heartbeat-interval=5s": "",
+		"--node-monitor-grace-period=17s":                              "",
+		"--node-monitor-grace-period=12s --node-heartbeat-interval=10s --node-blind-after=0s": "--node-monitor-grace-period " +
+			"is 12s, and heartbeats are 10s apart (--node-heartbeat-interval): nodes may be silent for 15s",
+		"--node-blind-after=40s": "An API server that does not answer for up to 40s is not noticed",
+		"--leader-elect-retry-period=20s --leader-elect-renew-deadline=30s --leader-elect-lease-duration=1m": "An API server " +
+			"that does not answer for up to 41s is not noticed",
+		"--node-eviction-rate=0.005": "--secondary-node-eviction-rate is 0.01, more than --node-eviction-rate, 0.005",
+	} {
+		warnings := parsed(t, strings.Fields(args)...).Warnings()
+		if says == "" {
+			require.Empty(t, warnings, args)
+			continue
+		}
+		require.Len(t, warnings, 1, args)
+		require.True(t, strings.HasPrefix(warnings[0], says), "%s: %s", args, warnings[0])
 	}
 }
 

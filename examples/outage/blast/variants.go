@@ -143,7 +143,7 @@ func (v *Variant) toleration() time.Duration {
 // deleting.
 func (v *Variant) silentFor() time.Duration {
 	o := v.options
-	wait := 10*time.Minute + o.MonitorGracePeriod + o.ResumeDelay
+	wait := 10*time.Minute + o.GracePeriod() + o.ResumeDelay
 	if o.EvictionMode == string(controller.EvictionModeNode) {
 		wait += o.PodEvictionTimeout
 	}

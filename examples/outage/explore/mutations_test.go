@@ -85,6 +85,13 @@ var schedules = mutant.Catch{
 	Package: "../exhaustive", Tests: []string{"-test.run", "^TestEverySchedule$", "-deviations", "1"},
 }
 
+// comesOut is what a case expects.
+func comesOut(name string) mutant.Catch {
+	return mutant.Catch{
+		Package: "../scenarios", Tests: []string{"-test.run", "^TestWhatEachCaseExpectsComesOut$/^" + name + "$"},
+	}
+}
+
 // ofNodes are faults that controllers of this kind have had, among them those
 // of kube-controller-manager that the packages list.
 var ofNodes = []mutant.Mutation{
@@ -316,6 +323,8 @@ var ofMassFailure = []mutant.Mutation{
 
 // ofPolicies are faults that show when a policy pauses the cluster.
 var ofPolicies = []mutant.Mutation{
+	mutant.New("a grace period is as short as its flag says", "examples/nodelifecycle/options", "(o *Options) GracePeriod()",
+		`max(o.MonitorGracePeriod, x) -> o.MonitorGracePeriod`, comesOut("grace-equals-interval")),
 	mutant.New("a pause holds no evictions", controller, "(*Controller) evaluateZones",
 		"c.setHold(t, holdPaused) -> c.setHold(t, holdNone)",
 		pausing(invariant.NeverEarly)),

@@ -194,7 +194,7 @@ func (r *Recorder) readinessChanged(n *node, call *model.Call, was, is corev1.Co
 
 // lives reports whether a node's kubelet has been up within a grace period.
 func (r *Recorder) lives(n *node) bool {
-	return r.world.Now()-r.world.Machine(n.name).LastTry < r.simulation.Options().MonitorGracePeriod
+	return r.world.Now()-r.world.Machine(n.name).LastTry < r.simulation.Options().GracePeriod()
 }
 
 // takeTaints takes over the NoExecute taints of a node. What was there before

@@ -17,7 +17,7 @@ func (s *Simulation) Judge() *invariant.Judge { return s.JudgeBy(s.JudgeSettings
 func (s *Simulation) JudgeSettings() invariant.Settings {
 	o, cluster := s.options, &s.scenario.Cluster
 	return invariant.Settings{
-		Grace:            o.MonitorGracePeriod,
+		Grace:            o.GracePeriod(),
 		StartupGrace:     o.StartupGracePeriod,
 		BlindAfter:       o.Controller().Health.SightTimeout,
 		Recovery:         o.RecoveryPeriod,
