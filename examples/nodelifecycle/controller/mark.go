@@ -28,6 +28,7 @@ func (c *Controller) planMark(now time.Time, n *node, p *pod) {
 	if !needsMark(n, p) {
 		return
 	}
+	p.wanted = n.episode
 	next := now
 	if n.markedEpisode != n.episode {
 		n.marking.calmDown(now)

@@ -45,6 +45,29 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 		require.Zero(t, failures)
 		require.Len(t, deeds[MarkPodNotReady](w), 1)
 	})
+	// Its kubelet is alive then, but reports on its pods only what changes.
+	t.Run("after a failure, when the kubelet is back and not ready", func(t *testing.T) {
+		w := active(t, "a", "b")
+		w.silent["a-000"] = true
+		fails := true
+		w.fail = func(a Action) error {
+			if _, ok := a.(MarkPodNotReady); ok && fails {
+				return errServer
+			}
+			return nil
+		}
+		w.advance(grace + time.Second)
+		require.Empty(t, deeds[MarkPodNotReady](w))
+		w.report("a-000", corev1.ConditionFalse)
+		w.advance(time.Second)
+		fails = false
+		w.advance(20 * time.Second)
+		require.Len(t, deeds[MarkPodNotReady](w), 1)
+		w.report("a-000", corev1.ConditionTrue)
+		w.report("a-000", corev1.ConditionFalse)
+		w.advance(time.Minute)
+		require.Len(t, deeds[MarkPodNotReady](w), 1, "a kubelet that says so itself reports on its pods")
+	})
 	t.Run("bound later", func(t *testing.T) {
 		w := active(t, "a", "b")
 		w.silent["a-000"] = true

@@ -40,6 +40,8 @@ type node struct {
 	// episode is a number that the node has had since Ready changed last, and that
 	// no other node has. Pods are marked not ready once in each episode.
 	episode int
+	// fell is the episode with which the node last stopped being ready.
+	fell int
 	// notReadySince is what the time follows from at which the node was first
 	// reported not ready, for EvictionModeNode.
 	notReadySince eviction.Origin

@@ -231,11 +231,11 @@ func (c *Controller) setReady(now time.Time, n *node) {
 		return
 	}
 	wasNotReady := n.notReady()
-	if n.ready = ready; n.notReady() && !wasNotReady {
-		n.notReadySince = c.notReadySince(now, n.object)
-	}
 	c.episodes++
 	n.episode = c.episodes
+	if n.ready = ready; n.notReady() && !wasNotReady {
+		n.notReadySince, n.fell = c.notReadySince(now, n.object), n.episode
+	}
 	c.markPods(now, n)
 }
 

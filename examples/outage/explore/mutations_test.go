@@ -92,6 +92,11 @@ func comesOut(name string) mutant.Catch {
 	}
 }
 
+// unit is a test of the controller, for what too few worlds show.
+func unit(test string) mutant.Catch {
+	return mutant.Catch{Package: "../../nodelifecycle/controller", Tests: []string{"-test.run", "^" + test + "$"}}
+}
+
 // ofNodes are faults that controllers of this kind have had, among them those
 // of kube-controller-manager that the packages list.
 var ofNodes = []mutant.Mutation{
@@ -106,6 +111,8 @@ var ofNodes = []mutant.Mutation{
 			}
 			if o == nil { return f }`,
 		ordinary(invariant.NoIdleToken)),
+	mutant.New("a failed mark is dropped when the kubelet is back and not ready", controller, "needsMark",
+		`!p.owedMark(n) -> true`, unit("TestH6PodsAreMarkedWhateverHappens")),
 	mutant.New("adding a node again puts it at the end", controller, "(*Controller) replan(now)",
 		`c.planRelease(n) ->
 			if !n.state.holdsToken() {
