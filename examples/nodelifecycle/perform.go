@@ -19,9 +19,10 @@ import (
 )
 
 // performer does what the controller asks for, in bounded time, and tells about
-// it in the log and in metrics.
+// it in the log, in metrics and in Events.
 type performer struct {
 	edge    *edge.Performer
+	events  *events
 	metrics *metrics
 }
 
@@ -70,7 +71,7 @@ func newPerformer(s *settings, with means, events *events, metrics *metrics) (*p
 	if err != nil {
 		return nil, err
 	}
-	return &performer{acts, metrics}, nil
+	return &performer{acts, events, metrics}, nil
 }
 
 func (p *performer) perform(ctx context.Context, task controller.Task) controller.Result {
@@ -83,10 +84,14 @@ func (p *performer) perform(ctx context.Context, task controller.Task) controlle
 	return result
 }
 
-// tell logs what was done, and what failed.
+// tell logs what was done, and what failed. That an eviction keeps failing is an
+// Event too.
 func (p *performer) tell(logger klog.Logger, action controller.Action, result controller.Result) {
 	if evict, ok := action.(controller.Evict); ok {
 		evictionreport.Log(logger, evict.Task, result.Eviction)
+		if message, tells := evictionreport.Failure(evict.Task, result.Eviction); tells {
+			p.events.failed(evict.Task.Pod, message)
+		}
 		return
 	}
 	what, object := describe(action)

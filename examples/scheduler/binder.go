@@ -181,7 +181,8 @@ func conditionOf(task scheduling.Task, now metav1.Time) corev1.PodCondition {
 	return condition
 }
 
-// record records the Events of kube-scheduler, of what was done.
+// record records the Events of kube-scheduler, of what was done, and that the
+// eviction of a victim keeps failing.
 func (b *binder) record(task scheduling.Task, result scheduling.Result) {
 	done := result.Outcome == scheduling.OutcomeDone
 	switch {
@@ -193,5 +194,9 @@ func (b *binder) record(task scheduling.Task, result scheduling.Result) {
 	case task.Action == scheduling.ActionEvict && result.Eviction.Outcome == eviction.OutcomeEvicted && task.Pod != nil:
 		b.recorder.Event(task.Pod, corev1.EventTypeNormal, "Preempted",
 			fmt.Sprintf("Preempted on node %s: it %s", task.Eviction.Node, task.Eviction.Decision.Request))
+	case task.Action == scheduling.ActionEvict && task.Pod != nil:
+		if message, tells := evictionreport.Failure(task.Eviction, result.Eviction); tells {
+			b.recorder.Event(task.Pod, corev1.EventTypeWarning, evictionreport.ReasonFailed, message)
+		}
 	}
 }

@@ -228,7 +228,7 @@ func (e *evictor) perform(ctx context.Context, t task) eviction.Result {
 }
 
 // record records the Events of upstream's controller, of what was done and not
-// of what was only tried.
+// of what was only tried, and that an eviction keeps failing.
 func (e *evictor) record(task eviction.Task, result eviction.Result) {
 	pod := &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Pod", Namespace: task.Pod.Namespace, Name: task.Pod.Name, UID: task.Pod.UID,
@@ -238,6 +238,10 @@ func (e *evictor) record(task eviction.Task, result eviction.Result) {
 		e.recorder.Eventf(pod, corev1.EventTypeNormal, reasonEviction, "Marking for deletion Pod %s", task.Pod)
 	case eviction.OutcomeConditionCleared:
 		e.recorder.Eventf(pod, corev1.EventTypeNormal, reasonEviction, "Cancelling deletion of Pod %s", task.Pod)
+	default:
+		if message, tells := evictionreport.Failure(task, result); tells {
+			e.recorder.Event(pod, corev1.EventTypeWarning, evictionreport.ReasonFailed, message)
+		}
 	}
 }
 

@@ -92,9 +92,9 @@ func comesOut(name string) mutant.Catch {
 	}
 }
 
-// unit is a test of the controller, for what too few worlds show.
-func unit(test string) mutant.Catch {
-	return mutant.Catch{Package: "../../nodelifecycle/controller", Tests: []string{"-test.run", "^" + test + "$"}}
+// unit is a test of a package of examples, for what too few worlds show.
+func unit(pkg, test string) mutant.Catch {
+	return mutant.Catch{Package: "../../" + pkg, Tests: []string{"-test.run", "^" + test + "$"}}
 }
 
 // ofNodes are faults that controllers of this kind have had, among them those
@@ -112,7 +112,7 @@ var ofNodes = []mutant.Mutation{
 			if o == nil { return f }`,
 		ordinary(invariant.NoIdleToken)),
 	mutant.New("a failed mark is dropped when the kubelet is back and not ready", controller, "needsMark",
-		`!p.owedMark(n) -> true`, unit("TestH6PodsAreMarkedWhateverHappens")),
+		`!p.owedMark(n) -> true`, unit("nodelifecycle/controller", "TestH6PodsAreMarkedWhateverHappens")),
 	mutant.New("adding a node again puts it at the end", controller, "(*Controller) replan(now)",
 		`c.planRelease(n) ->
 			if !n.state.holdsToken() {
@@ -217,6 +217,9 @@ var ofNodes = []mutant.Mutation{
 // ofEvictions are faults in how pods are made to leave: budgets, actions,
 // PodDisruptionBudgets and whole nodes.
 var ofEvictions = []mutant.Mutation{
+	mutant.New("an eviction that keeps failing is told of nowhere", "examples/process/evicting/evictionreport", "Failure",
+		`bits.OnesCount(x) != 1 -> true`,
+		unit("process/evicting/evictionreport", "TestAnEvictionThatKeepsFailingIsToldNowAndThen")),
 	mutant.New("a failure gives its token back", "eviction", "(*Tracker) spends(outcome)",
 		"return true -> return outcome != OutcomeFailed",
 		ordinary(invariant.WithinBudget).From(620)),
