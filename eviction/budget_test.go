@@ -331,6 +331,7 @@ func TestE8SharesThatNoPodNeedsUseNoMemory(t *testing.T) {
 			c.ForgetPod(at(now), types.UID(name))
 			c.ForgetNode(at(now), name)
 			delete(c.tasks, name)
+			delete(c.pods, types.UID(name))
 		}
 	}
 	churn(0, 1000)

@@ -177,10 +177,54 @@ func TestE1TerminatingPodsAreLeftAlone(t *testing.T) {
 	c.stays("m", eviction.ReasonGone)
 	c.pod(10, newPod("q", terminating))
 	c.idle(1000)
-	c.pod(1001, newPod("q")) // an older version: what is terminating stays so
-	c.idle(1002)
 	c.node(1003, "n1") // the condition of a terminating pod stays
 	c.idle(1004)
+}
+
+// The API server's store was restored from a backup of before the eviction, with
+// the same UID and whatever resource version: what it says now is true.
+func TestE5APodThatIsRestoredIsEvictedAgain(t *testing.T) {
+	t.Run("it was seen terminating", func(t *testing.T) {
+		c := running(t, newPod("p"))
+		c.node(10, "n1", "a@10")
+		c.finish(10, c.start(10, "p")[0], eviction.OutcomeEvicted)
+		c.pod(11, newPod("p", terminating))
+		c.node(20, "n1")
+		c.pod(20, newPod("p"))
+		c.stays("p", eviction.ReasonNoTaints)
+		c.node(30, "n1", "a@30")
+		c.start(30, "p")
+	})
+	t.Run("while it is handed out", func(t *testing.T) {
+		c := running(t, newPod("p"))
+		c.node(10, "n1", "a@10")
+		task := c.start(10, "p")[0]
+		c.pod(11, newPod("p", terminating))
+		require.True(t, task.Canceled())
+		c.pod(12, newPod("p"))
+		require.False(t, task.Canceled())
+		c.finish(12, task, eviction.OutcomeFailed)
+		c.start(100, "p")
+	})
+	// Only the watch may be behind then, for the longest wait.
+	t.Run("it was never seen terminating", func(t *testing.T) {
+		c := runningWith(t, twoSeconds, newPod("p"))
+		c.node(10, "n1", "a@10")
+		c.Finish(at(10), c.start(10, "p")[0], eviction.Result{Outcome: eviction.OutcomeEvicted})
+		c.pod(11, newPod("p"))
+		c.stays("p", eviction.ReasonGone)
+		longest := twoSeconds.Backoff.Longest().Seconds()
+		c.start(9 + longest)
+		c.startOne(10+longest, "p")
+	})
+	t.Run("from before its binding", func(t *testing.T) {
+		c := running(t, newPod("p", tolerates("a:60")))
+		c.node(10, "n1", "a@10")
+		c.pod(20, newPod("p", on("")))
+		c.idle(1000)
+		_, pods := c.Len()
+		require.Zero(t, pods)
+	})
 }
 
 // Everything due together leaves in one order, whatever the order of maps.

@@ -96,7 +96,7 @@ func (t *Tracker) decide(now time.Time, e *entry) {
 		held := t.halted && !a.clears()
 		a.signal.Store(held || a.terminating || r.dueAt(now) == a.clears())
 		t.countDue(now, e, r)
-	case from != leaving:
+	case !from.goes():
 		t.enterDecided(now, e, from)
 	}
 }
@@ -104,7 +104,7 @@ func (t *Tracker) decide(now time.Time, e *entry) {
 // weight is what it costs to decide about a pod, in records that are visited.
 func (t *Tracker) weight(e *entry) int {
 	p := e.Value()
-	if p.kind == exempt || p.state == leaving {
+	if p.kind == exempt || p.state.goes() {
 		return 1
 	}
 	return 1 + len(p.tolerations)*len(p.placement.node.taints)/matchesOfRecord
@@ -155,7 +155,8 @@ func (t *Tracker) stateFor(now time.Time, e *entry, r ruling, from podState) pod
 }
 
 // enter puts a pod into a state, and into the queues in which pods of that
-// state wait. Due is the deadline of a state that is scheduled.
+// state wait. Due is the deadline of a state that is scheduled, or when an
+// accepted pod is decided again.
 func (t *Tracker) enter(now time.Time, e *entry, next podState, due time.Time) {
 	p := e.Value()
 	was := p.state
@@ -170,6 +171,12 @@ func (t *Tracker) enter(now time.Time, e *entry, next podState, due time.Time) {
 		t.attempts.add(now, at)
 	case was.scheduled():
 		t.evictions.Unschedule(e)
+	}
+	switch {
+	case next == accepted:
+		t.accepted.Add(e.Key(), e, due)
+	case was == accepted:
+		t.accepted.Remove(e.Key())
 	}
 	switch {
 	case next.toClear() && !was.toClear():
@@ -223,7 +230,7 @@ func (t *Tracker) clearAt(now time.Time, e *entry) time.Time {
 func (t *Tracker) rule(e *entry) ruling {
 	p := e.Value()
 	switch {
-	case p.state == leaving, p.state.handedOut() && t.terminating(e):
+	case p.state.goes(), p.state.handedOut() && t.terminating(e):
 		return ruling{reason: ReasonGone}
 	case p.kind == exempt:
 		return ruling{reason: ReasonExempt}

@@ -55,7 +55,11 @@ func newController(t *testing.T, server *apiServer, workers int, confirm bool) *
 	c.tracker.MarkSynced()
 	server.changed = func(pod *corev1.Pod) {
 		time.AfterFunc(time.Second, func() {
-			c.dispatcher.Update(func() { c.tracker.ObservePod(time.Now(), pod) })
+			newest := server.get(pod.Namespace, pod.Name) // a watch goes back to no older version
+			if newest == nil {
+				return
+			}
+			c.dispatcher.Update(func() { c.tracker.ObservePod(time.Now(), newest) })
 		})
 	}
 	return c

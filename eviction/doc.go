@@ -48,6 +48,12 @@
 // failure. No answer of a server makes a pod wait longer than the longest wait
 // of Config.Backoff. [CauseOf] classifies an error.
 //
+// An eviction that was accepted has to be observed: with [Tracker.ForgetPod], or
+// by an ObservePod that shows the pod terminating. If it is not for the longest
+// wait of Config.Backoff, the pod is evicted again. A pod that was terminating
+// and is not any more is back from a backup of the API server's store, and is
+// decided as any other.
+//
 // # Clocks
 //
 // TimeAdded and the time of a binding are times of day, which other machines

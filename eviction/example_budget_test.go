@@ -49,6 +49,7 @@ func ExampleBudget() {
 		for task, ok := tracker.Start(now); ok; task, ok = tracker.Start(now) {
 			fmt.Println(now.Format(time.TimeOnly), task.Pod.Name)
 			tracker.Finish(now, task, eviction.Result{Outcome: eviction.OutcomeEvicted})
+			tracker.ForgetPod(now, task.Pod.UID) // the informer shows that it is gone
 		}
 	}
 	tracker.SetLimit(clock(0), "zone", "west", 0)
@@ -108,8 +109,14 @@ func ExampleEvictThenDelete() {
 	}
 	act := eviction.EvictThenDelete(evict, deletion, 30*time.Minute)
 	for now, ok := tracker.Next(noon); ok; now, ok = tracker.Next(now) {
-		if task, started := tracker.Start(now); started {
-			tracker.Finish(now, task, act(context.Background(), task))
+		task, started := tracker.Start(now)
+		if !started {
+			continue
+		}
+		result := act(context.Background(), task)
+		tracker.Finish(now, task, result)
+		if result.Outcome == eviction.OutcomeEvicted {
+			tracker.ForgetPod(now, pod.UID) // the informer shows that it is gone
 		}
 	}
 	// Output:

@@ -56,7 +56,11 @@ func Example_interruption() {
 	run := func(until time.Time) {
 		for {
 			if task, ok := tracker.Start(now); ok {
-				tracker.Finish(now, task, act(context.Background(), task))
+				result := act(context.Background(), task)
+				tracker.Finish(now, task, result)
+				if result.Outcome == eviction.OutcomeEvicted {
+					tracker.ForgetPod(now, task.Pod.UID) // the informer shows that it is gone
+				}
 				continue
 			}
 			next, more := tracker.Next(now)
@@ -86,9 +90,8 @@ func Example_interruption() {
 	// notice for spot-2 is taken back
 	// 09:00:20 evict shop/spot-1-b
 	// 09:00:40 delete shop/spot-1-c
-	// shop/spot-2-a Gone
-	// shop/spot-2-b NoTaints
 	// shop/spot-2-c NoTaints
+	// shop/spot-2-b NoTaints
 }
 
 // interruptionAction evicts a pod until it is overdue for 30 seconds, and

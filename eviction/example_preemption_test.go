@@ -72,7 +72,11 @@ func Example_preemption() {
 	for range 20 {
 		task, ok := tracker.Start(clock.now)
 		if ok {
-			tracker.Finish(clock.now, task, evictor.Act(context.Background(), task))
+			result := evictor.Act(context.Background(), task)
+			tracker.Finish(clock.now, task, result)
+			if result.Outcome == eviction.OutcomeEvicted {
+				tracker.ForgetPod(clock.now, task.Pod.UID) // the informer shows that it is gone
+			}
 			continue
 		}
 		next, more := tracker.Next(clock.now)

@@ -168,7 +168,8 @@ func TestE4LateFinishChangesNothing(t *testing.T) {
 		require.True(t, third.HasDisruptionTarget)
 		c.finish(102, third, eviction.OutcomeEvicted)
 		c.finish(103, second, outcome)
-		c.idle(1e6)
+		c.start(103)
+		require.Zero(t, c.Waiting())
 	}
 }
 
@@ -202,13 +203,13 @@ func TestE4EvictedOnceOnly(t *testing.T) {
 	for _, outcome := range []eviction.Outcome{eviction.OutcomeEvicted, eviction.OutcomeAlreadyGone} {
 		c := running(t, newPod("p"))
 		c.node(10, "n1", "a@10")
-		c.finish(11, c.start(10, "p")[0], outcome)
+		c.Finish(at(11), c.start(10, "p")[0], eviction.Result{Outcome: outcome})
 		c.stays("p", eviction.ReasonGone)
 		c.pod(12, newPod("p")) // the cache does not know yet
 		c.pod(12, newPod("p", marked))
 		c.node(13, "n1")
 		c.node(14, "n1", "b@14")
-		c.idle(1000)
+		c.start(11 + eviction.Config{}.Backoff.Longest().Seconds() - 1)
 		c.ForgetPod(at(14), "p")
 		_, pods := c.Len()
 		require.Zero(t, pods)

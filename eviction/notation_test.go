@@ -156,7 +156,8 @@ func disrupted(status corev1.ConditionStatus, reason string) podOption {
 type cluster struct {
 	*testing.T
 	*eviction.Tracker
-	tasks map[string]eviction.Task // what start has handed out last, by name
+	tasks map[string]eviction.Task  // what start has handed out last, by name
+	pods  map[types.UID]*corev1.Pod // as observed last
 }
 
 // startUp is a tracker that has not been told yet that all has been observed.
@@ -169,7 +170,7 @@ func startUpWith(t *testing.T, seconds float64, config eviction.Config) cluster 
 	t.Helper()
 	tracker, err := eviction.NewTracker(config, at(seconds))
 	require.NoError(t, err)
-	return cluster{t, tracker, map[string]eviction.Task{}}
+	return cluster{t, tracker, map[string]eviction.Task{}, map[types.UID]*corev1.Pod{}}
 }
 
 // running is a tracker that knows, since time 0, the untainted nodes n1 and n2
@@ -199,7 +200,10 @@ func (c cluster) node(seconds float64, name string, taints ...string) {
 	c.ObserveNode(at(seconds), newNode(name, taints...))
 }
 
-func (c cluster) pod(seconds float64, pod *corev1.Pod) { c.ObservePod(at(seconds), pod) }
+func (c cluster) pod(seconds float64, pod *corev1.Pod) {
+	c.pods[pod.UID] = pod
+	c.ObservePod(at(seconds), pod)
+}
 
 // SuspendTaints is that of the tracker, and all that it concerns is decided.
 func (c cluster) SuspendTaints(now time.Time, suspended func(*corev1.Taint) bool) {
@@ -269,8 +273,18 @@ func (c cluster) startOne(seconds float64, want string) eviction.Task {
 	return c.start(seconds, want)[0]
 }
 
+// finish ends a task. If a pod is evicted the watch shows at once that it is
+// terminating.
 func (c cluster) finish(seconds float64, task eviction.Task, outcome eviction.Outcome) {
 	c.Finish(at(seconds), task, eviction.Result{Outcome: outcome})
+	pod, known := c.pods[task.Pod.UID]
+	decision, _ := c.Decision(task.Pod.UID)
+	evicted := outcome == eviction.OutcomeEvicted || outcome == eviction.OutcomeAlreadyGone
+	if known && evicted && decision.Reason == eviction.ReasonGone {
+		leaving := pod.DeepCopy()
+		terminating(leaving)
+		c.pod(seconds, leaving)
+	}
 }
 
 // idle checks that nothing is waiting for any time.

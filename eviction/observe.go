@@ -42,10 +42,13 @@ func (t *Tracker) ForgetNode(now time.Time, name string) {
 }
 
 // ObservePod takes a pod as it is now, which must not be older than what was
-// observed of it before. A pod without a node is ignored. The pod must not be
+// observed of it before. A pod without a node is none of the tracker's. One that
+// was terminating and is not any more, or has no node any more, is back from a
+// backup of the API server's store, and counts as it is now. The pod must not be
 // changed afterwards: its tolerations are kept, not copied.
 func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
 	if observed.Spec.NodeName == "" {
+		t.ForgetPod(now, KeyOf(observed).ID())
 		return
 	}
 	now = t.advance(now)
@@ -60,9 +63,11 @@ func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
 	switch a := t.running[e.Key()]; {
 	case a != nil:
 		a.observed = true
-		a.terminating = a.terminating || terminating
+		a.terminating = terminating
 	case terminating:
 		t.enter(now, e, leaving, time.Time{})
+	case p.state == leaving:
+		t.enter(now, e, staying, time.Time{})
 	}
 	t.decide(now, e)
 }

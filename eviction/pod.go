@@ -30,7 +30,7 @@ func (k Key) ID() types.UID {
 
 // podState is where a pod is in its eviction:
 //
-//	staying ◄──────► pending ────Start────► evicting ──evicted──► leaving
+//	staying ◄──────► pending ────Start────► evicting ──evicted─► accepted
 //	   ▲                ▲                      │  │
 //	   │ marked         │ marked               │  └─seen by a dry run─► reported
 //	   ▼                ▼                      │                           │
@@ -40,10 +40,13 @@ func (k Key) ID() types.UID {
 //	                    ▼                another decision                  │
 //	                clearing ──► any state left of Start ◄─────────────────┘
 //
-// A pod that is observed to be on its way out goes to leaving, at the end of
-// its action if there is one. Tracker.enter is the one function that writes the
-// state. Which of the states left of Start a pod is in follows from its
-// decision and its condition.
+// A pod that is observed to be terminating goes to leaving, at the end of its
+// action if there is one. What is observed later is the truth: one that is not
+// terminating any more was restored from a backup, and is decided again. So is
+// an accepted pod that is not observed to be terminating for the longest wait,
+// because the watch may only have been behind until then. Tracker.enter is the
+// one function that writes the state. Which of the states left of Start a pod is
+// in follows from its decision and its condition.
 type podState uint8
 
 const (
@@ -63,18 +66,25 @@ const (
 	// reported: a dry run has reported the pod. It is not handed out again before
 	// the reason or the time of its decision changes.
 	reported
-	// leaving: the pod is being deleted, by us or by another client.
+	// accepted: the API server has accepted the eviction, or says that the pod is
+	// gone, and it has yet to be observed.
+	accepted
+	// leaving: the pod was observed to be terminating.
 	leaving
 )
 
 func (s podState) String() string {
 	return [...]string{
-		"staying", "marked", "pending", "pendingMarked", "evicting", "clearing", "reported", "leaving",
+		"staying", "marked", "pending", "pendingMarked", "evicting", "clearing", "reported", "accepted",
+		"leaving",
 	}[s]
 }
 
 // scheduled reports whether the pod waits for its deadline.
 func (s podState) scheduled() bool { return s == pending || s == pendingMarked }
+
+// goes reports whether the pod is on its way out, as far as is known.
+func (s podState) goes() bool { return s == accepted || s == leaving }
 
 // toClear reports whether the pod waits for its condition to be cleared.
 func (s podState) toClear() bool { return s == marked || s == pendingMarked }

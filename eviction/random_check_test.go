@@ -36,6 +36,9 @@ func (s *schedule) check() {
 				oldest = due
 			}
 		}
+		if at, accepted := s.history.acceptedAt(uid); accepted && (!some || at.Add(longestWait).Before(first)) {
+			first, some = latest(at.Add(longestWait), s.now), true
+		}
 		_, acting := s.inFlight[uid]
 		switch {
 		case acting || !leaves(why) || reported:

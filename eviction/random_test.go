@@ -187,6 +187,9 @@ func (s *schedule) told() time.Time {
 }
 
 func (s *schedule) start() {
+	if s.history.synced {
+		s.reached["doubted"] += s.history.doubt(s.now)
+	}
 	var expected []step
 	for _, uid := range s.history.known() {
 		if _, acting := s.inFlight[uid]; acting {

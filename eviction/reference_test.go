@@ -35,6 +35,7 @@ type history struct {
 	charges  bool // refusals of PodDisruptionBudgets spend tokens
 	count    int  // of all that was written down
 	waits    map[types.UID]int
+	doubted  map[types.UID]int // when an accepted eviction was
 }
 
 // A ruling is a decision in short.
@@ -74,6 +75,7 @@ func newHistory() *history {
 		pods:     map[types.UID][]observation[*corev1.Pod]{},
 		attempts: map[types.UID][]attempt{},
 		waits:    map[types.UID]int{},
+		doubted:  map[types.UID]int{},
 		evicted:  map[string][]observation[bool]{},
 		asked:    map[types.UID][]observation[time.Time]{},
 		reported: map[types.UID]ruling{},
@@ -362,18 +364,53 @@ func matches(toleration corev1.Toleration, taint corev1.Taint) bool {
 	return toleration.Operator == corev1.TolerationOpExists || toleration.Value == taint.Value
 }
 
+// isGone reports whether a pod is terminating, or its eviction was accepted and
+// it has yet to be observed.
 func (h *history) isGone(uid types.UID) bool {
-	for _, observed := range h.podStay(uid) {
-		if observed.object.DeletionTimestamp != nil {
-			return true
+	observations := h.podStay(uid)
+	if observations[len(observations)-1].object.DeletionTimestamp != nil {
+		return true
+	}
+	_, accepted := h.acceptedAt(uid)
+	return accepted
+}
+
+// acceptedAt returns when the eviction of a pod was accepted, if the pod was not
+// observed to be terminating then or since, and was not doubted.
+func (h *history) acceptedAt(uid types.UID) (at time.Time, ok bool) {
+	count := 0
+	for _, a := range h.ended(uid) {
+		if isAccepted(a) {
+			at, count = a.at, a.count
 		}
 	}
-	for _, attempt := range h.ended(uid) {
-		if attempt.outcome == eviction.OutcomeEvicted || attempt.outcome == eviction.OutcomeAlreadyGone {
-			return true
+	if count <= h.doubted[uid] {
+		return at, false
+	}
+	for i, observed := range h.podStay(uid) {
+		stay := h.podStay(uid)
+		isNewest := observed.count < count && (i+1 == len(stay) || stay[i+1].count > count)
+		if observed.object.DeletionTimestamp != nil && (isNewest || observed.count > count) {
+			return at, false
 		}
 	}
-	return false
+	return at, true
+}
+
+func isAccepted(a attempt) bool {
+	return a.outcome == eviction.OutcomeEvicted || a.outcome == eviction.OutcomeAlreadyGone
+}
+
+// doubt doubts all evictions that were accepted a longest wait ago.
+func (h *history) doubt(now time.Time) (doubted int) {
+	for _, uid := range h.known() {
+		if at, ok := h.acceptedAt(uid); ok && !at.Add(longestWait).After(now) {
+			h.count++
+			h.doubted[uid] = h.count
+			doubted++
+		}
+	}
+	return doubted
 }
 
 // ended returns the attempts on a pod that have ended since it was first seen.
@@ -479,7 +516,7 @@ func (h *history) notBefore(uid types.UID) (evictAt, clearAt time.Time) {
 			wait = retryWait
 		}
 		switch {
-		case a.outcome == retried:
+		case a.outcome == retried, isAccepted(a):
 			evictAt, clearAt = time.Time{}, time.Time{}
 		case a.clears:
 			clearAt = a.at.Add(wait)

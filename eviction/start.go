@@ -16,6 +16,7 @@ func (t *Tracker) Start(now time.Time) (Task, bool) {
 		return Task{}, false
 	}
 	now = t.advance(now)
+	t.doubtAccepted(now)
 	t.Reevaluate(now)
 	if t.reevaluatingAll() {
 		return Task{}, false
@@ -42,6 +43,20 @@ func (t *Tracker) Start(now time.Time) (Task, bool) {
 		return Task{}, false // the next Start goes on
 	}
 	return t.startClear(now)
+}
+
+// doubtAccepted decides again about pods that should have been observed to be
+// terminating by now.
+func (t *Tracker) doubtAccepted(now time.Time) {
+	for range mostPassedOver {
+		item, ok := t.accepted.Start(now)
+		if !ok {
+			return
+		}
+		t.accepted.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
+		t.enter(now, item.Value, staying, time.Time{})
+		t.decide(now, item.Value)
+	}
 }
 
 // startClear hands out a condition to be cleared.
@@ -118,8 +133,12 @@ func (t *Tracker) Finish(now time.Time, task Task, result Result) {
 	if !a.overtaken {
 		left = t.learn(now, e, task, outcome, result)
 	}
-	if a.terminating || left == leaving {
+	switch {
+	case a.terminating:
 		t.enter(now, e, leaving, time.Time{})
+		return
+	case left == accepted:
+		t.enter(now, e, accepted, now.Add(t.config.Backoff.Longest()))
 		return
 	}
 	t.enterDecided(now, e, left)
@@ -155,7 +174,7 @@ func (t *Tracker) spends(outcome Outcome) bool {
 }
 
 // learn records what an attempt says of a pod. It returns the state in which
-// the attempt leaves the pod: leaving, reported, or that of the attempt.
+// the attempt leaves the pod: accepted, reported, or that of the attempt.
 func (t *Tracker) learn(
 	now time.Time, e *entry, task Task, outcome Outcome, result Result,
 ) podState {
@@ -166,7 +185,7 @@ func (t *Tracker) learn(
 	switch outcome {
 	case OutcomeEvicted, OutcomeAlreadyGone:
 		delete(t.histories, e.Key())
-		return leaving
+		return accepted
 	case OutcomeConditionCleared:
 		p.marked = p.marked && a.observed
 		t.forgive(e)
@@ -251,12 +270,15 @@ func (t *Tracker) NextTask(now time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	now = t.advance(now)
-	if t.halted {
-		return t.clears.Next(now)
-	}
-	at, ok := t.evictions.Next(now)
+	at, ok := t.accepted.Next(now)
 	if clearAt, has := t.clears.Next(now); has && (!ok || clearAt.Before(at)) {
-		return clearAt, true
+		at, ok = clearAt, true
+	}
+	if t.halted {
+		return at, ok
+	}
+	if due, has := t.evictions.Next(now); has && (!ok || due.Before(at)) {
+		return due, true
 	}
 	return at, ok
 }

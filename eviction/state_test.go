@@ -28,16 +28,18 @@ var transitions = map[podState][]podState{
 	marked:        {staying, pending, pendingMarked, clearing, leaving},
 	pending:       {staying, marked, pendingMarked, evicting, leaving},
 	pendingMarked: {staying, marked, pending, evicting, clearing, leaving},
-	evicting:      {staying, marked, pending, pendingMarked, reported, leaving},
-	clearing:      {staying, marked, pending, pendingMarked, leaving},
+	evicting:      {staying, marked, pending, pendingMarked, reported, accepted, leaving},
+	clearing:      {staying, marked, pending, pendingMarked, accepted, leaving},
 	reported:      {staying, marked, pending, pendingMarked, leaving},
-	leaving:       {},
+	accepted:      {staying, marked, pending, pendingMarked, evicting, clearing, leaving},
+	leaving:       {staying, marked, pending, pendingMarked},
 }
 
 func TestC6PodStatesHaveNames(t *testing.T) {
 	for state, name := range map[podState]string{
 		staying: "staying", marked: "marked", pending: "pending", pendingMarked: "pendingMarked",
-		evicting: "evicting", clearing: "clearing", reported: "reported", leaving: "leaving",
+		evicting: "evicting", clearing: "clearing", reported: "reported",
+		accepted: "accepted", leaving: "leaving",
 	} {
 		require.Equal(t, name, state.String())
 	}

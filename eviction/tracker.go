@@ -120,7 +120,10 @@ type Tracker struct {
 	// evictions holds every pod, with its deadline if it has one.
 	evictions *timedqueue.Queue[types.UID, pod]
 	// clears holds the pods whose condition is to be cleared.
-	clears    *timedqueue.Queue[types.UID, *entry]
+	clears *timedqueue.Queue[types.UID, *entry]
+	// accepted holds the pods whose eviction was accepted, until they are observed
+	// to be terminating or the longest wait is over.
+	accepted  *timedqueue.Queue[types.UID, *entry]
 	running   map[types.UID]*attempt // actions under way
 	histories map[types.UID]*history
 	requests  map[types.UID]*request // of single pods
@@ -168,6 +171,9 @@ func NewTracker(config Config, now time.Time) (*Tracker, error) {
 		return nil, err
 	}
 	if t.attempts, err = newTally(now); err != nil {
+		return nil, err
+	}
+	if t.accepted, err = timedqueue.NewQueue(timedqueue.QueueConfig[types.UID, *entry]{}, now); err != nil {
 		return nil, err
 	}
 	if t.clears, err = timedqueue.NewQueue(clearsConfig(), now); err != nil {

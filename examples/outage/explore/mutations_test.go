@@ -97,6 +97,12 @@ func unit(pkg, test string) mutant.Catch {
 	return mutant.Catch{Package: "../../" + pkg, Tests: []string{"-test.run", "^" + test + "$"}}
 }
 
+// restored is a test of package eviction.
+var restored = mutant.Catch{
+	Package: "github.com/kubelife/lifecycle/eviction",
+	Tests:   []string{"-test.run", "^TestE5APodThatIsRestoredIsEvictedAgain$"},
+}
+
 // ofNodes are faults that controllers of this kind have had, among them those
 // of kube-controller-manager that the packages list.
 var ofNodes = []mutant.Mutation{
@@ -174,7 +180,7 @@ var ofNodes = []mutant.Mutation{
 		`v == "" -> v != ""`,
 		ordinary(invariant.NotDeclaredAlive), schedules),
 	mutant.New("an eviction that has succeeded is forgotten", "eviction", "(*Tracker) learn",
-		"delete(t.histories, k); return leaving -> delete(t.histories, k)",
+		"delete(t.histories, k); return accepted -> delete(t.histories, k)",
 		ordinary(invariant.NotTwice), schedules),
 	mutant.New("a pod that was recreated under its name is remembered for ever",
 		"timedqueue/feed", "(*Handler) OnUpdate",
@@ -217,6 +223,10 @@ var ofNodes = []mutant.Mutation{
 // ofEvictions are faults in how pods are made to leave: budgets, actions,
 // PodDisruptionBudgets and whole nodes.
 var ofEvictions = []mutant.Mutation{
+	mutant.New("a pod that is back from a backup is never evicted again", "eviction", "(*Tracker) ObservePod",
+		`p.state == leaving -> false`, restored),
+	mutant.New("an accepted eviction is believed for ever", "eviction", "(*Tracker) Finish",
+		`t.config.Backoff.Longest() -> 1000 * time.Hour`, restored),
 	mutant.New("an eviction that keeps failing is told of nowhere", "examples/process/evicting/evictionreport", "Failure",
 		`bits.OnesCount(x) != 1 -> true`,
 		unit("process/evicting/evictionreport", "TestAnEvictionThatKeepsFailingIsToldNowAndThen")),
