@@ -119,9 +119,13 @@ func (p *Planner) finishRefresh(step *Refresh, result *Result) {
 // recordRead records what was read, unless the watch has shown something newer.
 // A pod that is not being deleted although we asked for it is deleted again.
 func (p *Planner) recordRead(s *podState, result *Result, began podPhase) {
-	if s.answered || !olderVersion(result.Pod, s.pod) {
+	isNewer := !s.answeredAt.IsZero() || !olderVersion(result.Pod, s.pod)
+	if s.undoneBy(result.Pod) {
+		isNewer = olderVersion(s.pod, result.Pod) // else the read may be from before the deletion
+	}
+	if isNewer {
 		p.update(s, result.Pod)
-		s.answered = true
+		s.answeredAt = p.now
 	}
 	former := s.former
 	if former == podCreated {

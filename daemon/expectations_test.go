@@ -73,12 +73,41 @@ func TestLostDeletionIsAskedForAgain(t *testing.T) {
 	s.want("delete a-1: OutdatedUnavailable")
 }
 
+// The API server's store went back to a backup, with the same UID and whatever
+// resource version: what the watch shows then is the truth.
+func TestD2APodThatIsRestoredIsManagedAgain(t *testing.T) {
+	for _, version := range []string{"", "5", "1000005"} {
+		s := newSet(t).nodes("a").running("a").template("new")
+		before := s.pods["a-1"].DeepCopy()
+		before.ResourceVersion = version
+		s.change("a-1", terminating).want("").wantWait("a", daemon.WaitTerminating)
+		s.pods["a-1"] = before
+		s.ObservePod(s.now, before)
+		s.want("delete a-1: Outdated")
+	}
+}
+
+// After an answer the watch may be behind, but not for ever.
+func TestD2AnAnswerCountsMoreThanTheWatchForFiveMinutes(t *testing.T) {
+	s := newSet(t).nodes("a")
+	step := s.Plan(s.now).Create[0]
+	made := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "x", ResourceVersion: "9"},
+		Spec:       corev1.PodSpec{NodeName: "a"},
+	}
+	terminating(made)
+	s.Report(s.now, ended{Create: &step, Pod: made})
+	restored := made.DeepCopy()
+	restored.DeletionTimestamp, restored.ResourceVersion = nil, "5"
+	s.ObservePod(s.now, restored)
+	s.want("").wantWait("a", daemon.WaitTerminating)
+	s.after(5*time.Minute).ObservePod(s.now, restored)
+	s.want("delete x: OutdatedUnavailable")
+}
+
 func TestOldNewsDoNotUndoWhatWeWrote(t *testing.T) {
 	s := newSet(t).nodes("a").running("a")
-	stale := s.pods["a-1"]
-	s.change("a-1", terminating)
-	s.ObservePod(s.now, stale)
-	s.want("").wantWait("a", daemon.WaitTerminating)
+	s.change("a-1", terminating).want("").wantWait("a", daemon.WaitTerminating)
 	again := s.pods["a-1"].DeepCopy()
 	s.gone("a-1")
 	s.pod("a-1", "a", "old", available) // recreated under the name

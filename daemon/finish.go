@@ -122,7 +122,7 @@ func (p *Planner) write(pod *corev1.Pod) {
 		p.remove(known)
 	}
 	s := p.add(pod, podCreated)
-	s.answered = true
+	s.answeredAt = p.now
 	p.unseen.expect(s, p.now)
 }
 

@@ -75,14 +75,14 @@ func (p *Planner) ObservePod(now time.Time, pod *corev1.Pod) {
 	case p.tombstones.how[pod.UID] == departureAnswered: // the watch is behind
 	case known == nil:
 		p.add(pod, podObserved)
-	case known.newerThan(pod):
+	case known.newerThan(p.now, pod):
 	case known.pod.UID != pod.UID: // the known pod is gone, and this one has its name
 		p.addTombstone(known.pod)
 		p.remove(known)
 		p.add(pod, podObserved)
 	default:
 		p.update(known, pod)
-		known.answered = false
+		known.answeredAt = time.Time{}
 		p.see(known)
 	}
 }

@@ -25,9 +25,10 @@ type podState struct {
 	// reading is the phase in which the refresh that is under way began; podGone:
 	// none is.
 	reading podPhase
-	// answered says that the object comes from an answer of the API server. Older
-	// versions from the watch are then ignored.
-	answered bool
+	// answeredAt is when the API server answered with the object, zero if the
+	// watch has shown it. Older versions from the watch are ignored for
+	// longestDelay then.
+	answeredAt time.Time
 	// counted says that the pod has terminated and its replacement is counted with
 	// that of another pod of the node. It is deleted without a further wait.
 	counted bool
@@ -97,11 +98,9 @@ func (p *Planner) add(pod *corev1.Pod, phase podPhase) *podState {
 	return s
 }
 
-// update records a pod that has changed.
+// update records a pod that has changed. A deletion that is undone comes from a
+// backup of the API server's store, and is the truth.
 func (p *Planner) update(s *podState, pod *corev1.Pod) {
-	if s.pod.DeletionTimestamp != nil && pod.DeletionTimestamp == nil {
-		return // a deletion is never undone, so this version is older
-	}
 	s.pod = pod
 	if s.node == nil || s.node.name != TargetNode(pod) {
 		p.detachPod(s)
@@ -165,10 +164,20 @@ func (p *Planner) detachPod(s *podState) {
 
 // newerThan reports whether the API server has answered a newer version of a
 // pod than the watch shows. If versions do not compare, the later observation
-// counts as newer. Among observations of the watch the order counts, so that a
-// restored backup with lower versions is believed.
-func (s *podState) newerThan(pod *corev1.Pod) bool {
-	return s.answered && olderVersion(pod, s.pod)
+// counts as newer, unless it undoes a deletion. Among observations of the watch
+// the order counts, and no watch is behind for longer than longestDelay. So a
+// restored backup is believed, whatever versions it has.
+func (s *podState) newerThan(now time.Time, pod *corev1.Pod) bool {
+	if s.answeredAt.IsZero() || now.Sub(s.answeredAt) >= longestDelay {
+		return false
+	}
+	return olderVersion(pod, s.pod) || s.undoneBy(pod) && !olderVersion(s.pod, pod)
+}
+
+// undoneBy reports whether a version of a pod says that it is not being deleted,
+// and the known version that it is.
+func (s *podState) undoneBy(pod *corev1.Pod) bool {
+	return s.pod.DeletionTimestamp != nil && pod.DeletionTimestamp == nil
 }
 
 // olderVersion reports whether a pod has an older version than another one of

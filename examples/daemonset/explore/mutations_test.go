@@ -51,6 +51,13 @@ func unit(test string) mutant.Catch {
 	return mutant.Catch{Package: "../controller", Tests: []string{"-test.run", "^" + test + "$"}}
 }
 
+// ofDaemon is a test of package daemon.
+func ofDaemon(test string) mutant.Catch {
+	return mutant.Catch{
+		Package: "github.com/kubelife/lifecycle/daemon", Tests: []string{"-test.run", "^" + test + "$"},
+	}
+}
+
 // histories are those of the tests of package daemon, with their invariants.
 func histories(by string) mutant.Catch {
 	return mutant.Catch{

@@ -8,6 +8,11 @@ import "github.com/kubelife/lifecycle/examples/simulation/mutant"
 // Controllers of this kind have had them, or a change in a hurry would make
 // them.
 var ofPlanner = []mutant.Mutation{
+	mutant.New("a pod that is back from a backup stays terminating", "daemon", "(*Planner) update(s, pod)",
+		`s.pod = pod -> if s.undoneBy(pod) { return }; s.pod = pod`,
+		ofDaemon("TestD2APodThatIsRestoredIsManagedAgain")),
+	mutant.New("an answer counts more than the watch for ever", "daemon", "(*podState) newerThan",
+		`a.Sub(b) >= longestDelay -> false`, ofDaemon("TestD2AnAnswerCountsMoreThanTheWatchForFiveMinutes")),
 	mutant.New("news that are older than an answer count", "daemon", "(*podState) newerThan",
 		"olderVersion(p, s.pod) -> p == nil",
 		histories("StatusTrue")),
