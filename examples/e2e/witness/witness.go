@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -46,17 +45,15 @@ type Node struct {
 type Sighting struct {
 	// At is when it began, Ended when it was over. Zero: it lasts.
 	At, Ended time.Time
-	// Conditions are those that are Unknown, with their reasons.
-	Conditions string
 }
 
 // follow notes that a state is there or not.
-func follow(seen []Sighting, there bool, now time.Time, conditions string) []Sighting {
+func follow(seen []Sighting, there bool, now time.Time) []Sighting {
 	last := len(seen) - 1
 	lasts := last >= 0 && seen[last].Ended.IsZero()
 	switch {
 	case there && !lasts:
-		return append(seen, Sighting{At: now, Conditions: conditions})
+		return append(seen, Sighting{At: now})
 	case !there && lasts:
 		seen[last].Ended = now
 	}
@@ -122,24 +119,14 @@ func (w *Witness) See(node *corev1.Node, now time.Time) {
 	if _, ready := nodeutil.GetNodeCondition(&node.Status, corev1.NodeReady); ready != nil {
 		n.Ready = ready.Status
 	}
-	n.Unknown = follow(n.Unknown, n.Ready == corev1.ConditionUnknown, now, unknownConditions(node))
-	n.Tainted = follow(n.Tainted, slices.ContainsFunc(n.Taints, isForSilence), now, "")
+	n.Unknown = follow(n.Unknown, n.Ready == corev1.ConditionUnknown, now)
+	n.Tainted = follow(n.Tainted, slices.ContainsFunc(n.Taints, isForSilence), now)
 	for _, taint := range n.Taints {
 		if added := taint.TimeAdded; isForSilence(taint) && added != nil &&
 			(n.TaintAdded.IsZero() || added.Time.Before(n.TaintAdded)) {
 			n.TaintAdded = added.Time
 		}
 	}
-}
-
-func unknownConditions(node *corev1.Node) string {
-	var all []string
-	for _, c := range node.Status.Conditions {
-		if c.Status == corev1.ConditionUnknown {
-			all = append(all, fmt.Sprintf("%s (%s)", c.Type, c.Reason))
-		}
-	}
-	return strings.Join(all, ", ")
 }
 
 // isForSilence reports whether a taint makes the pods of a silent node leave.

@@ -45,8 +45,8 @@ func TestTheWitnessRemembersEachTimeThatANodeBecameUnknownAndAnyTaint(t *testing
 
 	seen := w.Of("a-0")
 	require.Equal(t, []witness.Sighting{
-		{begun.Add(time.Second), begun.Add(3 * time.Second), "Ready (NodeStatusUnknown)"},
-		{begun.Add(6 * time.Second), begun.Add(7 * time.Second), "Ready (NodeStatusUnknown)"},
+		{begun.Add(time.Second), begun.Add(3 * time.Second)},
+		{begun.Add(6 * time.Second), begun.Add(7 * time.Second)},
 	}, seen.Unknown)
 	require.Equal(t, []witness.Sighting{{At: begun.Add(3 * time.Second), Ended: begun.Add(6 * time.Second)}}, seen.Tainted)
 	require.Equal(t, added.Time, seen.TaintAdded, "the earlier one")
