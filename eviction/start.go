@@ -277,8 +277,8 @@ func (t *Tracker) NextTask(now time.Time) (time.Time, bool) {
 	if t.halted {
 		return at, ok
 	}
-	if due, has := t.evictions.Next(now); has && (!ok || due.Before(at)) {
-		return due, true
+	if evictAt, has := t.evictions.Next(now); has && (!ok || evictAt.Before(at)) {
+		return evictAt, true
 	}
 	return at, ok
 }

@@ -132,6 +132,13 @@ func (m *Monitor[K]) Silent(key K) bool {
 	return known && r.state.countsAsSilent()
 }
 
+// Returning reports whether a key that counts as silent is heard again, but not
+// yet for Config.RecoveryPeriod.
+func (m *Monitor[K]) Returning(key K) bool {
+	r, known := m.record(key)
+	return known && r.state.isReturning()
+}
+
 // Expired reports whether the grace period of a key is over, by all that is
 // known now. After Start has handed out a key, a call of Sighted may show that
 // the last moments were blind. So a caller that acts on a task later asks

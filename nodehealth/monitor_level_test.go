@@ -74,16 +74,20 @@ func TestH8TheRecoveryPeriodHasToPassWithoutSilence(t *testing.T) {
 	o.beats("a") // and stops
 	o.finish(o.silentExactly(t, o.now.Add(monitorGrace), "a"), resultDone)
 	o.pass(time.Hour)
+	require.False(t, o.Returning("a"), "it is silent again")
 	returned := o.now
 	for o.now.Before(returned.Add(recovery)) {
 		o.beats("a")
 		_, ok := o.Start(o.now)
 		require.False(t, ok, "too early, at %v", o.now.Sub(returned))
 		require.True(t, o.Silent("a"))
+		require.True(t, o.Returning("a"))
 		o.pass(10 * time.Second)
 	}
 	o.finish(o.alive(t, "a"), resultDone)
 	require.False(t, o.Silent("a"))
+	require.False(t, o.Returning("a"))
+	require.False(t, o.Returning("unknown"))
 }
 
 func TestH8SilentAnswersFromTheEndOfTheGracePeriodOn(t *testing.T) {

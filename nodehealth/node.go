@@ -165,6 +165,13 @@ func (m *NodeMonitor) Silent(name string) bool {
 	return ok && n.state.countsAsSilent()
 }
 
+// Returning reports whether a node that counts as silent is heard again; see
+// [Monitor.Returning].
+func (m *NodeMonitor) Returning(name string) bool {
+	n, ok := m.watched(name)
+	return ok && n.state.isReturning()
+}
+
 // Expired reports whether the grace period of a node is over; see
 // [Monitor.Expired].
 func (m *NodeMonitor) Expired(now time.Time, name string) bool {

@@ -94,6 +94,10 @@ func (l life) String() string {
 // countsAsSilent reports whether a key was silent and is not alive again.
 func (l life) countsAsSilent() bool { return l >= expired && l <= returning }
 
+// isReturning reports whether a key was silent, is heard again, and does not
+// count as alive yet.
+func (l life) isReturning() bool { return l == returned || l == returning }
+
 // handedOutAsSilent reports whether a task StateSilent is under way.
 func (l life) handedOutAsSilent() bool { return l >= expired && l <= returned }
 

@@ -74,7 +74,7 @@ func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) (p
 		c.health.ObserveLease(now, lease)
 		return false
 	}
-	heard := c.health.HasHeartbeat(lease.Name)
+	heard, wasSilent := c.health.HasHeartbeat(lease.Name), known && n.notReady() && c.isSilent(n)
 	c.health.ObserveLease(now, lease)
 	if !known {
 		return true
@@ -82,7 +82,10 @@ func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) (p
 	c.setBehind(now, n, false)
 	c.noticeHeartbeat(now, n)
 	c.count(now, n)
-	if !heard {
+	switch {
+	case wasSilent && !c.isSilent(n):
+		c.replan(now, n) // it does not wait for its zone any more
+	case !heard:
 		c.plan(now, n) // a first heartbeat vouches for its conditions
 	}
 	return true

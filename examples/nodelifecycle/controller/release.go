@@ -13,13 +13,25 @@ import (
 )
 
 // wantsRelease reports whether a node should get a NoExecute taint, or be
-// emptied, once its zone's rate allows.
+// emptied, once its zone's rate allows. One that was declared and is heard again
+// lives, and its kubelet is about to write that down.
 func (c *Controller) wantsRelease(n *node) bool {
+	if n.ready == corev1.ConditionUnknown && !c.isSilent(n) {
+		return false
+	}
 	if c.config.EvictionMode == EvictionModeNode {
 		return n.notReady() && !n.emptied
 	}
 	_, tainted := taints.NoExecute(n.ready)
 	return tainted && !hasNoExecute(n.object.Spec.Taints)
+}
+
+// isSilent reports whether a node is silent, which was confirmed, and was not
+// heard since.
+func (c *Controller) isSilent(n *node) bool {
+	name := n.object.Name
+	confirmed := !n.silence.lasts() || n.silence.isConfirmed()
+	return confirmed && c.health.Silent(name) && !c.health.Returning(name)
 }
 
 // planRelease makes a node wait for its zone's token, or not any more.

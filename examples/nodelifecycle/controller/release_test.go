@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -298,4 +300,58 @@ func TestReleaseThatFailedDoesNotOutliveAnotherFall(t *testing.T) {
 		}
 	}
 	require.Equal(t, []time.Duration{interval}, written)
+}
+
+// A zone whose nodes come back has its rate again with the first of them. The
+// others live too, once they are heard, and need only write that down: none is
+// tainted in between. One that falls silent again waits for its zone again.
+func TestANodeThatIsHeardAgainGetsNoNoExecuteTaint(t *testing.T) {
+	for _, recovery := range []time.Duration{0, time.Minute} {
+		w := newWorld(t, Config{
+			Health: nodehealth.Config{RecoveryPeriod: recovery},
+			Zone: zone.Config{Rate: func(state zone.State, _ zone.Counts) float64 {
+				if state == zone.PartialDisruption {
+					return 0
+				}
+				return 0.1
+			}},
+		})
+		w.addNodes(5, "a")
+		w.addNodes(5, "b")
+		w.start()
+		w.advance(grace)
+		fallen := w.names()[:4]
+		for _, name := range fallen {
+			w.silent[name] = true
+		}
+		w.advance(10 * time.Minute)
+		names, _ := w.releases(w.now)
+		require.Empty(t, names, "four of five: the rate is zero")
+
+		heard := fallen[2:]
+		for range 20 { // their kubelets have yet to report that they are ready
+			for _, name := range heard {
+				w.renew(name)
+			}
+			w.advance(interval)
+			for _, name := range fallen[:2] {
+				w.silent[name] = false
+			}
+		}
+		names, _ = w.releases(w.now)
+		require.Empty(t, names)
+		w.advance(10 * time.Minute)
+		names, _ = w.releases(w.now)
+		require.ElementsMatch(t, heard, names, "they are silent again")
+	}
+}
+
+// renew renews the lease of a node, and does not report its status.
+func (w *world) renew(name string) {
+	renewed := metav1.NewMicroTime(w.now)
+	lease := w.leases[name].DeepCopy()
+	lease.Spec.RenewTime = &renewed
+	w.stamp(&lease.ObjectMeta)
+	w.leases[name] = lease
+	w.c.ObserveLease(w.now, lease)
 }

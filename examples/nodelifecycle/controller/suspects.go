@@ -62,6 +62,9 @@ func (c *Controller) confirm(now time.Time, n *node) {
 	c.enterSilence(n, confirmed)
 	c.declarations.Add(n.object.Name, n, s.since)
 	c.count(now, n)
+	if n.notReady() {
+		c.replan(now, n) // it was heard since it was declared, and waits for its zone again
+	}
 }
 
 // setBehind records whether the last sign of life of a node is a live read.
@@ -86,7 +89,7 @@ func (c *Controller) endSilence(now time.Time, n *node, outcome nodehealth.Outco
 	c.dropSilence(now, n, outcome)
 	c.count(now, n)
 	if outcome == nodehealth.OutcomeAlive || s.state == overtaken {
-		c.plan(now, n) // a heartbeat vouches for its conditions
+		c.replan(now, n) // a heartbeat vouches for its conditions, and it waits for no zone
 	}
 }
 

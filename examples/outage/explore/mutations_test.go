@@ -106,6 +106,8 @@ var restored = mutant.Catch{
 // ofNodes are faults that controllers of this kind have had, among them those
 // of kube-controller-manager that the packages list.
 var ofNodes = []mutant.Mutation{
+	mutant.New("a node that is heard again is tainted all the same", controller, "(*Controller) wantsRelease(n)",
+		`!c.isSilent(n) -> false`, unit("nodelifecycle/controller", "TestANodeThatIsHeardAgainGetsNoNoExecuteTaint")),
 	mutant.New("a token is spent while nothing is due", "timedqueue", "(q *Queue) candidate",
 		`if o == nil { return f } ->
 			for _, b := range q.keyed {
