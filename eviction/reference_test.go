@@ -387,8 +387,8 @@ func (h *history) acceptedAt(uid types.UID) (at time.Time, ok bool) {
 	if count <= h.doubted[uid] {
 		return at, false
 	}
-	for i, observed := range h.podStay(uid) {
-		stay := h.podStay(uid)
+	stay := h.podStay(uid)
+	for i, observed := range stay {
 		isNewest := observed.count < count && (i+1 == len(stay) || stay[i+1].count > count)
 		if observed.object.DeletionTimestamp != nil && (isNewest || observed.count > count) {
 			return at, false
