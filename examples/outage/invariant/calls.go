@@ -184,7 +184,7 @@ func (j *Judge) sentPodWrite(s *sent, call *model.Call) {
 	if q := call.Preconditions; q != nil && q.UID != nil {
 		uid = *q.UID
 	}
-	if v.deleted[uid] {
+	if at, told := v.deleted[uid]; told && (v.sees(call.Name, uid) || s.at < at+believed) {
 		j.violated(NotTwice, "delete"+string(uid),
 			"%s sends a second %s of pod %s (%s), which it has been answered to have made leave",
 			v.client.Name, call.Verb, call.Name, uid)
@@ -192,6 +192,16 @@ func (j *Judge) sentPodWrite(s *sent, call *model.Call) {
 	if uid == p.uid && s.decision.node != nil {
 		j.judgeLeaving(s, call, p)
 	}
+}
+
+// believed is how long an answer counts more than a watch that does not show
+// what was answered: the longest wait of eviction.Config.Backoff.
+const believed = time.Minute
+
+// sees reports whether a client is shown that a pod is terminating.
+func (v *view) sees(name string, uid types.UID) bool {
+	pod := v.client.CachedPod(name)
+	return pod != nil && pod.UID == uid && pod.DeletionTimestamp != nil
 }
 
 // confirmation is a decision about a pod that is made from reads of pod and
@@ -378,7 +388,7 @@ func (v *view) deletedPod(call *model.Call) {
 		return
 	}
 	if cached := v.client.CachedPod(call.Name); cached != nil && cached.UID == call.Pod.UID {
-		v.deleted[call.Pod.UID] = true
+		v.deleted[call.Pod.UID] = v.judge.world.Now()
 	}
 }
 

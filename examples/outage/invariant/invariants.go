@@ -19,7 +19,7 @@ const (
 	// has happened to the zone.
 	KnownFirst Invariant = "known before it is acted on"
 	// InOrder: of two nodes of a zone that wait for our NoExecute taint, one that
-	// fell over a wave of expiries earlier comes first.
+	// fell over a wave of expiries earlier, and was not heard since, comes first.
 	InOrder Invariant = "in order"
 	// SparedInOutage: no client gives a node our NoExecute taint while all zones
 	// are down, nor within a grace period after that or its own start. When all
@@ -42,9 +42,10 @@ const (
 	// TimesTold: a client that declares a node, or gives it our NoExecute taint,
 	// writes the time of day of its decision.
 	TimesTold Invariant = "times as they are"
-	// NotTwice: a client whose delete of a pod was answered sends no second one.
-	// It does not repeat a write that was answered to an object that has not
-	// changed since.
+	// NotTwice: a client whose delete of a pod was answered sends no second one, if
+	// it is shown that the pod is terminating, or within a minute: later the pod
+	// may be back from a backup. It does not repeat a write that was answered to
+	// an object that has not changed since.
 	NotTwice Invariant = "not twice"
 	// AsConfigured: a pod is made to leave by the action of Settings.Action alone,
 	// and with Settings.SpareDaemons none of a DaemonSet is. With Settings.ByNode

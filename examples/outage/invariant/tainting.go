@@ -181,6 +181,7 @@ func (j *Judge) judgeOrder(s *sent, n *seenNode) {
 		}
 		switch {
 		case other == n, other.waitsFrom > s.after-slack, other.movedAt > s.after-slack:
+		case other.heardLast > other.fell: // it lived, and waits again since it fell again
 		case other.newcomer(), other.guessed, !settled && other.fell < since:
 		case other.calls > 0, other.doneAt > s.after-slack, other.failedAt >= other.fell:
 		default:

@@ -49,9 +49,9 @@ type view struct {
 	nodesShown, podsShown shown
 	// ownPods are the versions of pods that it was answered.
 	ownPods map[string]uint64
-	// deleted are those that it was answered to have deleted. confirmed are those
+	// deleted is when it was answered to have deleted a pod. confirmed are those
 	// that it has read before it writes, with what it knew when it decided.
-	deleted   map[types.UID]bool
+	deleted   map[types.UID]time.Duration
 	confirmed map[types.UID]*confirmation
 	// arrivals is when it saw pods on their nodes, with Settings.ByNode.
 	arrivals map[types.UID]time.Duration
@@ -171,7 +171,7 @@ func (j *Judge) view(client *model.Client) *view {
 		stays:       make(map[types.UID]time.Duration),
 		retolerated: make(map[types.UID]time.Duration),
 		ownPods:     make(map[string]uint64),
-		deleted:     make(map[types.UID]bool),
+		deleted:     make(map[types.UID]time.Duration),
 		confirmed:   make(map[types.UID]*confirmation),
 		arrivals:    make(map[types.UID]time.Duration),
 		shares:      make(map[shareKey]*share),
