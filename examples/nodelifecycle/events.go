@@ -8,11 +8,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/process/commandline"
-	"github.com/kubelife/lifecycle/examples/process/evicting/evictionreport"
 )
 
 // events records Events under the names of the two controllers of
@@ -47,14 +45,6 @@ func (e *events) warn(warnings []string) {
 	for _, warning := range warnings {
 		e.record(controller.Record{Type: corev1.EventTypeWarning, Reason: reasonFlags, Message: warning})
 	}
-}
-
-// failed records that the eviction of a pod keeps failing.
-func (e *events) failed(pod eviction.Key, message string) {
-	reference := corev1.ObjectReference{
-		APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
-	}
-	e.taints.Event(&reference, corev1.EventTypeWarning, evictionreport.ReasonFailed, message)
 }
 
 // record records what the controller has to tell, as the one of the two

@@ -89,9 +89,7 @@ func (p *performer) perform(ctx context.Context, task controller.Task) controlle
 func (p *performer) tell(logger klog.Logger, action controller.Action, result controller.Result) {
 	if evict, ok := action.(controller.Evict); ok {
 		evictionreport.Log(logger, evict.Task, result.Eviction)
-		if message, tells := evictionreport.Failure(evict.Task, result.Eviction); tells {
-			p.events.failed(evict.Task.Pod, message)
-		}
+		evictionreport.RecordFailure(p.events.taints, evict.Task, result.Eviction)
 		return
 	}
 	what, object := describe(action)

@@ -195,8 +195,6 @@ func (b *binder) record(task scheduling.Task, result scheduling.Result) {
 		b.recorder.Event(task.Pod, corev1.EventTypeNormal, "Preempted",
 			fmt.Sprintf("Preempted on node %s: it %s", task.Eviction.Node, task.Eviction.Decision.Request))
 	case task.Action == scheduling.ActionEvict && task.Pod != nil:
-		if message, tells := evictionreport.Failure(task.Eviction, result.Eviction); tells {
-			b.recorder.Event(task.Pod, corev1.EventTypeWarning, evictionreport.ReasonFailed, message)
-		}
+		evictionreport.RecordFailure(b.recorder, task.Eviction, result.Eviction)
 	}
 }

@@ -239,9 +239,7 @@ func (e *evictor) record(task eviction.Task, result eviction.Result) {
 	case eviction.OutcomeConditionCleared:
 		e.recorder.Eventf(pod, corev1.EventTypeNormal, reasonEviction, "Cancelling deletion of Pod %s", task.Pod)
 	default:
-		if message, tells := evictionreport.Failure(task, result); tells {
-			e.recorder.Event(pod, corev1.EventTypeWarning, evictionreport.ReasonFailed, message)
-		}
+		evictionreport.RecordFailure(e.recorder, task, result)
 	}
 }
 

@@ -288,12 +288,3 @@ func (c *cluster) jobCondition(name string) string {
 	}
 	return ""
 }
-
-func isReady(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -51,7 +52,7 @@ func TestACrashLoopAndANamesakeOnARealAPIServer(t *testing.T) {
 	other.crashWhileKilled(recorder, startOther)
 	c.eventually("it has crashed four times, and runs", func() string {
 		pod := c.pod("crashes")
-		return unless(c.restarts("crashes") == len(crashWaits) && isReady(pod), true)
+		return unless(c.restarts("crashes") == len(crashWaits) && fleet.IsReady(pod), true)
 	})
 	c.wantCrashLoop(recorder.objects("crashes"))
 
@@ -65,7 +66,7 @@ func TestACrashLoopAndANamesakeOnARealAPIServer(t *testing.T) {
 	require.NotEqual(c, old.UID, namesake.UID)
 	before := c.pod("crashes")
 	start()
-	c.eventually("its namesake is ready", func() string { return unless(isReady(c.pod("twin")), true) })
+	c.eventually("its namesake is ready", func() string { return unless(fleet.IsReady(c.pod("twin")), true) })
 	time.Sleep(10 * time.Second) // in which a late deletion would come
 	assert.Equal(c, namesake.UID, c.pod("twin").UID)
 	assert.Zero(c, c.restarts("twin"))
@@ -103,7 +104,7 @@ func (c *cluster) crashWhileKilled(recorder *recorder, start func()) {
 	again := time.Now()
 	start()
 	c.eventually("it runs on after two crashes more", func() string {
-		return unless(c.restarts("killed") == 4 && isReady(c.pod("killed")), true)
+		return unless(c.restarts("killed") == 4 && fleet.IsReady(c.pod("killed")), true)
 	})
 	runs := c.runsOf(recorder.objects("killed"))
 	require.Len(c, runs, 4)

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 )
 
 const (
@@ -71,7 +72,7 @@ func TestNodesWhoseCallsFailAreNotHeardAndReturnInTime(t *testing.T) {
 	}), backInTime)
 	c.eventually("no fault is reported", func() string { return unless(len(c.reporting()), 0) })
 	for _, pod := range c.pods("stays") {
-		require.True(t, isReady(&pod), pod.Name)
+		require.True(t, fleet.IsReady(&pod), pod.Name)
 		assert.Zero(t, pod.Status.ContainerStatuses[0].RestartCount, pod.Name)
 	}
 }

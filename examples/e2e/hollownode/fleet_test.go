@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 )
 
 const (
@@ -150,7 +151,7 @@ func (c *cluster) deleteMirror() {
 		}
 		c.eventually("there is another one", func() string {
 			for _, pod := range c.pods("agent") {
-				if pod.Name == mirror.Name && pod.UID != mirror.UID && isReady(&pod) {
+				if pod.Name == mirror.Name && pod.UID != mirror.UID && fleet.IsReady(&pod) {
 					require.Equal(c, mirror.Status.ContainerStatuses[0].ContainerID, pod.Status.ContainerStatuses[0].ContainerID)
 					return ""
 				}
@@ -287,7 +288,7 @@ func tolerations(seconds *int64) []corev1.Toleration {
 func (c *cluster) countReady(app string) (n int) {
 	c.Helper()
 	for _, pod := range c.pods(app) {
-		if isReady(&pod) {
+		if fleet.IsReady(&pod) {
 			n++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -15,11 +16,11 @@ import (
 // A Node that someone else has created keeps its labels, taints and capacity.
 // The faults of its annotations hold from the start.
 func TestNodesRegisterAsTheFlagsSayAndOthersStayAsTheyAre(t *testing.T) {
-	const fleet, registered = "shaped", 4
+	const shaped, registered = "shaped", 4
 	c := newPlane(t)
 	taint := corev1.Taint{Key: "dedicated", Value: "hollow", Effect: corev1.TaintEffectNoSchedule}
-	foreign := c.addForeign(fleet, taint)
-	c.startNodes(fmt.Sprintf("--nodes=%d", registered), "--zones=2", "--fleet="+fleet, "--name-prefix="+fleet,
+	foreign := c.addForeign(shaped, taint)
+	c.startNodes(fmt.Sprintf("--nodes=%d", registered), "--zones=2", "--fleet="+shaped, "--name-prefix="+shaped,
 		"--node-labels=pool=hollow,example.com/rack=r7", "--register-with-taints=dedicated=hollow:NoSchedule",
 		"--capacity=cpu=8,memory=32Gi,pods=2")
 	c.awaitReady(registered + 1)
@@ -45,7 +46,7 @@ func TestNodesRegisterAsTheFlagsSayAndOthersStayAsTheyAre(t *testing.T) {
 	assert.Equal(t, "hollownode with memory-pressure", joined.Status.NodeInfo.OSImage)
 	wantCapacity(t, joined, "3", "1Gi", "1")
 
-	for node, room := range map[string]int{fleet + "-00001": 2, foreign.Name: 1} {
+	for node, room := range map[string]int{shaped + "-00001": 2, foreign.Name: 1} {
 		name := func(i int) string { return fmt.Sprintf("fits-%s-%d", node, i) }
 		for i := range room {
 			c.bind(node, name(i), nil)
@@ -53,7 +54,7 @@ func TestNodesRegisterAsTheFlagsSayAndOthersStayAsTheyAre(t *testing.T) {
 		c.eventually("the pods that fit run", func() string {
 			running := 0
 			for i := range room {
-				if isReady(c.pod(name(i))) {
+				if fleet.IsReady(c.pod(name(i))) {
 					running++
 				}
 			}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 )
 
 // nodeSet are nodes by name.
@@ -95,7 +96,7 @@ func (c *cluster) left(nodes nodeSet) (n int) {
 func (c *cluster) replaced(nodes nodeSet, ready bool) (n int) {
 	c.Helper()
 	for _, pod := range c.pods("web") {
-		if isReady(&pod) == ready && pod.DeletionTimestamp == nil && pod.Spec.NodeName != "" && !nodes[pod.Spec.NodeName] {
+		if fleet.IsReady(&pod) == ready && pod.DeletionTimestamp == nil && pod.Spec.NodeName != "" && !nodes[pod.Spec.NodeName] {
 			n++
 		}
 	}
@@ -106,7 +107,7 @@ func (c *cluster) replaced(nodes nodeSet, ready bool) (n int) {
 func (c *cluster) staying(nodes nodeSet) (n int) {
 	c.Helper()
 	for _, pod := range append(c.pods("stays"), c.pods("agent")...) {
-		if nodes[pod.Spec.NodeName] && isReady(&pod) {
+		if nodes[pod.Spec.NodeName] && fleet.IsReady(&pod) {
 			n++
 		}
 	}

@@ -231,7 +231,7 @@ func TestWrongValues(t *testing.T) {
 
 // A grace period that is not longer than the interval of heartbeats declares
 // nodes that live. It is refused if both are given. If the interval is the
-// default, the flag is what somebody gave kube-controller-manager, and is taken.
+// default, the flag is one that kube-controller-manager takes, and is taken.
 func TestAGracePeriodIsLongerThanTheIntervalOfHeartbeats(t *testing.T) {
 	for _, grace := range []string{"1s", "5s", "10s"} {
 		flag := "--node-monitor-grace-period=" + grace

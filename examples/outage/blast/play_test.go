@@ -57,15 +57,19 @@ func played(t *testing.T, s *scenario.Scenario) *blast.Report {
 // changes it.
 func playedSmall(t *testing.T) *blast.Report {
 	t.Helper()
-	playSmall.Do(func() { smallReport = played(t, read(t, small)) })
-	require.NotNil(t, smallReport)
-	return smallReport
+	r, err := playSmall()
+	require.NoError(t, err)
+	require.Equal(t, r.Of, r.Done)
+	return r
 }
 
-var (
-	playSmall   sync.Once
-	smallReport *blast.Report
-)
+var playSmall = sync.OnceValues(func() (*blast.Report, error) {
+	s, err := scenario.Read("", []byte(small))
+	if err != nil {
+		return nil, err
+	}
+	return blast.Play(context.Background(), s, blast.Config{})
+})
 
 // of returns what the loss of that name comes to.
 func of(t *testing.T, r *blast.Report, name string) blast.Played {

@@ -229,7 +229,7 @@ var ofEvictions = []mutant.Mutation{
 		`p.state == leaving -> false`, restored),
 	mutant.New("an accepted eviction is believed for ever", "eviction", "(*Tracker) Finish",
 		`t.config.Backoff.Longest() -> 1000 * time.Hour`, restored),
-	mutant.New("an eviction that keeps failing is told of nowhere", "examples/process/evicting/evictionreport", "Failure",
+	mutant.New("an eviction that keeps failing is told of nowhere", "examples/process/evicting/evictionreport", "failure",
 		`bits.OnesCount(x) != 1 -> true`,
 		unit("process/evicting/evictionreport", "TestAnEvictionThatKeepsFailingIsToldNowAndThen")),
 	mutant.New("a failure gives its token back", "eviction", "(*Tracker) spends(outcome)",

@@ -13,7 +13,7 @@ func TestAnEvictionThatKeepsFailingIsToldNowAndThen(t *testing.T) {
 	denied := errors.New("admission webhook \"guard\" denied the request")
 	var told []int
 	for attempts := range 100 {
-		message, tells := Failure(eviction.Task{Node: "n", Attempts: attempts}, eviction.Result{Err: denied})
+		message, tells := failure(eviction.Task{Node: "n", Attempts: attempts}, eviction.Result{Err: denied})
 		if tells {
 			told = append(told, attempts+1)
 		}
@@ -29,10 +29,10 @@ func TestAnEvictionThatKeepsFailingIsToldNowAndThen(t *testing.T) {
 		eviction.OutcomeBlocked, eviction.OutcomeNotDue, eviction.OutcomeAlreadyGone, eviction.OutcomeEvicted,
 		eviction.OutcomeDryRun,
 	} {
-		_, tells := Failure(second, eviction.Result{Outcome: outcome, Err: denied})
+		_, tells := failure(second, eviction.Result{Outcome: outcome, Err: denied})
 		require.False(t, tells, outcome)
 	}
 	second.ClearCondition = true
-	_, tells := Failure(second, eviction.Result{Err: denied})
+	_, tells := failure(second, eviction.Result{Err: denied})
 	require.False(t, tells, "the pod stays")
 }
