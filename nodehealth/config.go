@@ -59,13 +59,14 @@ type Config struct {
 	// another silence, before it counts as alive. With zero the first heartbeat is
 	// enough.
 	RecoveryPeriod time.Duration
-	// SightTimeout is how long after a call of Sighted silence still counts. Later
-	// silence, up to the next call, does not count: no key could be heard. Zero
-	// means that all silence counts and Sighted is not called.
+	// SightTimeout is how long after a proof that heartbeats can be heard silence
+	// still counts; see [Monitor.Answered]. Later silence, up to the next proof,
+	// does not count: no key could be heard. A monitor has no proof when it begins.
+	// Zero means that all silence counts and that no proof is needed.
 	SightTimeout time.Duration
 	// UnbrokenPeriod is how long after blindness no key is found silent, because
-	// senders need time to be heard again. Zero means 20 s, two heartbeat
-	// intervals of a kubelet.
+	// senders need time to be heard again. It is two heartbeat intervals. Zero means
+	// 20 s, those of a kubelet.
 	UnbrokenPeriod time.Duration
 	// Detector returns the detector of a new key. Nil means that each key has the
 	// fixed GracePeriod. StartupGracePeriod counts in either case.

@@ -35,11 +35,12 @@
 // [Monitor.Silent] reports at any time whether a key counts as silent.
 //
 // With Config.SightTimeout silence counts only while heartbeats could be heard.
-// The caller proves that with [Monitor.Sighted], for example whenever the API
-// server answers. Time without a proof is blind and counts in no grace period.
-// So no living key is found silent because of an outage of the API server or a
-// suspension of the machine. What was alive before may be dead after it, which
-// [Monitor.HeardSinceBlindness] tells.
+// A heartbeat of any key proves that, and so does an answered write of the
+// caller, which [Monitor.Answered] tells. Time without a proof is blind and
+// counts in no grace period. So no living key is found silent because of an
+// outage of the API server, a store that cannot be written, or a suspension of
+// the machine; an API server that is slow and answers delays nothing. What was
+// alive before may be dead after it, which [Monitor.HeardSinceBlindness] tells.
 //
 // A node is identified by its UID. A node is forgotten when the watch reports
 // its deletion. An answer 404 alone forgets nothing.
@@ -49,7 +50,8 @@
 //   - Observe every node and every lease of kube-node-lease whenever they
 //     change, and forget them when they are deleted.
 //   - Call MarkSynced once the first lists are observed.
-//   - With Config.SightTimeout call Sighted more often than that.
+//   - With Config.SightTimeout write something to the API server more often than
+//     that, a lease say, and tell Answered or Unanswered what came of it.
 //   - For a task of [StateSilent] send UnknownPatch for the newest version of
 //     the node, and pass the result to Finish. A refused patch is
 //     [OutcomeRetry]: the node has just reported, and Observe will see that.

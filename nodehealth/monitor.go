@@ -83,10 +83,10 @@ func (m *Monitor[K]) Observe(now time.Time, key K, seen Observation) {
 	m.watch(now, key, &record[K]{}, seen)
 }
 
-// Heartbeat takes a heartbeat of a key. A key that is not watched is ignored: a
-// heartbeat may outlive its sender.
+// Heartbeat takes a heartbeat of a key. It proves that heartbeats can be heard.
+// Else a key that is not watched is ignored: a heartbeat may outlive its sender.
 func (m *Monitor[K]) Heartbeat(now time.Time, key K) {
-	now = m.advance(now)
+	now = m.hear(now)
 	if r, known := m.record(key); known {
 		m.report(r, true)
 		m.beat(now, r)
@@ -101,19 +101,29 @@ func (m *Monitor[K]) Forget(now time.Time, key K) {
 	}
 }
 
-// Sighted proves that heartbeats can be heard now, for example because the API
-// server has just answered the caller. With Config.SightTimeout it must be
-// called more often than that. Time between two calls that are further apart is
-// blind: it counts in no grace period. Sighted reports whether such a time has
-// just ended.
-func (m *Monitor[K]) Sighted(now time.Time) (regained bool) {
-	regained = m.sight.prove(now)
+// Answered says that a write of the caller was answered, which was sent at a
+// time: the API server has stored it, or refused it for what it has stored. That
+// proves, as a heartbeat does, that heartbeats could be heard. A read proves
+// nothing: a store without space or without a leader may be read while no sender
+// can write to it. Nor does an answer that took longer than a heartbeat
+// interval, half of UnbrokenPeriod: senders give up by then.
+//
+// With Config.SightTimeout such writes are to be sent more often than that. If
+// it is longer from one proof to the sending of the next, that time is blind,
+// and counts in no grace period. Answered reports whether it has just ended.
+func (m *Monitor[K]) Answered(now, sent time.Time) (regained bool) {
+	regained = m.sight.answer(now, sent)
 	m.advance(now)
 	return regained
 }
 
-// Blind returns how much time was blind up to the last call of Sighted, and
-// whether that call is longer ago than Config.SightTimeout.
+// Unanswered says that such a write has failed, or was not answered in time. No
+// key is found silent while more than two of five fail, the last ten or so
+// counting most: so do the heartbeats of living keys, though others are heard.
+func (m *Monitor[K]) Unanswered(now time.Time) { m.sight.fail(now) }
+
+// Blind returns how much time was blind up to the last proof that heartbeats can
+// be heard, and whether that is longer ago than Config.SightTimeout.
 func (m *Monitor[K]) Blind(now time.Time) (time.Duration, bool) {
 	return m.sight.blind, m.sight.isBlind(now)
 }
@@ -140,18 +150,16 @@ func (m *Monitor[K]) Returning(key K) bool {
 }
 
 // Expired reports whether the grace period of a key is over, by all that is
-// known now. After Start has handed out a key, a call of Sighted may show that
-// the last moments were blind. So a caller that acts on a task later asks
-// again. It is false while the monitor is blind, and for UnbrokenPeriod after
-// that.
+// known now. After Start has handed out a key, it may turn out that the last
+// moments were blind. So a caller that acts on a task later asks again. It is
+// false whenever silence does not count; see [Monitor.Sight].
 func (m *Monitor[K]) Expired(now time.Time, key K) bool {
 	r, known := m.record(key)
 	return known && m.expired(now, r)
 }
 
 func (m *Monitor[K]) expired(now time.Time, r *record[K]) bool {
-	return !m.sight.isBlind(now) && !now.Before(m.sight.countsFrom()) &&
-		m.sight.seen(now).Sub(r.since) >= m.gracePeriod(r)
+	return m.sight.counts(now) && m.sight.seen(now).Sub(r.since) >= m.gracePeriod(r)
 }
 
 // LastHeartbeat returns when a key was last heard, by the observer's clock, or
@@ -182,8 +190,8 @@ func (m *Monitor[K]) HeardSinceBlindness(key K) bool {
 func (m *Monitor[K]) heardSinceBlindness(r *record[K]) bool { return r.blind == m.sight.blind }
 
 // Start hands out a key that has been silent for longer than its grace period,
-// or one that was and is heard again. It hands out nothing while it is blind,
-// nor before sight was unbroken for Config.UnbrokenPeriod after that.
+// or one that was and is heard again. It hands out nothing while silence does
+// not count; see [Monitor.Sight].
 //
 // When the expiries of thousands of keys come that were heard, Start may hand
 // out nothing although it could. Next then returns now, and the next Start goes
@@ -200,7 +208,7 @@ const mostVisited = 3_000
 // visits at most visits keys, and subtracts those that it has visited. With
 // none left, it may have handed out nothing although it could.
 func (m *Monitor[K]) StartWithin(now time.Time, visits *int) (Task[K], bool) {
-	if m.sight.isBlind(now) || now.Before(m.sight.countsFrom()) {
+	if !m.sight.counts(now) {
 		return Task[K]{}, false
 	}
 	now = m.advance(now)
@@ -244,11 +252,11 @@ func (m *Monitor[K]) Finish(now time.Time, task Task[K], result Result) {
 	m.expiry.Finish(now, task.item, next) // ignores an item of an earlier round
 }
 
-// Next returns when Start should be called next. While the monitor is blind
-// only Sighted makes a difference.
+// Next returns when Start should be called next. While the monitor is blind, or
+// requests fail, only an answer makes a difference.
 func (m *Monitor[K]) Next(now time.Time) (time.Time, bool) {
 	next, ok := m.expiry.Next(m.sight.seen(now))
-	if !ok || m.sight.isBlind(now) {
+	if !ok || m.sight.isBlind(now) || !m.sight.failingAt.IsZero() {
 		return time.Time{}, false
 	}
 	next = m.sight.real(next)
@@ -464,4 +472,10 @@ func (m *Monitor[K]) gracePeriod(r *record[K]) time.Duration {
 // that the monitor and its queue compare them alike and Start terminates.
 func (m *Monitor[K]) advance(now time.Time) time.Time {
 	return m.expiry.Advance(m.sight.seen(now))
+}
+
+// hear is advance when a heartbeat has come, of whatever sender.
+func (m *Monitor[K]) hear(now time.Time) time.Time {
+	m.sight.prove(now, now)
+	return m.advance(now)
 }

@@ -64,60 +64,66 @@ func (m *NodeMonitor) MarkSynced() { m.synced = true }
 // whole grace period from now on. If its Ready condition is Unknown already, it
 // counts as silent until it is heard.
 func (m *NodeMonitor) ObserveNode(now time.Time, object *corev1.Node) {
-	now = m.monitor.advance(now)
+	seen := m.monitor.advance(now)
 	n := m.node(object.Name)
 	ready := readyCondition(object)
 	if n.state == absent || n.uid != object.UID {
-		m.watchNew(now, n, object, ready)
+		m.watchNew(seen, n, object, ready)
 		return
 	}
 	unknown := ready != nil && ready.Status == corev1.ConditionUnknown
 	if ready == nil || declaredByObserver(ready) {
-		m.monitor.applyRecord(now, &n.record, unknown)
+		m.monitor.applyRecord(seen, &n.record, unknown)
 		return
 	}
 	if !n.reported || !ready.LastHeartbeatTime.Equal(&n.heartbeat) {
 		n.heartbeat = ready.LastHeartbeatTime
-		m.beat(now, n, Heard{Status: now})
+		seen = m.monitor.hear(now)
+		m.beat(seen, n, Heard{Status: seen})
 		m.monitor.report(&n.record, true)
 		return
 	}
-	m.monitor.applyRecord(now, &n.record, unknown)
+	m.monitor.applyRecord(seen, &n.record, unknown)
 }
 
 // ObserveLease takes a lease of the namespace kube-node-lease, which is named
 // after its node.
 func (m *NodeMonitor) ObserveLease(now time.Time, object *coordinationv1.Lease) {
-	now = m.monitor.advance(now)
+	seen := m.monitor.advance(now)
 	n := m.node(object.Name)
-	seen := lease{exists: true, version: object.ResourceVersion, read: n.lease.read}
+	next := lease{exists: true, version: object.ResourceVersion, read: n.lease.read}
 	if object.Spec.RenewTime != nil {
-		seen.renewed = *object.Spec.RenewTime
+		next.renewed = *object.Spec.RenewTime
 	}
 	if object.Spec.HolderIdentity != nil {
-		seen.holder = *object.Spec.HolderIdentity
+		next.holder = *object.Spec.HolderIdentity
 	}
 	// Most changes are renewals, for which the holders need not be compared.
-	changed := !n.lease.renewed.Equal(&seen.renewed) || n.lease.holder != seen.holder
+	changed := !n.lease.renewed.Equal(&next.renewed) || n.lease.holder != next.holder
 	if !n.lease.exists {
 		changed = m.synced
 		if !changed {
 			// The list of leases may be younger than that of nodes. The heartbeats in
 			// between must count, though the time of the last one is unknown.
-			n.since, n.blind = now, m.monitor.sight.blind
+			n.since, n.blind = seen, m.monitor.sight.blind
 			if n.sources != nil {
-				n.sources.Lease = now
+				n.sources.Lease = seen
 			}
 		}
 	}
-	n.lease = seen
-	if changed && n.state != absent {
-		m.beat(now, n, Heard{Lease: now})
+	n.lease = next
+	if !changed {
+		return
+	}
+	seen = m.monitor.hear(now)
+	if n.state != absent {
+		m.beat(seen, n, Heard{Lease: seen})
 	}
 }
 
 // Heartbeat takes a heartbeat of a node that the caller has observed by other
-// means, for example by a probe.
+// means, for example by a probe. It does not prove that heartbeats can be heard
+// which come by way of the API server.
 func (m *NodeMonitor) Heartbeat(now time.Time, name string) {
 	now = m.monitor.advance(now)
 	if n, ok := m.watched(name); ok {
@@ -144,8 +150,13 @@ func (m *NodeMonitor) ForgetLease(now time.Time, name string) {
 	}
 }
 
-// Sighted proves that heartbeats can be heard now; see [Monitor.Sighted].
-func (m *NodeMonitor) Sighted(now time.Time) (regained bool) { return m.monitor.Sighted(now) }
+// Answered says that a write was answered; see [Monitor.Answered].
+func (m *NodeMonitor) Answered(now, sent time.Time) (regained bool) {
+	return m.monitor.Answered(now, sent)
+}
+
+// Unanswered says that such a write has failed; see [Monitor.Unanswered].
+func (m *NodeMonitor) Unanswered(now time.Time) { m.monitor.Unanswered(now) }
 
 // Blind returns how much time was blind; see [Monitor.Blind].
 func (m *NodeMonitor) Blind(now time.Time) (time.Duration, bool) { return m.monitor.Blind(now) }

@@ -38,7 +38,7 @@ func doubting(t *testing.T) *controller.Controller {
 	core.MarkSynced(began)
 	for range 600 {
 		time.Sleep(time.Second)
-		core.Sighted(time.Now())
+		core.Answered(time.Now(), time.Now())
 		act(core)
 	}
 	time.Sleep(time.Minute)
@@ -98,14 +98,14 @@ func page(t *testing.T, core *controller.Controller, query string, warnings ...s
 func TestH4DoubtsAreOnAPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // it is 2000-01-01
 		core := doubting(t)
-		require.Equal(t, `blind: Since 2000-01-01T00:10:00Z no node is declared silent or tainted NoExecute, and no pod evicted for one of our taints: the API server does not answer, or not without gaps. A dead node is declared at the latest 57s after the API server answers.
+		require.Equal(t, `blind: Since 2000-01-01T00:10:00Z the API server does not answer, or not every write, so heartbeats may be missed: no node is declared silent. While nothing is heard none is tainted NoExecute either, and no pod evicted for one of our taints. A dead node is declared at the latest 57s after the API server answers.
 unread: Since 2000-01-01T00:00:50Z live reads of leases fail, and leave 1 silent node undeclared. A dead node is declared at the latest 1m1s after live reads succeed.
 holding: Since 2000-01-01T00:00:50Z all zones may be down, which is not confirmed: no taint is set or removed and no pod evicted for one of ours. A dead node is declared at the latest 1m57s after the API server answers.
 Silent nodes that are not confirmed: 1. Confirmed ones that have yet to be declared: 0.
 Zone "" has no rate while its unconfirmed nodes are not heard or read.
 `, page(t, core, "").Body.String())
 
-		core.Sighted(time.Now())
+		core.Answered(time.Now(), time.Now())
 		var shown doubtsJSON
 		require.NoError(t, json.Unmarshal(page(t, core, "?format=json").Body.Bytes(), &shown))
 		require.Len(t, shown.Doubts, 3)

@@ -93,9 +93,14 @@ func (l *lifecycle) read(look func(*controller.Controller)) {
 	l.dispatcher.View(func() { look(l.core) })
 }
 
-// sighted tells the controller that the API server has answered.
-func (l *lifecycle) sighted() {
-	l.dispatcher.Update(func() { l.core.Sighted(time.Now()) })
+// answered tells the controller that the API server has answered a write.
+func (l *lifecycle) answered(sent time.Time) {
+	l.dispatcher.Update(func() { l.core.Answered(time.Now(), sent) })
+}
+
+// unanswered tells the controller that a call about the lease has failed.
+func (l *lifecycle) unanswered() {
+	l.dispatcher.Update(func() { l.core.Unanswered(time.Now()) })
 }
 
 // dated tells the controller the API server's time of day.

@@ -89,9 +89,11 @@ func newClients(
 	for _, w := range wrap {
 		acting.Wrap(w)
 	}
-	// A timeout, so that a stuck connection does not cost the lease.
 	electing := rest.CopyConfig(config)
-	electing.Timeout = r.LeaderElection.RenewDeadline / 2
+	if r.LeaderElection.Elect {
+		// A timeout, so that a stuck connection does not cost the lease.
+		electing.Timeout = r.LeaderElection.RenewDeadline / 2
+	}
 	electing.Wrap(clock.transport)
 	watching, recording := rest.CopyConfig(config), rest.CopyConfig(config)
 	if r.EventQPS != 0 {

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
@@ -21,9 +21,8 @@ var errFenced = errors.New("not sent: the leader's lease is not valid any more")
 // from finishing what it was about to write.
 type fence struct {
 	duration time.Duration
-	// answered is called when the API server has answered a call about the lease.
-	// Nil does nothing.
-	answered func()
+	// sight is told what comes of the calls about the lease.
+	sight sight
 	// until is when the lease ends, as unix nanoseconds by the wall clock: unlike
 	// the monotonic one it goes on while the machine is suspended.
 	until atomic.Int64
@@ -45,12 +44,15 @@ func (f *fence) lock(inner resourcelock.Interface) resourcelock.Interface {
 type fencedLock struct {
 	resourcelock.Interface
 	fence *fence
+	// read is the lease as it was read last, nil if it was not.
+	read []byte
 }
 
 func (l *fencedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
-	if err == nil || apierrors.IsNotFound(err) {
-		l.fence.heard()
+	l.fence.sight.read(l.read != nil && !bytes.Equal(raw, l.read), err)
+	if err == nil {
+		l.read = raw
 	}
 	return record, raw, err
 }
@@ -66,10 +68,11 @@ func (l *fencedLock) Update(ctx context.Context, record resourcelock.LeaderElect
 func (l *fencedLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord,
 	send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	sent := time.Now()
-	if err := send(ctx, record); err != nil {
+	err := send(ctx, record)
+	l.fence.sight.wrote(sent, err)
+	if err != nil {
 		return err
 	}
-	l.fence.heard()
 	if record.HolderIdentity == l.Identity() {
 		l.fence.won.Store(true)
 	} else {
@@ -77,12 +80,6 @@ func (l *fencedLock) write(ctx context.Context, record resourcelock.LeaderElecti
 	}
 	l.fence.renewed(sent)
 	return nil
-}
-
-func (f *fence) heard() {
-	if f.answered != nil {
-		f.answered()
-	}
 }
 
 // transport wraps a client's transport: requests that change something are sent

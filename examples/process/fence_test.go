@@ -68,9 +68,13 @@ func TestFenceCountsRenewals(t *testing.T) {
 type lock struct {
 	resourcelock.Interface
 	err error
+	raw []byte
 }
 
 func (l *lock) Identity() string { return "us" }
+func (l *lock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return &resourcelock.LeaderElectionRecord{}, l.raw, l.err
+}
 func (l *lock) Create(context.Context, resourcelock.LeaderElectionRecord) error {
 	return l.err
 }

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
@@ -137,27 +135,6 @@ func (e *election) elect(
 		}
 	}()
 	elector.Run(electing)
-}
-
-// probe does without an election what each replica of one does besides.
-func (e *election) probe(ctx context.Context) error {
-	Probe(ctx, e.client, e.timing.RetryPeriod, e.fence.heard)
-	return nil
-}
-
-// Probe asks the API server for something small in each period, until ctx ends,
-// and calls answered when it has answered. That there is no such lease, or that
-// this program may not read it, is an answer too.
-func Probe(ctx context.Context, client kubernetes.Interface, period time.Duration, answered func()) {
-	leases := client.CoordinationV1().Leases(metav1.NamespaceSystem)
-	Every(ctx, period, func() {
-		asking, cancel := context.WithTimeout(ctx, period)
-		defer cancel()
-		_, err := leases.Get(asking, "no-such-lease", metav1.GetOptions{})
-		if err == nil || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-			answered()
-		}
-	})
 }
 
 // collector is the metric of an election.

@@ -10,38 +10,122 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/kubelife/lifecycle/examples/simulation/memory"
 )
 
-// An API server that says no has answered, so heartbeats would be heard. One
-// that fails may be cut off from its storage.
-func TestProbeTakesARefusalForAnAnswer(t *testing.T) {
+// heard counts what a sight tells.
+type heard struct {
+	sight
+	answers, failures int
+	sent              time.Time // of the last answer
+}
+
+func newHeard() *heard {
+	h := &heard{}
+	h.answered = func(sent time.Time) { h.answers, h.sent = h.answers+1, sent }
+	h.unanswered = func() { h.failures++ }
+	return h
+}
+
+// A probe writes: a store that can only be read takes no heartbeats.
+func TestH4ProbeShowsWhetherTheStoreTakesWrites(t *testing.T) {
 	leases := coordinationv1.Resource("leases")
 	for name, c := range map[string]struct {
-		err      error
-		answered bool
+		err               error
+		answers, failures int
 	}{
-		"no such lease": {apierrors.NewNotFound(leases, "x"), true},
-		"no right":      {apierrors.NewForbidden(leases, "x", errors.New("no role")), true},
-		"failed":        {apierrors.NewInternalError(errors.New("etcd is gone")), false},
-		"busy":          {apierrors.NewTooManyRequests("busy", 1), false},
-		"no connection": {errors.New("connection refused"), false},
+		"written":       {nil, 10, 0},
+		"changed":       {apierrors.NewConflict(leases, "x", errors.New("changed")), 10, 0},
+		"no right":      {apierrors.NewForbidden(leases, "x", errors.New("no role")), 0, 0},
+		"out of space":  {apierrors.NewInternalError(errors.New("etcdserver: mvcc: database space exceeded")), 0, 10},
+		"busy":          {apierrors.NewTooManyRequests("busy", 1), 0, 10},
+		"no connection": {errors.New("connection refused"), 0, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := fake.NewClientset()
-				client.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-					return true, nil, c.err
+				client := fake.NewClientset(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n"}})
+				client.PrependReactor("patch", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+					time.Sleep(100 * time.Millisecond)
+					return c.err != nil, nil, c.err
 				})
-				answers := 0
-				ctx, stop := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
+				h := newHeard()
+				ctx, stop := context.WithTimeout(t.Context(), 10*time.Second+200*time.Millisecond)
 				defer stop()
-				Probe(ctx, client, time.Second, func() { answers++ })
-				require.Equal(t, c.answered, answers > 5, "%d answers", answers)
-				require.Equal(t, c.answered, answers > 0)
+				p := probe{client: client, namespace: "n", name: "p", period: time.Second, sight: &h.sight}
+				require.NoError(t, p.run(ctx))
+				require.Equal(t, c.answers, h.answers)
+				require.Equal(t, c.failures, h.failures)
+				if c.answers > 0 {
+					require.Equal(t, 200*time.Millisecond, time.Since(h.sent), "it counts from when it was sent")
+				}
 			})
 		})
 	}
+}
+
+// The first write makes the lease, and an API server that hangs is a failure
+// once.
+func TestH4ProbeMakesItsLeaseAndGivesUpAWriteThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, cluster := newHeard(), memory.NewCluster()
+		ctx, stop := context.WithTimeout(t.Context(), 5500*time.Millisecond)
+		defer stop()
+		p := probe{client: cluster, namespace: "n", name: "p", period: time.Second, sight: &h.sight}
+		require.NoError(t, p.run(ctx))
+		require.Equal(t, 5, h.answers)
+		lease, err := cluster.CoordinationV1().Leases("n").Get(t.Context(), "p", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, 500*time.Millisecond, time.Since(lease.Spec.RenewTime.Time).Round(time.Millisecond))
+	})
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		client.PrependReactor("patch", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			time.Sleep(probeTimeout)
+			return true, nil, context.DeadlineExceeded
+		})
+		h := newHeard()
+		ctx, stop := context.WithTimeout(t.Context(), 40*time.Second)
+		defer stop()
+		p := probe{client: client, namespace: "n", name: "p", period: time.Second, sight: &h.sight}
+		require.NoError(t, p.run(ctx))
+		require.Zero(t, h.answers)
+		require.Equal(t, 1, h.failures)
+	})
+}
+
+// A replica that waits for the lease reads it. That it can says nothing, unless
+// it sees that the leader could write.
+func TestH4AStandbyHearsTheLeader(t *testing.T) {
+	h, inner := newHeard(), &lock{}
+	f := &fence{duration: time.Hour, sight: h.sight}
+	wrapped := f.lock(inner)
+	read := func(raw string, err error) {
+		inner.raw, inner.err = []byte(raw), err
+		_, _, got := wrapped.Get(t.Context())
+		require.Equal(t, err, got)
+	}
+	gone := apierrors.NewNotFound(coordinationv1.Resource("leases"), "x")
+	read("", gone)
+	read("renewed at 1", nil)
+	require.Zero(t, h.answers, "it may have been so for long")
+	read("renewed at 1", nil)
+	require.Zero(t, h.answers)
+	read("renewed at 2", nil)
+	require.Equal(t, 1, h.answers)
+	require.Zero(t, h.failures)
+	read("", errors.New("connection refused"))
+	require.Equal(t, 1, h.failures)
+
+	inner.err = nil
+	require.NoError(t, wrapped.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "us"}))
+	require.Equal(t, 2, h.answers)
+	inner.err = errors.New("database space exceeded")
+	require.Error(t, wrapped.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "us"}))
+	require.Equal(t, 2, h.failures)
 }

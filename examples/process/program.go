@@ -47,10 +47,13 @@ type Service struct {
 	// was free. When it does not return for 20 s, the process gives up the lease
 	// and ends with [ErrStuck]. Required.
 	Answer func()
-	// Answered is called when the API server has answered, about once in a retry
-	// period of the leader election, whether or not this replica leads. So the
-	// controller knows that it would hear of a heartbeat. Nil does nothing.
-	Answered func()
+	// Answered is called when the API server has answered a write that was sent at
+	// a time, or has shown one of the leader, about once in a retry period of the
+	// leader election, whether or not this replica leads. Unanswered is called when
+	// such a call has failed. So the controller knows whether it would hear of a
+	// heartbeat. Nil does nothing.
+	Answered   func(sent time.Time)
+	Unanswered func()
 	// Dated is called with the API server's time of day, about as often, and with
 	// when the request was sent that it has answered. So the controller knows
 	// whether the machine's clock is right. Nil does nothing, and so does a client
@@ -150,7 +153,8 @@ func (p *Program) run(
 	if err != nil {
 		return err
 	}
-	guard.answered, clock.told = service.Answered, service.Dated
+	guard.sight = sight{answered: service.Answered, unanswered: service.Unanswered}
+	clock.told = service.Dated
 	elect := &election{
 		namespace: p.Process.LeaseNamespace, name: p.Process.Lease(),
 		timing: p.Replica.LeaderElection, client: clients.Electing, recorder: service.Leadership,
@@ -189,7 +193,11 @@ func (p *Program) run(
 				if p.Replica.LeaderElection.Elect {
 					return elect.run(ctx, service.Act, service.Idle)
 				}
-				return Together(ctx, service.Act, elect.probe)
+				asking := &probe{
+					client: clients.Electing, namespace: p.Process.LeaseNamespace, name: p.Process.Lease() + "-probe",
+					period: p.Replica.LeaderElection.RetryPeriod, sight: &guard.sight,
+				}
+				return Together(ctx, service.Act, asking.run)
 			},
 		)
 	})

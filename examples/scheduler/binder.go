@@ -74,6 +74,11 @@ func (b *binder) change(change func(now time.Time)) func() {
 	return func() { b.dispatcher.Update(func() { change(time.Now()) }) }
 }
 
+// answered tells the core that the API server has answered a write.
+func (b *binder) answered(sent time.Time) {
+	b.dispatcher.Update(func() { b.core.Answered(time.Now(), sent) })
+}
+
 // dated tells the tracker of victims the API server's time of day.
 func (b *binder) dated(sent, date time.Time) {
 	b.dispatcher.Update(func() { b.core.ObserveDate(time.Now(), sent, date) })

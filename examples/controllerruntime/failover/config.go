@@ -80,11 +80,12 @@ func orDefault[T comparable](value, preset T) T {
 
 func (c Config) backoff() timedqueue.Backoff { return timedqueue.Backoff{Jitter: c.Jitter} }
 
-// health counts silence only while the API server answers; see Core.Sighted.
+// health counts silence only while something is heard; see Core.Answered. The
+// heartbeats of one cluster are enough for that, with their jitter.
 func (c Config) health() nodehealth.Config {
 	return nodehealth.Config{
 		GracePeriod: c.GracePeriod, StartupGracePeriod: c.GracePeriod,
-		SightTimeout: c.HeartbeatInterval, UnbrokenPeriod: 2 * c.HeartbeatInterval,
+		SightTimeout: c.HeartbeatInterval + c.HeartbeatInterval/5, UnbrokenPeriod: 2 * c.HeartbeatInterval,
 		Retry: c.backoff(),
 	}
 }

@@ -32,7 +32,6 @@ type Controller struct {
 	core       *Core
 	dispatcher *timedqueue.Dispatcher[Task, Result]
 	metrics    *metrics
-	interval   time.Duration // of heartbeats
 	clusters   reconcile.Func
 	bindings   reconcile.Func
 
@@ -40,10 +39,10 @@ type Controller struct {
 	recorder events.EventRecorder
 	leads    atomic.Bool
 	halted   atomic.Bool // as the core is, for actions
+	renewed  time.Time   // in the leader's Lease, as observed last
 
 	filled []func() bool // whether an informer is
 	cache  client.Reader // answers from memory
-	live   client.Reader
 	writer client.Client
 }
 
@@ -60,7 +59,7 @@ func NewController(config Config, registry prometheus.Registerer) (*Controller, 
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{core: core, interval: config.withDefaults().HeartbeatInterval}
+	c := &Controller{core: core}
 	c.dispatcher, err = timedqueue.NewDispatcher(core, c.act, timedqueue.DispatcherConfig{Workers: workers})
 	if err != nil {
 		return nil, err
@@ -80,11 +79,11 @@ func (c *Controller) Wrap(transport http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// SetupWithManager adds three reconcilers that observe, a runnable that proves
-// that they can, one that acts while it leads, and the health checks. The
-// manager's cache must hold stop.ByObject, and its scheme Leases.
+// SetupWithManager adds three reconcilers that observe, a runnable that acts
+// while it leads, and the health checks. The manager's cache must hold
+// stop.ByObject, and its scheme Leases.
 func (c *Controller) SetupWithManager(ctx context.Context, mgr ctrl.Manager, stop Stop) error {
-	c.cache, c.live, c.writer = mgr.GetCache(), mgr.GetAPIReader(), mgr.GetClient()
+	c.cache, c.writer = mgr.GetCache(), mgr.GetClient()
 	c.stop, c.recorder = stop, mgr.GetEventRecorder(component)
 	observing := controller.Options{NeedLeaderElection: new(bool)} // no
 	for _, observed := range []struct {
@@ -108,7 +107,6 @@ func (c *Controller) SetupWithManager(ctx context.Context, mgr ctrl.Manager, sto
 		}
 	}
 	return errors.Join(
-		mgr.Add(everywhere{c.watchSight}),
 		mgr.Add(manager.RunnableFunc(c.lead)),
 		mgr.AddHealthzCheck("dispatcher", func(*http.Request) error { return c.answer() }),
 		mgr.AddReadyzCheck("cache", func(*http.Request) error {
@@ -124,11 +122,6 @@ func (c *Controller) SetupWithManager(ctx context.Context, mgr ctrl.Manager, sto
 func (c *Controller) Filled() bool {
 	return !slices.ContainsFunc(c.filled, func(is func() bool) bool { return !is() })
 }
-
-// everywhere is a runnable that needs no leader election.
-type everywhere struct{ manager.RunnableFunc }
-
-func (everywhere) NeedLeaderElection() bool { return false }
 
 // reconcilerOf returns a reconciler that only observes. It reads the cache with
 // the core locked, so that the core sees no older version after a newer one.
@@ -185,31 +178,6 @@ func (c *Controller) observeAll(ctx context.Context) error {
 	}
 	c.core.Lead(now)
 	return nil
-}
-
-// watchSight reads from the API server's storage, three times in a heartbeat
-// interval. Only while that succeeds does silence count.
-func (c *Controller) watchSight(ctx context.Context) error {
-	ticker := time.NewTicker(c.interval / 3)
-	defer ticker.Stop()
-	for {
-		attempt, cancel := context.WithTimeout(ctx, c.interval)
-		err := c.live.List(attempt, new(federation.ClusterList), client.Limit(1))
-		cancel()
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err == nil:
-			c.dispatcher.Update(func() { c.core.Sighted(time.Now()) })
-		default:
-			log.FromContext(ctx).Error(err, "The API server does not answer, so silence of clusters does not count")
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
 }
 
 // act sends the patch of a task, unless that is moot.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,7 +22,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
@@ -40,7 +38,6 @@ type edge struct {
 	client   client.WithWatch
 	registry *prometheus.Registry
 	events   chan string
-	down     atomic.Bool // the API server answers no read
 }
 
 func newEdge(t *testing.T, objects ...client.Object) *edge {
@@ -57,14 +54,6 @@ func newEdge(t *testing.T, objects ...client.Object) *edge {
 	recorder := events.NewFakeRecorder(1000)
 	e.recorder, e.events = recorder, recorder.Events
 	e.stop = Stop{Lease: types.NamespacedName{Namespace: "kube-system", Name: "leader"}, Annotation: "example.com/halt"}
-	e.live = interceptor.NewClient(e.client, interceptor.Funcs{
-		List: func(ctx context.Context, client client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
-			if e.down.Load() {
-				return errDown
-			}
-			return client.List(ctx, list, o...)
-		},
-	})
 	return e
 }
 
@@ -73,10 +62,9 @@ func (e *edge) start() {
 	ctx, stop := context.WithCancel(e.t.Context())
 	done := make(chan error)
 	go func() { done <- e.lead(ctx) }()
-	go func() { done <- e.watchSight(ctx) }()
 	e.t.Cleanup(func() {
 		stop()
-		require.NoError(e.t, errors.Join(<-done, <-done))
+		require.NoError(e.t, <-done)
 	})
 }
 
@@ -134,6 +122,18 @@ func (e *edge) told() (all []string) {
 		all = append(all, <-e.events)
 	}
 	return all
+}
+
+// renew has the leader's Lease reconciled, which may have been renewed.
+func (e *edge) renew(renewed bool) {
+	lease := new(coordinationv1.Lease)
+	require.NoError(e.t, e.client.Get(e.t.Context(), e.stop.Lease, lease))
+	if renewed {
+		lease.Spec.RenewTime = new(metav1.NowMicro())
+		require.NoError(e.t, e.client.Update(e.t.Context(), lease))
+	}
+	_, err := e.reconcileLease(e.t.Context(), reconcile.Request{NamespacedName: e.stop.Lease})
+	require.NoError(e.t, err)
 }
 
 func leaseNamed(name string, annotations map[string]string) *coordinationv1.Lease {
@@ -266,19 +266,39 @@ func TestAStandbyIsHaltedInSilence(t *testing.T) {
 	require.Empty(t, e.told())
 }
 
-// While the live read fails, silence does not count.
-func TestSilenceDoesNotCountWhileTheAPIServerFails(t *testing.T) {
+// While nothing is heard silence does not count. The heartbeats of the other
+// clusters show that something would be.
+func TestSilenceDoesNotCountWhileNothingIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEdge(t, threeClusters()...)
 		e.start()
 		e.run(2*grace, "")
-		e.down.Store(true)
-		e.run(20*grace, "a-0")
+		time.Sleep(20 * grace)
+		synctest.Wait()
 		require.True(t, readyIs(e.cluster("a-0"), metav1.ConditionTrue))
-		e.down.Store(false)
 		e.run(2*grace, "a-0")
 		require.True(t, readyIs(e.cluster("a-0"), metav1.ConditionUnknown))
 	})
+}
+
+// So do the renewals of the leader's Lease when all clusters are silent. That
+// it is there does not.
+func TestTheLeadersRenewalsShowThatClustersWouldBeHeard(t *testing.T) {
+	for renews, status := range map[bool]metav1.ConditionStatus{
+		false: metav1.ConditionTrue, true: metav1.ConditionUnknown,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := newEdge(t, append(threeClusters(), leaseNamed("leader", nil))...)
+			e.start()
+			e.run(2*grace, "")
+			for range 2 * grace / (2 * time.Second) {
+				time.Sleep(2 * time.Second)
+				e.renew(renews)
+				synctest.Wait()
+			}
+			require.True(t, readyIs(e.cluster("a-0"), status), "%v", renews)
+		})
+	}
 }
 
 // A patch of an object that has changed since is refused. One that is accepted

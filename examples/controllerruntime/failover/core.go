@@ -34,6 +34,7 @@ type Core struct {
 	bindings map[types.UID]*binding
 	named    map[types.NamespacedName]types.UID // of the bindings
 	load     map[string]int                     // bindings on a cluster
+	blind    time.Duration                  // in all, as followed last
 	leads    bool
 	halted   bool
 }
@@ -130,6 +131,7 @@ func (c *Core) ObserveCluster(now time.Time, observed *federation.Cluster) {
 		c.ForgetCluster(now, observed.Name)
 	case known && !before.Status.LastHeartbeatTime.Equal(observed.Status.LastHeartbeatTime):
 		c.monitor.Heartbeat(now, observed.Name)
+		c.followSight(now)
 	}
 	c.clusters[observed.Name] = observed
 	c.monitor.Observe(now, observed.Name, nodehealth.Observation{
@@ -197,11 +199,18 @@ func (c *Core) Lead(now time.Time) {
 	c.regions.Stabilize(now)
 }
 
-// Sighted proves that heartbeats can be heard now; see
-// nodehealth.Monitor.Sighted.
-func (c *Core) Sighted(now time.Time) {
-	if c.monitor.Sighted(now) {
-		// What was ready before may not be any more.
+// Answered says that the API server has answered a write that was sent at a
+// time, so that heartbeats can be heard; see nodehealth.Monitor.Answered.
+func (c *Core) Answered(now, sent time.Time) {
+	c.monitor.Answered(now, sent)
+	c.followSight(now)
+}
+
+// followSight takes that heartbeats are heard again. What was ready before may
+// not be any more.
+func (c *Core) followSight(now time.Time) {
+	if blind, _ := c.monitor.Blind(now); blind != c.blind {
+		c.blind = blind
 		c.regions.Unconfirm(now, c.monitor.Sight(now).LostAt)
 	}
 }

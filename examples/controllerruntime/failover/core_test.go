@@ -137,7 +137,7 @@ func (w *world) run(d time.Duration) {
 	for end := w.now.Add(d); w.now.Before(end); {
 		w.now = w.now.Add(time.Second)
 		if !w.blind {
-			w.core.Sighted(w.now)
+			w.core.Answered(w.now, w.now)
 		}
 		second := int(w.now.Sub(noon) / time.Second)
 		for _, name := range w.names() {
@@ -281,6 +281,7 @@ func TestABindingStaysIfItsClusterReturnsInTime(t *testing.T) {
 // to a cluster that is not ready or has a taint.
 func TestAnAdministratorsTaintMovesBindings(t *testing.T) {
 	w := newWorld(t, map[string]int{"a": 3, "0": 1})
+	w.run(2 * interval) // in which each cluster could show that it lives
 	meta.SetStatusCondition(&w.clusters["0-0"].Status.Conditions, metav1.Condition{
 		Type: federation.ConditionReady, Status: metav1.ConditionFalse, Reason: "NotReady",
 	})

@@ -50,6 +50,19 @@ func (c *Controller) reconcileLease(ctx context.Context, _ reconcile.Request) (r
 	return reconcile.Result{}, nil
 }
 
+// observeRenewal tells the core that the leader could write, as it does every
+// two seconds, and that this was heard: so would be a heartbeat of a cluster.
+// Without an election only the clusters' own show that.
+func (c *Controller) observeRenewal(now time.Time, lease *coordinationv1.Lease) {
+	if lease.Spec.RenewTime == nil || lease.Spec.RenewTime.Time.Equal(c.renewed) {
+		return
+	}
+	if !c.renewed.IsZero() {
+		c.core.Answered(now, now)
+	}
+	c.renewed = lease.Spec.RenewTime.Time
+}
+
 // observeLease reads the Lease from the cache, with the core locked. That there
 // is none says nothing: the one that a leader then creates does.
 func (c *Controller) observeLease(ctx context.Context, now time.Time) (*coordinationv1.Lease, error) {
@@ -57,6 +70,7 @@ func (c *Controller) observeLease(ctx context.Context, now time.Time) (*coordina
 	if err := c.cache.Get(ctx, c.stop.Lease, lease); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
+	c.observeRenewal(now, lease)
 	_, halted := lease.Annotations[c.stop.Annotation]
 	if c.halted.Store(halted); halted {
 		c.core.Halt(now)

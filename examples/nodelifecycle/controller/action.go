@@ -2,8 +2,10 @@ package controller
 
 import (
 	"errors"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
@@ -15,6 +17,8 @@ type Task struct {
 	Action Action
 
 	grant timedqueue.Grant
+	// startedAt is when Start handed it out.
+	startedAt time.Time
 }
 
 // MostRequests returns how many requests to the API server the action may send.
@@ -140,6 +144,12 @@ type Result struct {
 	Eviction eviction.Result
 	// Unused is how many of the task's MostRequests were not sent.
 	Unused int
+}
+
+// answersWrite reports whether the API server has stored a patch, or refused it
+// for what it has stored. Its store can be written then, also by kubelets.
+func (r Result) answersWrite() bool {
+	return r.Node != nil || r.Pod != nil || apierrors.IsConflict(r.Err) || apierrors.IsInvalid(r.Err)
 }
 
 // errUndone is why a write is tried again only after a backoff.

@@ -65,10 +65,12 @@ type Controller struct {
 	// ready is how many nodes that count in their zones are ready, in all zones.
 	ready int
 	hold  hold
-	// sighting is one more than how often heartbeats could be heard again after a
-	// blindness, the last time at regainedAt.
-	sighting   uint32
-	regainedAt time.Time
+	// blindnesses is one more than how many have ended, the last one at
+	// regainedAt. Blind is how much time they took, in which no heartbeat could be
+	// heard.
+	blindnesses uint32
+	blind       time.Duration
+	regainedAt  time.Time
 	// resumedAt is when the hold of an outage of all zones ended.
 	resumedAt time.Time
 	// generation counts the changes of hold that change which taints are wanted.
@@ -126,7 +128,7 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 		members: make(map[string]int),
 		phaseAt: now,
 
-		sighting: 1,
+		blindnesses: 1,
 
 		fixedGrace: config.Health.Detector == nil && config.Health.Combine == nil,
 	}
@@ -220,13 +222,16 @@ func (c *Controller) Lead(now time.Time) {
 	c.zones.Stabilize(now)
 }
 
-// Sighted says that the API server has just answered, so that heartbeats of
-// nodes would be heard; see nodehealth.Monitor.
-func (c *Controller) Sighted(now time.Time) {
-	if c.health.Sighted(now) {
-		c.regainSight(now)
-	}
+// Answered says that the API server has just answered a write that was sent at
+// a time, of the leader's lease for example, so that heartbeats of nodes would
+// be heard; see nodehealth.Monitor. What Finish takes need not be told.
+func (c *Controller) Answered(now, sent time.Time) {
+	c.health.Answered(now, sent)
+	c.followSight(now)
 }
+
+// Unanswered says that such a write has failed; see nodehealth.Monitor.
+func (c *Controller) Unanswered(now time.Time) { c.health.Unanswered(now) }
 
 // Start hands out one action to perform now.
 func (c *Controller) Start(now time.Time) (Task, bool) {
@@ -268,8 +273,11 @@ func (c *Controller) nextPreparation(now time.Time) (time.Time, bool) {
 		return now, true
 	}
 	next, ok := c.zones.Next(now)
-	if at := c.health.Sight(now).CountsFrom; !at.IsZero() && (!ok || at.Before(next)) {
-		next, ok = at, true // what is held since the API server did not answer
+	if at := c.health.Sight(now).RegainedAt; !at.IsZero() {
+		at = at.Add(c.doubtBase.unbroken) // of what is held since the API server did not answer
+		if !ok || at.Before(next) {
+			next, ok = at, true
+		}
 	}
 	if at, tells := c.doubts.next(c.doubtBase.grace); tells && (!ok || at.Before(next)) {
 		next, ok = at, true
@@ -302,7 +310,7 @@ func (c *Controller) eventsWait(now time.Time) (time.Time, bool) { return now, l
 
 func (c *Controller) request(now time.Time) (Task, bool) {
 	action, grant, ok := c.requests.Start(now)
-	return Task{action, grant}, ok
+	return Task{action, grant, now}, ok
 }
 
 func (c *Controller) evictPod(now time.Time) (Action, bool) {

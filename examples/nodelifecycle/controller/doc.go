@@ -61,13 +61,15 @@
 // last. So it can be seen when nothing is declared, and each part can be
 // switched off:
 //
-//   - [DoubtBlind]: the API server does not answer, or not without gaps for
-//     Health.UnbrokenPeriod. It also holds NoExecute taints, and evictions for
-//     ours: nodes that are dead may be back, and others may have died. Latest:
-//     after the first answer that no gap follows, the later of
+//   - [DoubtBlind]: nothing was heard for Health.SightTimeout, no heartbeat and
+//     no answer to a write, and Health.UnbrokenPeriod is not over since. So it
+//     is at the start. As long NoExecute taints are held, too, and evictions
+//     for ours: nodes that are dead may be back, and others may have died. It
+//     is also doubt, but holds no more than declarations, that many writes
+//     fail. Latest: after the first answer that no gap follows, the later of
 //     Health.GracePeriod + Health.SightTimeout and Health.UnbrokenPeriod. While
-//     gaps go on there is no latest moment, which the Event tells. Off:
-//     Health.SightTimeout zero.
+//     gaps or failures go on there is no latest moment, which the Event tells.
+//     Off: Health.SightTimeout zero.
 //   - [DoubtWatch]: live reads show heartbeats that the watch has not. Latest:
 //     two grace periods after the last heartbeat. Off: DeclareUnconfirmed,
 //     which declares living nodes when the watch is behind.

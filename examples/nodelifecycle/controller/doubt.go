@@ -14,8 +14,8 @@ import (
 type DoubtKind string
 
 const (
-	// DoubtBlind: the API server has not answered, or not for long enough since.
-	// No node can be found silent, and none had time to show that it lives.
+	// DoubtBlind: nothing is heard, no heartbeat and no answer to a write, or that
+	// is not over for long enough, or many writes fail. No node can be found silent.
 	DoubtBlind DoubtKind = "blind"
 	// DoubtWatch: live reads have shown heartbeats that the watch of leases has
 	// not. A silence says nothing before such a read.
@@ -46,7 +46,8 @@ var doubtKinds = [...]DoubtKind{
 type Moment string
 
 const (
-	// MomentAnswer is when the API server answers again, without another gap.
+	// MomentAnswer is when the API server answers again, nearly each time and
+	// without another gap.
 	MomentAnswer Moment = "the API server answers"
 	// MomentRead is when the API server answers live reads of leases again.
 	MomentRead Moment = "live reads succeed"
@@ -80,8 +81,8 @@ func (d Doubt) HoldsTaints() bool { return d.Kind == DoubtSuspended || d.Kind ==
 // String says in plain words what is doubted, since when, and until when.
 func (d Doubt) String() string {
 	what := map[DoubtKind]string{
-		DoubtBlind: "no node is declared silent or tainted NoExecute, and no pod evicted for one of our taints: the API " +
-			"server does not answer, or not without gaps",
+		DoubtBlind: "the API server does not answer, or not every write, so heartbeats may be missed: no node is declared " +
+			"silent. While nothing is heard none is tainted NoExecute either, and no pod evicted for one of our taints",
 		DoubtWatch:       fmt.Sprintf("the watch of leases is behind: live reads show heartbeats of %s", d.silent()),
 		DoubtUnread:      fmt.Sprintf("live reads of leases fail, and leave %s undeclared", d.silent()),
 		DoubtUnconfirmed: fmt.Sprintf("a live read of leases has yet to confirm %s", d.silent()),
@@ -180,7 +181,7 @@ func appendDoubts(doubts []Doubt, f doubtFacts) []Doubt {
 func (f *doubtFacts) blindness() Doubt {
 	d := Doubt{Kind: DoubtBlind, Since: f.sight.LostAt}
 	within := f.untilSilent() + readPeriod + f.requests()
-	if f.sight.Blind {
+	if f.sight.Blind || f.sight.Failing {
 		d.After, d.Within = MomentAnswer, within
 	} else {
 		d.Latest = f.sight.RegainedAt.Add(within)

@@ -35,8 +35,9 @@ func TestH4DoubtsFollowFromTheFacts(t *testing.T) {
 			doubts: []Doubt{{
 				Kind: DoubtBlind, Since: at(80), After: MomentAnswer, Within: 57 * time.Second,
 			}},
-			says: "Since 2026-11-22T12:01:20Z no node is declared silent or tainted NoExecute, and no pod evicted for " +
-				"one of our taints: the API server does not answer, or not without gaps. A dead node is declared at the " +
+			says: "Since 2026-11-22T12:01:20Z the API server does not answer, or not every write, so heartbeats " +
+				"may be missed: no node is declared silent. While nothing is heard none is tainted NoExecute either, and no pod " +
+				"evicted for one of our taints. A dead node is declared at the " +
 				"latest 57s after the API server answers.",
 		},
 		"not yet unbroken": {
@@ -44,8 +45,9 @@ func TestH4DoubtsFollowFromTheFacts(t *testing.T) {
 				f.sight = nodehealth.Sight{LostAt: at(80), RegainedAt: at(95), CountsFrom: at(115)}
 			}),
 			doubts: []Doubt{{Kind: DoubtBlind, Since: at(80), Latest: at(152)}},
-			says: "Since 2026-11-22T12:01:20Z no node is declared silent or tainted NoExecute, and no pod evicted for " +
-				"one of our taints: the API server does not answer, or not without gaps. A dead node is declared at " +
+			says: "Since 2026-11-22T12:01:20Z the API server does not answer, or not every write, so heartbeats " +
+				"may be missed: no node is declared silent. While nothing is heard none is tainted NoExecute either, and no pod " +
+				"evicted for one of our taints. A dead node is declared at " +
 				"2026-11-22T12:02:32Z at the latest.",
 		},
 		"a watch that is behind": {
@@ -87,8 +89,9 @@ func TestH4DoubtsFollowFromTheFacts(t *testing.T) {
 				{Kind: DoubtBlind, Since: at(80), After: MomentAnswer, Within: 57 * time.Second},
 				{Kind: DoubtHolding, Since: at(86), After: MomentAnswer, Within: 117 * time.Second},
 			},
-			says: "Since 2026-11-22T12:01:20Z no node is declared silent or tainted NoExecute, and no pod evicted for " +
-				"one of our taints: the API server does not answer, or not without gaps. A dead node is declared at the " +
+			says: "Since 2026-11-22T12:01:20Z the API server does not answer, or not every write, so heartbeats " +
+				"may be missed: no node is declared silent. While nothing is heard none is tainted NoExecute either, and no pod " +
+				"evicted for one of our taints. A dead node is declared at the " +
 				"latest 57s after the API server answers.",
 		},
 		"all zones may be down, as no node was heard yet": {
@@ -183,7 +186,11 @@ func (w *world) toldAfter(since time.Time) (all []time.Duration) {
 	return all
 }
 
-const sightTimeout = 6 * time.Second
+const (
+	sightTimeout = 6 * time.Second
+	// beginning is how long a controller doubts in the beginning.
+	beginning = 2 * interval
+)
 
 // withSight returns a world in which nodes may be acted against. Its API server
 // answers while it is asked for by run.
@@ -200,10 +207,10 @@ func withSight(t *testing.T) *world {
 // run lets time pass with an API server that answers each second.
 func (w *world) run(d time.Duration) {
 	for range d / time.Second {
-		w.c.Sighted(w.now)
+		w.c.Answered(w.now, w.now)
 		w.advance(time.Second)
 	}
-	w.c.Sighted(w.now)
+	w.c.Answered(w.now, w.now)
 }
 
 // outage lets time pass without the API server: no node can beat. The dead one
@@ -228,10 +235,10 @@ func TestH4LatestMomentAfterBlindness(t *testing.T) {
 	require.Equal(t, since, blind.Since)
 	require.Equal(t, MomentAnswer, blind.After)
 	require.Equal(t, sightTimeout+grace+readPeriod, blind.Within)
-	require.Equal(t, 5*time.Minute, w.c.Doubted(w.now, DoubtBlind))
+	require.Equal(t, 5*time.Minute+beginning, w.c.Doubted(w.now, DoubtBlind))
 
 	answered := w.now
-	w.c.Sighted(w.now)
+	w.c.Answered(w.now, w.now)
 	regained := w.mustDoubt(DoubtBlind)
 	require.Equal(t, Doubt{Kind: DoubtBlind, Since: since, Latest: answered.Add(blind.Within)}, regained)
 	w.run(2 * grace)
@@ -240,7 +247,7 @@ func TestH4LatestMomentAfterBlindness(t *testing.T) {
 	require.False(t, declared["a-000"].After(regained.Latest), "%v", declared["a-000"].Sub(answered))
 	_, doubted := w.doubt(DoubtBlind)
 	require.False(t, doubted)
-	require.InDelta(t, (5*time.Minute + 20*time.Second).Seconds(), w.c.Doubted(w.now, DoubtBlind).Seconds(), 1)
+	require.InDelta(t, (5*time.Minute + 20*time.Second + beginning).Seconds(), w.c.Doubted(w.now, DoubtBlind).Seconds(), 1)
 	require.Equal(t, []time.Duration{grace}, w.toldAfter(since)[:1], "nothing else happened then")
 	require.Equal(t, []string{ReasonDoubt, ReasonDoubtEnded}, w.told())
 }
@@ -258,7 +265,7 @@ func TestH4SightThatIsNeverUnbrokenIsTold(t *testing.T) {
 	}
 	require.Empty(t, w.declaredAt())
 	require.Equal(t, []string{ReasonDoubt}, w.told())
-	require.InDelta(t, 600, w.c.Doubted(w.now, DoubtBlind).Seconds(), 1)
+	require.InDelta(t, (600*time.Second + beginning).Seconds(), w.c.Doubted(w.now, DoubtBlind).Seconds(), 1)
 	blind := w.mustDoubt(DoubtBlind)
 	w.run(2 * grace)
 	require.Len(t, w.declaredAt(), 1)
@@ -515,7 +522,7 @@ func TestH4AStandbyTellsNoDoubt(t *testing.T) {
 		w.now = w.now.Add(time.Second)
 		w.c.Idle(w.now)
 	}
-	require.Equal(t, 2*time.Minute, w.c.Doubted(w.now, DoubtBlind))
+	require.Equal(t, 2*time.Minute+beginning, w.c.Doubted(w.now, DoubtBlind))
 	require.Empty(t, w.c.events)
 	w.c.Lead(w.now)
 	w.act()

@@ -13,6 +13,9 @@ import (
 // Finish takes the result of a task.
 func (c *Controller) Finish(now time.Time, task Task, result Result) {
 	c.requests.Settle(now, task.grant, result.Unused)
+	if result.answersWrite() {
+		c.Answered(now, task.startedAt)
+	}
 	c.evaluateLasting(now)
 	switch action := task.Action.(type) {
 	case ReadLease:

@@ -20,9 +20,9 @@ type node struct {
 	// behind: its last sign of life is a live read, not the watch. It is written
 	// by setBehind alone.
 	behind bool
-	// sighting is the Controller.sighting in which its zone counted it last, zero
-	// if that was as unconfirmed. It is written by count alone.
-	sighting uint32
+	// blindnesses is Controller.blindnesses when its zone counted it last, zero if
+	// that was as unconfirmed. It is written by count alone.
+	blindnesses uint32
 	// silence is that of a node that is silent and was not declared, else nil.
 	silence *silence
 

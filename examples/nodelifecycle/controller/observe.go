@@ -72,10 +72,15 @@ func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) (p
 	n, known := c.nodes[lease.Name]
 	if known && c.onlyBeats(n, lease.Name) {
 		c.health.ObserveLease(now, lease)
-		return false
+		if !c.followSight(now) {
+			return false
+		}
+		c.count(now, n) // alone it was heard since
+		return true
 	}
 	heard, wasSilent := c.health.HasHeartbeat(lease.Name), known && n.notReady() && c.isSilent(n)
 	c.health.ObserveLease(now, lease)
+	c.followSight(now)
 	if !known {
 		return true
 	}
@@ -98,7 +103,7 @@ func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) (p
 // needs that memory.
 func (c *Controller) onlyBeats(n *node, name string) bool {
 	return n.state == steady && n.silence == nil && !n.behind && c.fixedGrace &&
-		n.sighting == c.sighting && !c.health.Silent(name)
+		n.blindnesses == c.blindnesses && !c.health.Silent(name)
 }
 
 // ForgetLease drops a lease that was deleted.
@@ -192,6 +197,7 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	c.setZone(now, n)
 	c.setReady(now, n)
 	c.health.ObserveNode(now, object)
+	c.followSight(now)
 	c.evictions.ObserveNode(now, object)
 	c.suspendTaintsOfReady(now, n)
 	c.noticeHeartbeat(now, n)

@@ -65,7 +65,7 @@ func (w *world) disturb(random *rand.Rand) {
 	relabeled := w.nodes[name].DeepCopy()
 	switch random.IntN(14) {
 	case 0, 1, 2:
-		w.c.Sighted(w.now)
+		w.c.Answered(w.now, w.now)
 	case 3:
 		w.advance(time.Duration(random.IntN(20)) * time.Second)
 	case 4:

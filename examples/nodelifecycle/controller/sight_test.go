@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubelife/lifecycle/zone"
 )
@@ -26,18 +29,79 @@ func withDeadNode(t *testing.T) *world {
 // through.
 func TestH4NothingIsDoneWhileNoNodeCanBeHeard(t *testing.T) {
 	w := withDeadNode(t)
-	w.advance(10*time.Minute + interval/40) // never sighted
+	w.blind = true
+	w.advance(10*time.Minute + interval/40) // no heartbeat, and no write is answered
 	require.Equal(t, holdProvisional, w.c.hold)
 	require.Empty(t, deeds[Evict](w))
 	require.Empty(t, deeds[PatchTaints](w), "and nothing is undone")
 	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
 
 	regained := w.now
-	w.c.Sighted(w.now)
+	w.blind = false
+	w.c.Answered(w.now, w.now)
 	w.advance(interval / 20) // so that nothing else wakes it
 	w.run(3 * interval)
 	require.Equal(t, []time.Duration{2 * interval}, times[Evict](w, regained),
 		"when each node had time to be heard, to the moment")
+}
+
+// A patch that is answered proves that heartbeats could be heard, also if it was
+// refused for what is stored. That it failed proves nothing, nor does a read: a
+// store without space can be read, and no kubelet can write to it.
+func TestH4AnAnsweredWriteIsAProof(t *testing.T) {
+	guard := apierrors.NewInvalid(schema.GroupKind{Kind: "Node"}, "a-000", nil)
+	for name, test := range map[string]struct {
+		result Result
+		proves bool
+	}{
+		"patched":        {Result{Node: &corev1.Node{}}, true},
+		"pod patched":    {Result{Pod: &corev1.Pod{}}, true},
+		"guard refused":  {Result{Err: guard}, true},
+		"failed":         {Result{Err: errServer}, false},
+		"leases read":    {Result{Leases: map[string]string{"a-000": "7"}}, false},
+		"without result": {Result{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := withSight(t)
+			w.blind = true
+			started := w.now.Add(sightTimeout)
+			w.now = started.Add(10 * time.Second)
+			w.c.Finish(w.now, Task{Action: Record{}, startedAt: started}, test.result)
+			blind, now := w.c.health.Blind(w.now)
+			require.Equal(t, !test.proves, now)
+			require.Zero(t, blind, "it was sent in time")
+		})
+	}
+}
+
+// While many writes fail living nodes may be missed, too: none is declared. But
+// each had time to be heard, so what is due goes on.
+func TestH4WritesThatFailHoldDeclarationsOnly(t *testing.T) {
+	w := withDeadNode(t)
+	w.silent["b-000"] = true
+	for range 120 { // ten minutes
+		for range 20 {
+			w.c.Unanswered(w.now)
+		}
+		w.run(interval / 2)
+		require.Equal(t, MomentAnswer, w.mustDoubt(DoubtBlind).After)
+	}
+	require.NotContains(t, w.declaredAt(), "b-000")
+	require.Len(t, deeds[Evict](w), 1)
+	require.Equal(t, holdNone, w.c.hold)
+	w.run(2 * interval)
+	require.Contains(t, w.declaredAt(), "b-000")
+}
+
+// A process does not begin with sight. What was due when it starts waits until
+// each node had time to be heard: the API server may just be back.
+func TestH4WhatIsDueAtTheStartWaitsForSight(t *testing.T) {
+	w := withDeadNode(t)
+	w.now = w.now.Add(10 * time.Minute) // it is due, and no process runs
+	started := w.now
+	w.start()
+	w.run(10 * time.Minute)
+	require.Equal(t, []time.Duration{2 * interval}, times[Evict](w, started))
 }
 
 // A node that comes back while it cannot be heard keeps its pods.
@@ -75,7 +139,9 @@ func TestZ3AWindowThatEndsInBlindnessBeginsAgain(t *testing.T) {
 	w.run(grace + interval)
 	w.silent["b-000"] = false
 	w.run(interval)
+	w.blind = true
 	w.advance(5 * time.Minute) // calls get through, but nothing says so
+	w.blind = false
 	require.Equal(t, zone.PhaseActive, w.c.zones.Phase())
 	require.Equal(t, zone.PhaseHolding, w.c.Phase())
 	regained := w.now
@@ -126,7 +192,7 @@ func TestZ6AZoneHasNoRateBeforeItsNodesAreHeardAfterBlindness(t *testing.T) {
 func TestZ6OnlyTheFirstHeartbeatAfterBlindnessIsCounted(t *testing.T) {
 	w := withSight(t)
 	w.outage(time.Minute, "a-000")
-	w.c.Sighted(w.now)
+	w.c.Answered(w.now, w.now)
 	lease := w.leases["b-000"].DeepCopy()
 	observe := func() bool {
 		lease.Spec.RenewTime.Time = lease.Spec.RenewTime.Add(time.Second)

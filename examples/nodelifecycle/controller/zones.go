@@ -27,10 +27,10 @@ const (
 	// holdNone: our taints act.
 	holdNone hold = iota
 	// holdProvisional: the taints are suspended until it is known whether all
-	// zones are disrupted. That depends on unconfirmed nodes, or silence does not
-	// count, or no node is ready and the zones were not evaluated since. All
-	// workers may be busy with evictions: then nothing asks for the next action,
-	// and no evaluation comes in between.
+	// zones are disrupted. That depends on unconfirmed nodes, or nodes that live
+	// had no time to be heard since a blindness, or no node is ready and the zones
+	// were not evaluated since. All workers may be busy with evictions: then
+	// nothing asks for the next action, and no evaluation comes in between.
 	holdProvisional
 	// holdPaused: the policy of the cluster asks for a pause. The taints are
 	// suspended and stay.
@@ -67,13 +67,13 @@ func (c *Controller) setHold(now time.Time, next hold) {
 // count tells a node's zone how the node counts.
 func (c *Controller) count(now time.Time, n *node) {
 	counts := c.countsInZone(n)
-	if n.counted && counts == n.counts && (n.sighting == c.sighting || counts.Unconfirmed) {
+	if n.counted && counts == n.counts && (n.blindnesses == c.blindnesses || counts.Unconfirmed) {
 		return
 	}
 	before := c.countedReady(n)
 	n.counts, n.counted = counts, true
-	if n.sighting = c.sighting; counts.Unconfirmed {
-		n.sighting = 0
+	if n.blindnesses = c.blindnesses; counts.Unconfirmed {
+		n.blindnesses = 0
 	}
 	c.zones.Observe(now, n, counts)
 	c.zoneChanged(now, c.countedReady(n)-before)
@@ -99,19 +99,26 @@ func (c *Controller) countsInZone(n *node) zone.Node {
 // countedReady is 1 for a node that counts in its zone and is ready for
 // certain, else 0.
 func (c *Controller) countedReady(n *node) int {
-	if n.sighting == c.sighting && n.counts.Ready && !n.counts.Excluded {
+	if n.blindnesses == c.blindnesses && n.counts.Ready && !n.counts.Excluded {
 		return 1
 	}
 	return 0
 }
 
-// regainSight records that heartbeats can be heard again after a blindness. No
-// node that was ready before it is ready for certain until it is heard.
-func (c *Controller) regainSight(now time.Time) {
-	c.sighting++
+// followSight records that heartbeats can be heard again after a blindness, and
+// reports whether that was not known. No node that was ready before it is ready
+// for certain until it is heard.
+func (c *Controller) followSight(now time.Time) (regained bool) {
+	blind, _ := c.health.Blind(now)
+	if blind == c.blind {
+		return false
+	}
+	c.blind = blind
+	c.blindnesses++
 	c.regainedAt = now
 	c.zones.Unconfirm(now, c.health.Sight(now).LostAt)
 	c.zoneChanged(now, -c.ready)
+	return true
 }
 
 // zoneChanged records that a zone has changed, and how many more of the nodes
@@ -157,7 +164,7 @@ func (c *Controller) evaluateZones(now time.Time) {
 		c.setHold(now, holdPaused)
 	case c.hold == holdPaused && evaluation.Phase != zone.PhaseActive:
 		// Until then as well: what was held must not act in one burst.
-	case evaluation.Phase == zone.PhaseHolding, !c.health.Sight(now).Counts():
+	case evaluation.Phase == zone.PhaseHolding, !c.health.Sight(now).Settled():
 		c.setHold(now, holdProvisional)
 	default:
 		c.setHold(now, holdNone)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
@@ -298,9 +299,7 @@ func (j *Judge) readLeases(s *sent, call *model.Call) {
 
 // Answered records what a client learns.
 func (j *Judge) Answered(call *model.Call) {
-	if call.Err == nil && call.Kind == model.LeaderLease {
-		j.view(call.Client).heardAPI(j.world.Now())
-	}
+	j.view(call.Client).tells(call)
 	s := j.calls[call]
 	if s == nil {
 		return
@@ -328,6 +327,28 @@ func (j *Judge) Answered(call *model.Call) {
 	case model.List:
 		v.listed(now, s, call)
 	case model.Update:
+	}
+}
+
+// tells takes what an answer tells of whether the API server could be written
+// to: a write that was stored, or refused for what is stored, if that did not
+// take as long as makes a kubelet give up. A read of the leader's lease tells it
+// if another process has written since the last one.
+func (v *view) tells(call *model.Call) {
+	now := v.judge.world.Now()
+	refused := apierrors.IsConflict(call.Err) || apierrors.IsInvalid(call.Err)
+	switch {
+	case call.Verb == model.Update, call.Verb == model.Patch:
+		if (call.Err == nil || refused) && now-call.SentAt <= v.judge.settings.BeatInterval {
+			v.heardAPI(now, call.SentAt)
+		}
+	case call.Kind == model.LeaderLease && call.Err == nil:
+		if v.lock.Version != 0 && v.lock != call.Lock {
+			v.heardAPI(now, now)
+		}
+	}
+	if call.Kind == model.LeaderLease && call.Verb != model.Patch && call.Err == nil {
+		v.lock = call.Lock
 	}
 }
 

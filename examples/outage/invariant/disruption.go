@@ -423,16 +423,16 @@ func (v *view) noteFall(now time.Duration, n *seenNode) {
 	}
 }
 
-// heardAPI notes that the API server has answered a call about the leader's
-// lease, by which a client knows that it does. A client that is answered too
-// rarely cannot tell that from an outage: what it finds silent, it finds later.
-// A window in which nodes could show that they live begins again, if it was not
+// heardAPI notes that a client has heard a heartbeat of any node, or was
+// answered a write that it had sent at a time. Nobody who hears nothing for long
+// can tell that from an outage: what the client finds silent, it finds later. A
+// window in which nodes could show that they live begins again, if it was not
 // over before. The clock of a machine that is suspended stands still.
-func (v *view) heardAPI(now time.Duration) {
-	lost := max(v.answeredAt, v.started)
-	v.answeredAt = now
+func (v *view) heardAPI(now, sent time.Duration) {
+	lost := max(v.heardAt, v.started)
+	v.heardAt = now
 	limit := v.judge.settings.BlindAfter
-	if limit == 0 || now-lost-v.client.SuspendedFor(lost, now) <= limit {
+	if limit == 0 || sent-lost-v.client.SuspendedFor(lost, sent) <= limit {
 		return
 	}
 	v.unansweredUntil = now

@@ -66,8 +66,8 @@ type Settings struct {
 	// EvictionCost is how many calls are set aside for one eviction. Default: 1.
 	EvictionCost int
 
-	// Delay is how long news may take to a client's watch, and a call there and
-	// back, while all is well.
+	// Delay is how long news may take to a client's watch, and the calls of an
+	// action there and back, while controllers can act.
 	Delay time.Duration
 	// Skew is by how much the clocks of any two processes of the controller, or
 	// one of them and the true time, differ at most.

@@ -85,8 +85,12 @@ func (v *view) sawLease(before, after *coordinationv1.Lease) {
 	if after == nil || before != nil && sameRenewal(before, after) {
 		return
 	}
+	now := v.judge.world.Now()
+	if before != nil || v.synced {
+		v.heardAPI(now, now)
+	}
 	if n := v.nodes[after.Name]; n != nil {
-		v.hear(v.judge.world.Now(), n)
+		v.hear(now, n)
 	}
 }
 

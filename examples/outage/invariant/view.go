@@ -31,9 +31,11 @@ type view struct {
 	// same moment. A client that reads before it writes is not free in between.
 	lower  bool
 	freeAt time.Duration
-	// answeredAt is when the API server has answered last, and unansweredUntil
-	// when it had not for as long as makes a client blind.
-	answeredAt, unansweredUntil time.Duration
+	// heardAt is when it has heard a heartbeat, or was answered a write, and
+	// unansweredUntil when it had not for as long as makes a client blind.
+	heardAt, unansweredUntil time.Duration
+	// lock is the leader's lease as it has read it last.
+	lock model.Lock
 	// listenedAt is when all nodes were looked at last.
 	listenedAt time.Duration
 	// dirty says that nodes have changed since the zones were judged, at dirtyAt.
@@ -266,6 +268,7 @@ func (v *view) update(now time.Duration, n *seenNode, object *corev1.Node) {
 		n.heardLast, n.fallen = now, false
 	}
 	if !fresh && model.ShowsBeat(n.object, object) {
+		v.heardAPI(now, now)
 		v.hear(now, n)
 	}
 	if reported(object) && (fresh || !reported(n.object)) {

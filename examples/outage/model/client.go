@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -235,6 +236,8 @@ type Call struct {
 
 	// Lock is what to write to the leader's lease, or what is in it.
 	Lock Lock
+	// Timeout is how long the client waits for an answer. Zero means CallTimeout.
+	Timeout time.Duration
 
 	processed func()
 	lost      bool // its answer
@@ -272,7 +275,7 @@ func (c *Client) Call(call *Call, answered func(*Call)) {
 		}
 		if call.Err == nil && w.faults.swallows(call) {
 			call.lost = true
-			w.After(max(back, CallTimeout-there), finish)
+			w.After(max(back, call.timeout()-there), finish)
 			return
 		}
 		if call.Err == nil {
@@ -281,11 +284,14 @@ func (c *Client) Call(call *Call, answered func(*Call)) {
 		fate := w.fate(Message{Kind: MessageAnswer, Client: c, Call: call})
 		if fate.Lost {
 			call.lost = true
-			fate.Later = max(CallTimeout-there-back, 0)
+			fate.Later = max(call.timeout()-there-back, 0)
 		}
 		w.After(back+fate.Later, finish)
 	})
 }
+
+// timeout is how long the client waits for an answer.
+func (c *Call) timeout() time.Duration { return cmp.Or(c.Timeout, CallTimeout) }
 
 // process does what a call asks for.
 func (w *World) process(call *Call) {
@@ -350,9 +356,13 @@ func (w *World) get(call *Call) {
 // patch applies a patch. One that changes nothing is no change to the API
 // server, and no watch shows it. Witnesses are told all the same.
 func (w *World) patch(call *Call) {
-	if call.Kind == LeaderLease || call.Kind == Leases {
+	switch call.Kind {
+	case LeaderLease:
+		return // what a process writes that takes part in no election; nobody reads it
+	case Leases:
 		call.Err = fmt.Errorf("the model has no patch of %s", call.Kind)
 		return
+	case Nodes, Pods:
 	}
 	node, pod := w.Node(call.Name), w.Pod(call.Name)
 	options := apiserver.WriteOptions{Subresource: call.Subresource}

@@ -40,7 +40,8 @@ type staleFault struct {
 const (
 	// refusedAfter is how long it takes to learn that no server listens.
 	refusedAfter = time.Millisecond
-	// CallTimeout is how long a client waits for an answer that does not come.
+	// CallTimeout is how long a client waits for an answer that does not come,
+	// unless its call says otherwise. It is process.CallTimeout.
 	CallTimeout = 30 * time.Second
 	// reconnectAfter is how long watches need to come back with an API server.
 	reconnectAfter = time.Second
@@ -72,13 +73,14 @@ func (f *faults) journey(c *Client, call *Call) (there, back time.Duration) {
 	}
 	total := latency.pick(c.random)
 	if f.fails(c, call) {
+		total = min(total, call.timeout())
 		return total / 2, total - total/2
 	}
-	if total > CallTimeout || f.loses(c, call) {
+	if total > call.timeout() || f.loses(c, call) {
 		// It arrives all the same, but its caller has given up.
 		call.lost = true
-		there = min(total/2, CallTimeout)
-		return there, CallTimeout - there
+		there = min(total/2, call.timeout())
+		return there, call.timeout() - there
 	}
 	return total / 2, total - total/2
 }
@@ -185,8 +187,8 @@ func (w *World) FailCalls(share float64, codes []int, verbs ...Verb) (end func()
 	return during(&w.faults.errors, &errorFault{share, codes, verbs})
 }
 
-// SlowCalls makes calls take another time. One that takes longer than
-// CallTimeout does what it asks for, and its caller sees a timeout.
+// SlowCalls makes calls take another time. One that takes longer than its
+// client waits does what it asks for, and its caller sees a timeout.
 func (w *World) SlowCalls(latency Span) (end func()) {
 	return during(&w.faults.latencies, &latency)
 }

@@ -2,7 +2,11 @@ package simulation
 
 import (
 	"errors"
+	"math/rand/v2"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
@@ -11,128 +15,165 @@ import (
 // lead.
 var errFenced = errors.New("not sent: the leader's lease is not valid any more")
 
-// election is a process's part in deciding which one leads. It is what
-// client-go's leader election does with a lease, and the fence that
-// nodelifecycle puts before writes.
+// election is a process's part in deciding which one leads. It does with the
+// lease what client-go's leaderelection v0.37 does, whose loops wait for real
+// time: a test plays the same faults through both. The timeouts and the fence
+// are those of package process. One that loses the lease does not release it.
 type election struct {
-	// seen is the lease as it was read last, changedAt when it had changed.
-	seen      model.Lock
-	looked    bool
-	changedAt time.Duration
+	// seen is the lease as it was read or written last, and seenAt when it was
+	// found to have changed. Looked says that it was.
+	seen   model.Lock
+	seenAt time.Duration
+	looked bool
 	// until is until when the lease is ours by the time of day.
 	until time.Time
 	leads bool
-	// renewing says that it is trying to renew the lease, renewals how often it
-	// has.
-	renewing bool
+	// renewals counts those that have succeeded.
 	renewals int
+	random   *rand.Rand
 }
 
-// elect tries to get or to keep the leader's lease, again and again.
+// elect begins to take part in the election, or acts without one.
 func (r *Replica) elect() {
-	if r.gone() {
-		return
-	}
 	settings := r.sim.options.LeaderElection
 	if !settings.Elect {
 		r.lead()
 		r.every(settings.RetryPeriod, r.probe)
 		return
 	}
-	again := func() { r.client.At(r.sim.world.Now()+settings.RetryPeriod, r.elect) }
-	if r.election.leads {
-		r.setDeadline(settings.RenewDeadline)
-		r.renew(r.election.seen.Version, again)
-		return
-	}
-	r.call(&model.Call{Verb: model.Get, Kind: model.LeaderLease}, func(answer *model.Call) {
-		r.sighted(answer)
-		if answer.Err == nil && r.free(answer.Lock, settings.LeaseDuration) {
-			r.renew(answer.Lock.Version, again)
+	r.election.random = r.sim.world.Random("election/" + r.identity())
+	r.acquire()
+}
+
+// acquire tries to get the lease, again and again. What fails together does not
+// come back together.
+func (r *Replica) acquire() {
+	r.attempt(func(won bool) {
+		period := float64(r.sim.options.LeaderElection.RetryPeriod)
+		if !won {
+			period *= 1 + leaderelection.JitterFactor*r.election.random.Float64()
+			r.after(time.Duration(period), r.acquire)
 			return
 		}
-		again()
+		r.lead()
+		r.after(time.Duration(period), r.keep)
 	})
 }
 
-// setDeadline ends the process if it does not succeed in time to renew the
-// lease, however often it tries and whatever its calls wait for.
-func (r *Replica) setDeadline(deadline time.Duration) {
-	if r.election.renewing {
-		return
-	}
-	r.election.renewing = true
-	client, renewals := r.client, r.election.renewals
-	client.At(r.sim.world.Now()+deadline, func() {
-		if r.client == client && r.election.renewals == renewals {
+// keep renews the lease, and ends the process if it does not succeed in time,
+// however often it tries and whatever its calls wait for.
+func (r *Replica) keep() {
+	settings, renewals := r.sim.options.LeaderElection, r.election.renewals
+	r.after(settings.RenewDeadline, func() {
+		if r.election.renewals == renewals {
 			r.end("lost the leader's lease")
 		}
 	})
-}
-
-// free reports whether the lease may be taken: no process holds it, or it has
-// not changed for as long as it is valid.
-func (r *Replica) free(lock model.Lock, duration time.Duration) bool {
-	now := r.sim.world.Now()
-	if !r.election.looked || r.election.seen != lock {
-		r.election.looked, r.election.seen, r.election.changedAt = true, lock, now
-	}
-	return lock.Holder == "" || now-r.election.changedAt >= duration
-}
-
-// renew writes the lease, and leads if that succeeds.
-func (r *Replica) renew(version uint64, then func()) {
-	until := r.now().Add(r.sim.options.LeaderElection.LeaseDuration)
-	write := &model.Call{Verb: model.Update, Kind: model.LeaderLease,
-		Lock: model.Lock{Holder: r.identity(), Version: version}}
-	r.call(write, func(answer *model.Call) {
-		r.sighted(answer)
-		switch {
-		case answer.Err == nil:
-			r.election.seen, r.election.until = answer.Lock, until
-			r.election.renewing = false
-			r.election.renewals++
-			r.lead()
-		case r.election.leads:
-			// The answer to the last renewal may have been lost: whose is it now?
-			r.reread(then)
-			return
-		}
-		then()
-	})
-}
-
-func (r *Replica) reread(then func()) {
-	r.call(&model.Call{Verb: model.Get, Kind: model.LeaderLease}, func(answer *model.Call) {
-		r.sighted(answer)
-		if answer.Err == nil {
-			if answer.Lock.Holder != r.identity() {
-				r.end("another process leads")
+	var try func()
+	try = func() {
+		next := r.sim.world.Now() + settings.RetryPeriod
+		r.attempt(func(renewed bool) {
+			if renewed {
+				r.election.renewals++
+				r.after(settings.RetryPeriod, r.keep)
 				return
 			}
-			r.election.seen = answer.Lock
+			r.after(next-r.sim.world.Now(), try)
+		})
+	}
+	try()
+}
+
+// after does something in this life of the process, unless it ends before.
+func (r *Replica) after(wait time.Duration, do func()) {
+	r.client.At(r.sim.world.Now()+max(wait, 0), do)
+}
+
+// attempt tries once to get or to keep the lease. A leader writes at once; if
+// that fails, it looks who has the lease, as the others do. It is still itself
+// if only the answer was lost.
+func (r *Replica) attempt(done func(won bool)) {
+	now := r.sim.world.Now()
+	if !r.holds() || !r.isValid(now) {
+		r.readLock(now, done)
+		return
+	}
+	r.writeLock(func(written bool) {
+		if written {
+			done(true)
+			return
 		}
-		then()
+		r.readLock(now, done)
 	})
 }
 
-// probe asks for the lease, for what the answer tells about the API server.
-func (r *Replica) probe() {
-	r.call(&model.Call{Verb: model.Get, Kind: model.LeaderLease}, r.sighted)
+// readLock reads the lease, and writes it if it may.
+func (r *Replica) readLock(since time.Duration, done func(won bool)) {
+	r.callLease(&model.Call{Verb: model.Get}, func(answer *model.Call) {
+		e := &r.election
+		changed := answer.Err == nil && (!e.looked || e.seen != answer.Lock)
+		if changed && e.looked { // another process could write
+			r.core.Answered(r.now(), r.now())
+		}
+		if changed {
+			e.looked, e.seen, e.seenAt = true, answer.Lock, r.sim.world.Now()
+		}
+		if answer.Err != nil || e.seen.Holder != "" && !r.holds() && r.isValid(since) {
+			done(false)
+			return
+		}
+		r.writeLock(done)
+	})
 }
 
-// sighted tells the core that the API server has answered, if it has, and what
-// time of day the answer tells, in whole seconds.
-func (r *Replica) sighted(answer *model.Call) {
-	if answer.Err == nil {
-		r.core.Sighted(r.now())
-		if now := r.sim.world.Now(); answer.SentAt >= r.resumedAt {
-			sent := r.now().Add(answer.SentAt - now)
-			date := r.sim.world.Wall().Add(answer.ProcessedAt - now).Truncate(time.Second)
-			r.core.ObserveDate(r.now(), sent, date)
+// writeLock makes the lease ours.
+func (r *Replica) writeLock(done func(written bool)) {
+	until := r.now().Add(r.sim.options.LeaderElection.LeaseDuration)
+	lock := model.Lock{Holder: r.identity(), Version: r.election.seen.Version}
+	r.callLease(&model.Call{Verb: model.Update, Lock: lock}, func(answer *model.Call) {
+		if answer.Err == nil {
+			e := &r.election
+			e.looked, e.seen, e.seenAt = true, answer.Lock, r.sim.world.Now()
+			e.until = until
 		}
-		r.wake()
+		done(answer.Err == nil)
+	})
+}
+
+func (r *Replica) holds() bool { return r.election.looked && r.election.seen.Holder == r.identity() }
+
+// isValid reports whether the lease as it was seen last may have been valid.
+func (r *Replica) isValid(at time.Duration) bool {
+	return at < r.election.seenAt+r.sim.options.LeaderElection.LeaseDuration
+}
+
+// probe writes a lease of its own, for what the answer tells.
+func (r *Replica) probe() { r.callLease(&model.Call{Verb: model.Patch}, func(*model.Call) {}) }
+
+// callLease sends a call about the lease, and tells the core what comes of it,
+// as package process does: that a write was answered, or a call has failed, and
+// what time of day an answer tells, in whole seconds.
+func (r *Replica) callLease(call *model.Call, answered func(*model.Call)) {
+	call.Kind = model.LeaderLease
+	if settings := r.sim.options.LeaderElection; settings.Elect {
+		call.Timeout = settings.RenewDeadline / 2
 	}
+	sent := r.now()
+	r.call(call, func(answer *model.Call) {
+		now, resumed := r.now(), answer.SentAt < r.resumedAt
+		switch conflict := apierrors.IsConflict(answer.Err); {
+		case answer.Err != nil && !conflict:
+			r.core.Unanswered(now)
+		case answer.Verb != model.Get:
+			r.core.Answered(now, sent)
+		}
+		if answer.Err == nil && !resumed {
+			date := r.sim.world.Wall().Add(answer.ProcessedAt - r.sim.world.Now()).Truncate(time.Second)
+			r.core.ObserveDate(now, now.Add(answer.SentAt-r.sim.world.Now()), date)
+		}
+		answered(answer)
+		r.wake()
+	})
 }
 
 // forbids reports whether a call is a write that must not be sent, because

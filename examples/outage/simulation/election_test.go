@@ -50,7 +50,7 @@ func TestLeaderEndsWhenItsRenewalIsNotInTime(t *testing.T) {
 func TestLeaderGoesOnWhileItRenewsInTime(t *testing.T) {
 	s, err := New(small(scenario.Step{
 		At: duration(2 * time.Minute), For: duration(10 * time.Minute),
-		APILatency: &scenario.Range{Min: duration(9 * time.Second), Max: duration(9 * time.Second)},
+		APILatency: &scenario.Range{Min: duration(4500 * time.Millisecond), Max: duration(4900 * time.Millisecond)},
 	}))
 	require.NoError(t, err)
 	e := &ends{world: s.World()}

@@ -45,7 +45,7 @@ func (s *Simulation) JudgeSettings() invariant.Settings {
 		Burst:            o.APIBurst,
 		Concurrent:       o.ConcurrentSyncs,
 		EvictionCost:     o.Controller().Requests.Eviction,
-		Delay:            cluster.APILatency.Max.D() + cluster.WatchDelay.Max.D(),
+		Delay:            cluster.APILatency.Max.D() + cluster.WatchDelay.Max.D() + s.slowness(),
 		Skew:             s.skew(),
 	}
 }
@@ -62,6 +62,22 @@ func (s *Simulation) JudgeBy(settings invariant.Settings) *invariant.Judge {
 	s.world.After(time.Second, look)
 	return judge
 }
+
+// slowness is how long an action takes at most in the steps that make calls
+// slow.
+func (s *Simulation) slowness() (longest time.Duration) {
+	for i := range s.scenario.Script {
+		if latency := s.scenario.Script[i].APILatency; latency != nil && s.bears(latency) {
+			longest = max(longest, callsOfAction*latency.Max.D())
+		}
+	}
+	return longest
+}
+
+// callsOfAction is how many calls follow one another in an action, and before
+// it: a live read of a lease and a declaration, or two reads, a mark and the
+// deletion of a pod.
+const callsOfAction = 4
 
 // skew is by how much clocks of processes can differ.
 func (s *Simulation) skew() time.Duration {

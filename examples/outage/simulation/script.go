@@ -127,8 +127,8 @@ func (s *Simulation) toControllers(step *scenario.Step) {
 	}
 	happen := func() {
 		settled := func() {}
-		if !onlyKubelets(step) {
-			settled = s.calm.disturb() // controllers can act while kubelets are cut off
+		if !onlyKubelets(step) && (step.APILatency == nil || !s.bears(step.APILatency)) {
+			settled = s.calm.disturb()
 		}
 		end := begin()
 		if step.For > 0 {
@@ -143,7 +143,18 @@ func (s *Simulation) toControllers(step *scenario.Step) {
 	s.world.At(step.At.D(), happen)
 }
 
-// onlyKubelets reports whether a step cuts off the kubelets alone.
+// bears reports whether controllers can act with such a latency: slowly, as
+// long as no call fails for it. A leader gives up a call about its lease first.
+func (s *Simulation) bears(latency *scenario.Range) bool {
+	timeout := model.CallTimeout
+	if settings := s.options.LeaderElection; settings.Elect {
+		timeout = settings.RenewDeadline / 2
+	}
+	return latency.Max.D() < timeout
+}
+
+// onlyKubelets reports whether a step cuts off the kubelets alone: controllers
+// can act meanwhile.
 func onlyKubelets(step *scenario.Step) bool {
 	return step.APIDown != nil && step.APIDown.For == scenario.Kubelets ||
 		step.APIBlink != nil && step.APIBlink.For == scenario.Kubelets

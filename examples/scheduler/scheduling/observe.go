@@ -56,9 +56,13 @@ func (s *Scheduler) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
 // ForgetLease drops a lease that was deleted.
 func (s *Scheduler) ForgetLease(now time.Time, name string) { s.health.ForgetLease(now, name) }
 
-// Sighted says that the API server has answered, so that heartbeats are heard;
-// see [nodehealth.Monitor.Sighted].
-func (s *Scheduler) Sighted(now time.Time) { s.health.Sighted(now) }
+// Answered says that the API server has answered a write that was sent at a
+// time, so that heartbeats are heard; see [nodehealth.Monitor.Answered].
+func (s *Scheduler) Answered(now, sent time.Time) { s.health.Answered(now, sent) }
+
+// Unanswered says that such a write has failed; see
+// [nodehealth.Monitor.Unanswered].
+func (s *Scheduler) Unanswered(now time.Time) { s.health.Unanswered(now) }
 
 // ObservePod takes a pod as it is now. Pods that are another scheduler's count
 // on their nodes.
