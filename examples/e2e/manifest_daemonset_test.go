@@ -155,14 +155,16 @@ func (c *cluster) wantRolledOut(name string, nodes int32) func(*witness) error {
 }
 
 // TestManifestOfDaemonsetStartsAClusterWithoutANetwork: the nodes have the
-// taints of a cluster in which no network plugin runs. The program is bound to
-// them, and gives them the pods of the plugin.
+// taints of a cluster in which neither a network plugin runs nor a cloud
+// controller manager. The program is bound to them, and gives them the pods of
+// the plugin.
 func TestManifestOfDaemonsetStartsAClusterWithoutANetwork(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, map[string]int{"a": 2})
 	nodes := c.fleet.Nodes("a")
 	c.patchNodes(nodes, `{"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},
-		{"key":"node.kubernetes.io/network-unavailable","effect":"NoSchedule"}]}}`)
+		{"key":"node.kubernetes.io/network-unavailable","effect":"NoSchedule"},
+		{"key":"node.cloudprovider.kubernetes.io/uninitialized","value":"true","effect":"NoSchedule"}]}}`)
 	c.startSchedulerAndDeployments()
 	stranger := c.newStranger()
 	c.applyManifest("daemonset")
