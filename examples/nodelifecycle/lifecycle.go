@@ -94,8 +94,8 @@ func (l *lifecycle) read(look func(*controller.Controller)) {
 }
 
 // answered tells the controller that the API server has answered a write.
-func (l *lifecycle) answered(sent time.Time) {
-	l.dispatcher.Update(func() { l.core.Answered(time.Now(), sent) })
+func (l *lifecycle) answered(now, sent time.Time) {
+	l.dispatcher.Update(func() { l.core.Answered(now, sent) })
 }
 
 // unanswered tells the controller that a call about the lease has failed.

@@ -44,15 +44,20 @@ func (f *fence) lock(inner resourcelock.Interface) resourcelock.Interface {
 type fencedLock struct {
 	resourcelock.Interface
 	fence *fence
-	// read is the lease as it was read last, nil if it was not.
-	read []byte
+	// read is the lease as it was read last, at readAt; nil if it was not.
+	read   []byte
+	readAt time.Time
 }
 
 func (l *fencedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
-	l.fence.sight.read(l.read != nil && !bytes.Equal(raw, l.read), err)
+	var written time.Time
+	if l.read != nil && !bytes.Equal(raw, l.read) {
+		written = l.readAt
+	}
+	l.fence.sight.read(written, err)
 	if err == nil {
-		l.read = raw
+		l.read, l.readAt = raw, time.Now()
 	}
 	return record, raw, err
 }

@@ -23,12 +23,12 @@ import (
 type heard struct {
 	sight
 	answers, failures int
-	sent              time.Time // of the last answer
+	at, sent          time.Time // of the last answer
 }
 
 func newHeard() *heard {
 	h := &heard{}
-	h.answered = func(sent time.Time) { h.answers, h.sent = h.answers+1, sent }
+	h.answered = func(now, sent time.Time) { h.answers, h.at, h.sent = h.answers+1, now, sent }
 	h.unanswered = func() { h.failures++ }
 	return h
 }
@@ -62,7 +62,7 @@ func TestH4ProbeShowsWhetherTheStoreTakesWrites(t *testing.T) {
 				require.Equal(t, c.answers, h.answers)
 				require.Equal(t, c.failures, h.failures)
 				if c.answers > 0 {
-					require.Equal(t, 200*time.Millisecond, time.Since(h.sent), "it counts from when it was sent")
+					require.Equal(t, 100*time.Millisecond, h.at.Sub(h.sent), "it counts from when it was sent")
 				}
 			})
 		})
@@ -102,6 +102,10 @@ func TestH4ProbeMakesItsLeaseAndGivesUpAWriteThatHangs(t *testing.T) {
 // A replica that waits for the lease reads it. That it can says nothing, unless
 // it sees that the leader could write.
 func TestH4AStandbyHearsTheLeader(t *testing.T) {
+	synctest.Test(t, hearsTheLeader)
+}
+
+func hearsTheLeader(t *testing.T) {
 	h, inner := newHeard(), &lock{}
 	f := &fence{duration: time.Hour, sight: h.sight}
 	wrapped := f.lock(inner)
@@ -116,8 +120,11 @@ func TestH4AStandbyHearsTheLeader(t *testing.T) {
 	require.Zero(t, h.answers, "it may have been so for long")
 	read("renewed at 1", nil)
 	require.Zero(t, h.answers)
+	last := time.Now()
+	time.Sleep(2 * time.Second)
 	read("renewed at 2", nil)
 	require.Equal(t, 1, h.answers)
+	require.Equal(t, []time.Time{last, last}, []time.Time{h.at, h.sent}, "it was written at some time since then")
 	require.Zero(t, h.failures)
 	read("", errors.New("connection refused"))
 	require.Equal(t, 1, h.failures)

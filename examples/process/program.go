@@ -47,12 +47,12 @@ type Service struct {
 	// was free. When it does not return for 20 s, the process gives up the lease
 	// and ends with [ErrStuck]. Required.
 	Answer func()
-	// Answered is called when the API server has answered a write that was sent at
+	// Answered is called when the API server had answered a write that was sent at
 	// a time, or has shown one of the leader, about once in a retry period of the
 	// leader election, whether or not this replica leads. Unanswered is called when
 	// such a call has failed. So the controller knows whether it would hear of a
 	// heartbeat. Nil does nothing.
-	Answered   func(sent time.Time)
+	Answered   func(now, sent time.Time)
 	Unanswered func()
 	// Dated is called with the API server's time of day, about as often, and with
 	// when the request was sent that it has answered. So the controller knows

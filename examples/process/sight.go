@@ -14,9 +14,9 @@ import (
 // only if another process has written meanwhile: a store without space can be
 // read.
 type sight struct {
-	// answered is called when a write was answered that was sent at a time, and
-	// unanswered when a call has failed. Nil does nothing.
-	answered   func(sent time.Time)
+	// answered is called when the answer to a write was there that was sent at a
+	// time, and unanswered when a call has failed. Nil does nothing.
+	answered   func(now, sent time.Time)
 	unanswered func()
 }
 
@@ -27,21 +27,22 @@ func (s *sight) wrote(sent time.Time, err error) {
 	switch {
 	case err == nil, apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		if s.answered != nil {
-			s.answered(sent)
+			s.answered(time.Now(), sent)
 		}
 	default:
 		s.failed(err)
 	}
 }
 
-// read takes what came of a read, and whether it shows what another process has
-// written since the one before.
-func (s *sight) read(written bool, err error) {
+// read takes what came of a read. What another process has written since the
+// read before shows that the store took writes at that time, and says nothing of
+// later. Since is zero if it has written nothing.
+func (s *sight) read(since time.Time, err error) {
 	switch {
 	case err != nil:
 		s.failed(err)
-	case written && s.answered != nil:
-		s.answered(time.Now())
+	case !since.IsZero() && s.answered != nil:
+		s.answered(since, since)
 	}
 }
 

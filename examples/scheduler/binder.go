@@ -75,8 +75,8 @@ func (b *binder) change(change func(now time.Time)) func() {
 }
 
 // answered tells the core that the API server has answered a write.
-func (b *binder) answered(sent time.Time) {
-	b.dispatcher.Update(func() { b.core.Answered(time.Now(), sent) })
+func (b *binder) answered(now, sent time.Time) {
+	b.dispatcher.Update(func() { b.core.Answered(now, sent) })
 }
 
 // dated tells the tracker of victims the API server's time of day.

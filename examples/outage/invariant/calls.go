@@ -333,7 +333,7 @@ func (j *Judge) Answered(call *model.Call) {
 // tells takes what an answer tells of whether the API server could be written
 // to: a write that was stored, or refused for what is stored, if that did not
 // take as long as makes a kubelet give up. A read of the leader's lease tells it
-// if another process has written since the last one.
+// of the last one, if another process has written since.
 func (v *view) tells(call *model.Call) {
 	now := v.judge.world.Now()
 	refused := apierrors.IsConflict(call.Err) || apierrors.IsInvalid(call.Err)
@@ -343,9 +343,10 @@ func (v *view) tells(call *model.Call) {
 			v.heardAPI(now, call.SentAt)
 		}
 	case call.Kind == model.LeaderLease && call.Err == nil:
-		if v.lock.Version != 0 && v.lock != call.Lock {
-			v.heardAPI(now, now)
+		if v.lockAt > 0 && v.lock != call.Lock {
+			v.heardAPI(v.lockAt, v.lockAt)
 		}
+		v.lockAt = now
 	}
 	if call.Kind == model.LeaderLease && call.Verb != model.Patch && call.Err == nil {
 		v.lock = call.Lock

@@ -428,15 +428,18 @@ func (v *view) noteFall(now time.Duration, n *seenNode) {
 // can tell that from an outage: what the client finds silent, it finds later. A
 // window in which nodes could show that they live begins again, if it was not
 // over before. The clock of a machine that is suspended stands still.
-func (v *view) heardAPI(now, sent time.Duration) {
+func (v *view) heardAPI(at, sent time.Duration) {
 	lost := max(v.heardAt, v.started)
-	v.heardAt = now
+	if at <= lost {
+		return
+	}
+	v.heardAt = at
 	limit := v.judge.settings.BlindAfter
 	if limit == 0 || sent-lost-v.client.SuspendedFor(lost, sent) <= limit {
 		return
 	}
-	v.unansweredUntil = now
-	v.stabilizeSince(now, lost)
+	v.unansweredUntil = v.judge.world.Now()
+	v.stabilizeSince(v.unansweredUntil, lost)
 }
 
 // stoodStill reports whether the client stood still at some time since a

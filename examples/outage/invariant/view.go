@@ -34,8 +34,10 @@ type view struct {
 	// heardAt is when it has heard a heartbeat, or was answered a write, and
 	// unansweredUntil when it had not for as long as makes a client blind.
 	heardAt, unansweredUntil time.Duration
-	// lock is the leader's lease as it has read it last.
-	lock model.Lock
+	// lock is the leader's lease as it has read or written it last, and lockAt when
+	// it has read it.
+	lock   model.Lock
+	lockAt time.Duration
 	// listenedAt is when all nodes were looked at last.
 	listenedAt time.Duration
 	// dirty says that nodes have changed since the zones were judged, at dirtyAt.

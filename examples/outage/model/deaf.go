@@ -87,11 +87,11 @@ func (c *Client) awake() []stretch {
 
 // Deaf returns how much of the time between two moments a process could not
 // have heard of a heartbeat. It stood still, was suspended, or the API server
-// refused it, for longer than a bound. A pause into which a suspension falls is
+// refused it or stored nothing, for longer than a bound. A pause into which a suspension falls is
 // as long as the process can measure it.
 func (c *Client) Deaf(from, to, bound time.Duration) time.Duration {
 	var all []stretch
-	for _, s := range slices.Concat(c.awake(), c.suspensions, c.world.faults.outages) {
+	for _, s := range slices.Concat(c.awake(), c.suspensions, c.world.faults.outages, c.world.faults.readOnlyTimes) {
 		s.to = s.until(to)
 		if s.to-s.from > bound {
 			all = append(all, s)

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"time"
 )
@@ -18,6 +19,9 @@ type faults struct {
 	latencies       []*Span       // the last one counts
 	listLatencies   []*Span       // likewise, of lists
 	errors          []*errorFault // each may fail a call
+	readOnly        int           // how many say that nothing can be stored
+	readOnlyTimes   []stretch
+	renewalErrors   []*float64 // shares of the attempts of kubelets that fail
 	lostShares      []*float64
 	staleWatches    []*staleFault
 	lostCalls       []*func(*Call) bool // each may lose a call on its way
@@ -72,6 +76,10 @@ func (f *faults) journey(c *Client, call *Call) (there, back time.Duration) {
 		latency = *f.latencies[n-1]
 	}
 	total := latency.pick(c.random)
+	if f.readOnly > 0 && call.Verb != Get && call.Verb != List {
+		call.Err = scripted(call, http.StatusInternalServerError)
+		return total / 2, total - total/2
+	}
 	if f.fails(c, call) {
 		total = min(total, call.timeout())
 		return total / 2, total - total/2
@@ -179,6 +187,46 @@ func (w *World) Down(forClients, forKubelets bool) (up func()) {
 			w.After(reconnectAfter, c.whileRunning(c.release))
 		}
 	}
+}
+
+// ReadOnlyStore makes what clients and kubelets write fail, until mend is
+// called.
+// What the model's own controllers and users write goes on.
+func (w *World) ReadOnlyStore() (mend func()) {
+	reach := w.Down(false, true)
+	w.faults.readOnly++
+	w.faults.readOnlyTimes = begin(w.faults.readOnlyTimes, w.now)
+	return func() {
+		if w.faults.readOnly--; w.faults.readOnly == 0 {
+			end(w.faults.readOnlyTimes, w.now)
+		}
+		reach()
+	}
+}
+
+// FailRenewals makes a share of the attempts of kubelets to renew their leases
+// fail.
+func (w *World) FailRenewals(share float64) (end func()) {
+	return during(&w.faults.renewalErrors, &share)
+}
+
+// renewalAttempts is how often a kubelet tries before it waits for the next
+// time. Source: maxUpdateRetries in
+// k8s.io/component-helpers/apimachinery/lease v0.37.
+const renewalAttempts = 5
+
+// failsRenewal decides whether all attempts of a kubelet are to fail.
+func (f *faults) failsRenewal(random *rand.Rand) bool {
+	if len(f.renewalErrors) == 0 {
+		return false
+	}
+	for range renewalAttempts {
+		failed := slices.ContainsFunc(f.renewalErrors, func(share *float64) bool { return hit(random, *share) })
+		if !failed {
+			return false
+		}
+	}
+	return true
 }
 
 // FailCalls makes a share of the clients' calls with one of the verbs fail with

@@ -58,7 +58,7 @@ func (m *Machine) RenewLease() error {
 		return errConnection
 	}
 	m.LastTry = m.world.now
-	if !m.Reaches() {
+	if !m.Reaches() || m.world.faults.failsRenewal(m.random) {
 		return errConnection
 	}
 	m.LastBeat, m.LastRenewal = m.world.now, m.world.now

@@ -332,7 +332,9 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 	if r.IntN(2) == 0 {
 		s.For = r.time()
 	}
-	switch r.IntN(16) {
+	switch r.IntN(17) {
+	case 16:
+		s.ReadOnlyStore = &scenario.ReadOnlyStore{}
 	case 13:
 		s.For = r.time() + 1
 		s.APIBlink = &scenario.APIBlink{For: pick(r, "", scenario.Kubelets), Down: r.interval(), Up: r.interval()}
@@ -348,8 +350,9 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 		s.APIDown = &scenario.APIDown{For: pick(r, "", scenario.AllCallers, scenario.Controllers, scenario.Kubelets)}
 	case 3:
 		s.APIErrors = &scenario.APIErrors{Share: r.share(),
-			Codes: pick(r, nil, []int{403, 404, 409, 422}, []int{429, 500, 503, 504}),
-			Verbs: pick(r, nil, []string{"delete", "evict"}, []string{"get", "patch", "update"})}
+			Codes:    pick(r, nil, []int{403, 404, 409, 422}, []int{429, 500, 503, 504}),
+			Verbs:    pick(r, nil, []string{"delete", "evict"}, []string{"get", "patch", "update"}),
+			Kubelets: r.IntN(2) == 0}
 	case 4:
 		s.APILatency = new(r.span())
 	case 5:

@@ -64,6 +64,9 @@ type Step struct {
 	APIDown *APIDown `json:"apiDown,omitempty" fault:"once"`
 	// APIBlink makes it refuse connections and answer again, in turns.
 	APIBlink *APIBlink `json:"apiBlink,omitempty" fault:"repeats"`
+	// ReadOnlyStore makes it refuse what controllers and kubelets write, and
+	// answer what they read, as with an etcd that is out of space or has no leader.
+	ReadOnlyStore *ReadOnlyStore `json:"readOnlyStore,omitempty" fault:"once"`
 	// APIErrors makes it answer some calls of the controllers with errors.
 	APIErrors *APIErrors `json:"apiErrors,omitempty" fault:"once"`
 	// APILatency makes calls of the controllers take another time.
@@ -284,7 +287,13 @@ type APIErrors struct {
 	// which is what a leader does to its lease. The default is all of them. For
 	// example, a webhook refuses every delete.
 	Verbs []string `json:"verbs,omitempty" is:"verb" default:"[get, patch, delete, evict, update]"`
+	// Kubelets says that the same share of what kubelets write fails. A kubelet
+	// tries five times to renew its lease before it waits for the next time.
+	Kubelets bool `json:"kubelets,omitempty"`
 }
+
+// ReadOnlyStore has nothing to say.
+type ReadOnlyStore struct{}
 
 // LostAnswers says how many answers are lost.
 type LostAnswers struct {

@@ -25,6 +25,7 @@ type election struct {
 	seen   model.Lock
 	seenAt time.Duration
 	looked bool
+	readAt time.Time // when it was read last, zero if it was not
 	// until is until when the lease is ours by the time of day.
 	until time.Time
 	leads bool
@@ -112,8 +113,11 @@ func (r *Replica) readLock(since time.Duration, done func(won bool)) {
 	r.callLease(&model.Call{Verb: model.Get}, func(answer *model.Call) {
 		e := &r.election
 		changed := answer.Err == nil && (!e.looked || e.seen != answer.Lock)
-		if changed && e.looked { // another process could write
-			r.core.Answered(r.now(), r.now())
+		if changed && !e.readAt.IsZero() { // another process could write since then
+			r.core.Answered(e.readAt, e.readAt)
+		}
+		if answer.Err == nil {
+			e.readAt = r.now()
 		}
 		if changed {
 			e.looked, e.seen, e.seenAt = true, answer.Lock, r.sim.world.Now()

@@ -105,10 +105,10 @@ func (s *Simulation) toControllers(step *scenario.Step) {
 	case step.SlowLists != nil:
 		settle = step.SlowLists.Max.D() + settleAfter
 		begin = func() func() { return s.world.SlowLists(span(*step.SlowLists)) }
+	case step.ReadOnlyStore != nil:
+		begin = s.world.ReadOnlyStore
 	case step.APIErrors != nil:
-		begin = func() func() {
-			return s.world.FailCalls(step.APIErrors.Share, step.APIErrors.Codes, verbs(step.APIErrors.Verbs)...)
-		}
+		begin = func() func() { return s.failCalls(step.APIErrors) }
 	case step.APILatency != nil:
 		settle = model.CallTimeout
 		begin = func() func() { return s.world.SlowCalls(span(*step.APILatency)) }
@@ -141,6 +141,19 @@ func (s *Simulation) toControllers(step *scenario.Step) {
 		return
 	}
 	s.world.At(step.At.D(), happen)
+}
+
+// failCalls makes calls of controllers fail, and of kubelets if it says so.
+func (s *Simulation) failCalls(errors *scenario.APIErrors) (end func()) {
+	calls := s.world.FailCalls(errors.Share, errors.Codes, verbs(errors.Verbs)...)
+	if !errors.Kubelets {
+		return calls
+	}
+	renewals := s.world.FailRenewals(errors.Share)
+	return func() {
+		calls()
+		renewals()
+	}
 }
 
 // bears reports whether controllers can act with such a latency: slowly, as
