@@ -51,6 +51,21 @@
 //
 //	Active, Recovering ──► Holding ──► Suspended or Paused, or back
 //
+// # A zone that recovers
+//
+// When the rate of a zone rises because its state is better, the zone keeps its
+// lower rate for one ObservationWindow more. Nodes that return together are
+// heard over a heartbeat interval. When enough of them are that the zone is
+// Normal, the others live as well, and must not be acted against. A rate that
+// falls does so at once, and so does one that rises because the state is worse.
+// A dead node waits at most one window longer.
+//
+// In a zone that flaps, only its better time counts for the window, and a state
+// that is worse does not begin it again. The next window begins only after the
+// zone has had the higher rate for one window without a break. So a dead node
+// there waits for at most one window of better time, however short each better
+// time is.
+//
 // # The caller's duties
 //
 // Call Observe for every node, also for those that do not count, whenever its
@@ -71,4 +86,18 @@
 // In PhaseActive, do not act against a node before [Tracker.NotBefore]. The
 // heartbeats of a zone are spread over an interval. So the first nodes of a
 // dead zone expire while others still count as ready.
+//
+// # Differences from kube-controller-manager
+//
+// Compared with v1.37.1. States, thresholds and rates are the same by default.
+//
+//   - The first nodes of a disruption wait for an observation window. There
+//     they are acted against before the state of the zone is known.
+//   - A zone that recovers keeps its lower rate for an observation window.
+//     There its rate rises at once, and nodes that are back are acted against
+//     before they can be heard.
+//   - After a full disruption of all zones no node is acted against for a
+//     stabilization window, and after a start as well.
+//   - No zones at all are no disruption. There they are a full one.
+//   - Silence that is not confirmed holds a zone. There is no such state there.
 package zone

@@ -39,6 +39,7 @@ func (t *Tracker[K]) Evaluate(now time.Time) Evaluation {
 	t.advance(now)
 	e := Evaluation{Phase: t.phase, From: t.phase}
 	recovered := t.phase == PhaseRecovering && !t.now.Before(t.recoveryEnd)
+	t.raise()
 	if len(t.dirty) == 0 && !recovered && !t.windowBegan {
 		return e
 	}
@@ -47,6 +48,7 @@ func (t *Tracker[K]) Evaluate(now time.Time) Evaluation {
 	e.Phase = t.phase
 	e.Changes = t.evaluateRates(e.Phase != e.From)
 	e.Gone = t.takeGone()
+	t.findRise()
 	return e
 }
 
@@ -79,10 +81,13 @@ func (t *Tracker[K]) Unconfirm(now, since time.Time) {
 }
 
 // Next returns when Evaluate must be called even if no node changes: at the end
-// of PhaseRecovering.
+// of PhaseRecovering, and when a zone's rate is held no longer.
 func (t *Tracker[K]) Next(now time.Time) (time.Time, bool) {
 	t.advance(now)
-	return t.recoveryEnd, t.phase == PhaseRecovering
+	if t.phase == PhaseRecovering {
+		return t.recoveryEnd, true
+	}
+	return t.riseAt, !t.riseAt.IsZero()
 }
 
 // Phase returns the cluster's phase as it was last evaluated.
@@ -94,13 +99,55 @@ func (t *Tracker[K]) evaluateStates() {
 	for _, z := range t.dirty {
 		t.best.add(z.summedCounts.atBest(), z.state, -1)
 		t.worst.add(z.summedCounts.atWorst(), z.worst, -1)
+		was, is := z.summedCounts.atBest(), z.counts.atBest()
 		z.summedCounts = z.counts
-		z.state = t.config.State(z.counts.atBest())
+		t.changeState(z, t.config.State(is), is.Ready > was.Ready || is.NotReady < was.NotReady)
 		if z.worst = z.state; z.counts.Unconfirmed > 0 {
 			z.worst = t.config.State(z.counts.atWorst())
 		}
 		t.best.add(z.summedCounts.atBest(), z.state, +1)
 		t.worst.add(z.summedCounts.atWorst(), z.worst, +1)
+	}
+}
+
+// changeState sets the state of a zone, and its rate in PhaseActive. Better
+// says that more of its nodes are ready, or fewer are not. A zone that was not
+// evaluated yet has had no disruption.
+func (t *Tracker[K]) changeState(z *zone, state State, better bool) {
+	rate := valid(t.config.Rate(state, z.counts.atBest()))
+	switch {
+	case !z.reported:
+		z.rise = rise{rate: rate, left: t.observationWindow}
+	case state == z.state:
+		z.rise.rate = rate
+	default:
+		z.rise.follow(t.now, rate, better, t.observationWindow)
+	}
+	z.state = state
+}
+
+// raise has the zones evaluated whose rate is held no longer.
+func (t *Tracker[K]) raise() {
+	if t.riseAt.IsZero() || t.now.Before(t.riseAt) {
+		return
+	}
+	for _, z := range t.zones {
+		if !z.heldUntil.IsZero() && !t.now.Before(z.heldUntil) {
+			t.markDirty(z)
+		}
+	}
+}
+
+// findRise finds when a rate is first held no longer.
+func (t *Tracker[K]) findRise() {
+	if t.riseAt.IsZero() {
+		return
+	}
+	t.riseAt = time.Time{}
+	for _, z := range t.zones {
+		if at := z.heldUntil; !at.IsZero() && (t.riseAt.IsZero() || at.Before(t.riseAt)) {
+			t.riseAt = at
+		}
 	}
 }
 
@@ -163,7 +210,10 @@ func (t *Tracker[K]) evaluateRates(all bool) []Change {
 
 // evaluateRate sets a zone's rate and appends to changes what is new about it.
 func (t *Tracker[K]) evaluateRate(z *zone, changes []Change) []Change {
-	rate := t.rateOf(z)
+	rate, heldUntil := t.rateOf(z)
+	if z.heldUntil = heldUntil; !heldUntil.IsZero() {
+		t.riseAt = heldUntil // findRise corrects it
+	}
 	if z.reported && z.reportedState == z.state && rate == z.rate {
 		return changes
 	}
@@ -172,17 +222,26 @@ func (t *Tracker[K]) evaluateRate(z *zone, changes []Change) []Change {
 	return changes
 }
 
-// rateOf returns the rate of a zone. While its state depends on unconfirmed
-// nodes it has none.
-func (t *Tracker[K]) rateOf(z *zone) float64 {
+// rateOf returns the rate of a zone, and until when it is held. While its state
+// depends on unconfirmed nodes it has none.
+func (t *Tracker[K]) rateOf(z *zone) (rate float64, heldUntil time.Time) {
 	if t.phase != PhaseActive || z.worst != z.state {
-		return 0
+		return 0, time.Time{}
 	}
-	rate := t.config.Rate(z.state, z.counts.atBest())
+	rate = z.rise.rate
 	if z.counts.Unconfirmed > 0 {
-		rate = min(rate, t.config.Rate(z.state, z.counts.atWorst()))
+		rate = min(rate, valid(t.config.Rate(z.state, z.counts.atWorst())))
 	}
-	if !(rate >= 0) { // also NaN, which would be a change in each evaluation
+	if until, held := z.rise.held(t.now); held {
+		return min(rate, z.rise.low), until
+	}
+	return rate, time.Time{}
+}
+
+// valid returns a rate, and zero for an invalid one. NaN would be a change in
+// each evaluation.
+func valid(rate float64) float64 {
+	if !(rate >= 0) {
 		return 0
 	}
 	return rate

@@ -114,8 +114,8 @@ func compareTrackers(t *testing.T, step int, tracker *zone.Tracker[int], ref *re
 		}
 	}
 	next, ok := tracker.Next(ref.latest)
-	if ok != (ref.phase == "Recovering") || ok && !next.Equal(ref.activeAt) {
-		t.Fatalf("step %d: next at %v (%v), want %v while %s", step, next, ok, ref.activeAt, ref.phase)
+	if want, wants := ref.next(); ok != wants || ok && !next.Equal(want) {
+		t.Fatalf("step %d: next at %v (%v), want %v (%v) while %s", step, next, ok, want, wants, ref.phase)
 	}
 }
 

@@ -1,6 +1,7 @@
 package zone_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ type reference struct {
 	latest   time.Time
 	nodes    []*referenceNode // in the order of their arrival
 	falls    []fall           // of all nodes, ever
+	looks    []look           // of all zones, ever
 	lives    map[string]int   // how often a zone has come into being
 	existing []string
 
@@ -41,9 +43,18 @@ type fall struct {
 }
 
 type referenceTold struct {
-	life  int
-	state zone.State
-	rate  float64
+	life      int
+	state     zone.State
+	rate      float64
+	heldUntil time.Time
+}
+
+// look is a zone as an evaluation found it, with its unconfirmed nodes ready.
+type look struct {
+	at     time.Time
+	zone   string
+	life   int
+	counts zone.Counts
 }
 
 // rules are a config of the tracker, and the same in whole numbers.
@@ -220,11 +231,65 @@ func (r *reference) state(c zone.Counts) zone.State {
 	return "Normal"
 }
 
-func (r *reference) rate(c zone.Counts) float64 {
+func (r *reference) rate(name string) (rate float64, heldUntil time.Time) {
+	c := r.counts(name)
 	if r.phase != "Active" || r.state(possible(c)[0]) != r.state(possible(c)[1]) {
-		return 0
+		return 0, time.Time{}
 	}
-	return min(r.knownRate(possible(c)[0]), r.knownRate(possible(c)[1]))
+	rate = min(r.knownRate(possible(c)[0]), r.knownRate(possible(c)[1]))
+	if low, left := r.held(name); left > 0 && low < r.knownRate(possible(c)[0]) {
+		return min(rate, low), r.latest.Add(left)
+	}
+	return rate, time.Time{}
+}
+
+// held replays all looks at a zone. It returns the rate at which the zone is
+// held, and for how much longer.
+func (r *reference) held(name string) (low float64, left time.Duration) {
+	credit, idle, holds := r.rules.interval, time.Duration(math.MaxInt64), false
+	var last *look
+	pass := func(until time.Time) {
+		passed := until.Sub(last.at)
+		if holds && credit > passed {
+			credit -= passed
+			return
+		}
+		if holds {
+			passed -= credit
+			credit, idle, holds = 0, 0, false
+		}
+		idle += min(passed, math.MaxInt64-idle)
+	}
+	for i := range r.looks {
+		is := &r.looks[i]
+		if is.zone != name || is.life != r.lives[name] {
+			continue
+		}
+		if last == nil {
+			last = is
+			continue
+		}
+		pass(is.at)
+		was, rate := r.knownRate(last.counts), r.knownRate(is.counts)
+		better := last.counts.Ready < is.counts.Ready || last.counts.NotReady > is.counts.NotReady
+		changes := r.state(last.counts) != r.state(is.counts)
+		last = is
+		switch {
+		case !changes:
+		case holds:
+			if rate <= low {
+				holds, idle = false, 0
+			}
+		case rate > was && better:
+			low, holds, idle = was, credit > 0, 0
+		case rate < was && idle >= r.rules.interval:
+			credit = r.rules.interval
+		}
+	}
+	if !holds {
+		return 0, 0
+	}
+	return low, credit
 }
 
 func (r *reference) knownRate(c zone.Counts) float64 {
@@ -299,7 +364,9 @@ func (r *reference) evaluate(now time.Time) zone.Evaluation {
 	told := map[string]referenceTold{}
 	for _, name := range r.existing {
 		counts := r.counts(name)
-		is := referenceTold{r.lives[name], r.state(possible(counts)[0]), r.rate(counts)}
+		r.looks = append(r.looks, look{r.latest, name, r.lives[name], possible(counts)[0]})
+		rate, heldUntil := r.rate(name)
+		is := referenceTold{r.lives[name], r.state(possible(counts)[0]), rate, heldUntil}
 		told[name] = is
 		was := r.told[name]
 		if was.life != is.life {
@@ -348,12 +415,25 @@ func (r *reference) notBefore(key int) time.Time {
 	return end
 }
 
+// next returns when the zones must be evaluated even if no node changes.
+func (r *reference) next() (at time.Time, ok bool) {
+	if r.phase == "Recovering" {
+		return r.activeAt, true
+	}
+	for _, told := range r.told {
+		if until := told.heldUntil; !until.IsZero() && (!ok || until.Before(at)) {
+			at, ok = until, true
+		}
+	}
+	return at, ok
+}
+
 func (r *reference) zones() []zone.Status {
 	all := make([]zone.Status, 0, len(r.existing))
 	for _, name := range r.existing {
 		status := zone.Status{Zone: name, State: "Initial", Counts: r.counts(name)}
 		if told := r.told[name]; told.life == r.lives[name] {
-			status.State, status.Rate = told.state, told.rate
+			status.State, status.Rate, status.HeldUntil = told.state, told.rate, told.heldUntil
 		}
 		all = append(all, status)
 	}

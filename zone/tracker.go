@@ -29,10 +29,11 @@ type Config struct {
 	// than that period.
 	StabilizationWindow time.Duration
 	// ObservationWindow is how long after the first expiry in a zone the extent
-	// of the disruption is known. It should be a little longer than the interval
-	// between a node's heartbeats. A kubelet lengthens that by up to 4 %, and to
-	// declare nodes takes a moment. Nil means 11 s, for the kubelet's 10 s. Zero
-	// means no wait.
+	// of the disruption is known. So long a zone also keeps its lower rate when
+	// its state gets better: until the nodes that returned together are heard. It
+	// should be a little longer than the interval between a node's heartbeats. A
+	// kubelet lengthens that by up to 4 %, and to declare nodes takes a moment.
+	// Nil means 11 s, for the kubelet's 10 s. Zero means no wait.
 	ObservationWindow *time.Duration
 }
 
@@ -90,6 +91,7 @@ type Tracker[K comparable] struct {
 	phase       Phase
 	stopped     bool      // see Cluster
 	recoveryEnd time.Time // when PhaseRecovering ends
+	riseAt      time.Time // when a rate is first held no longer; zero if none is
 	// windowBegan: a window has begun since the last evaluation.
 	windowBegan bool
 	epoch       time.Time // times of members are distances from here
@@ -118,7 +120,9 @@ type zone struct {
 	worst         State  // with them not ready
 	reportedState State  // as the last Evaluation reported it
 	dirty         bool
+	rise          rise
 	rate          float64
+	heldUntil     time.Time // as Status has it
 	reported      bool      // in an Evaluation
 	extentKnown   time.Time // when the extent of the latest disruption is known
 }
@@ -220,13 +224,16 @@ type Status struct {
 	Counts Counts
 	// Rate is in nodes a second.
 	Rate float64
+	// HeldUntil is when the rate rises to the one of the state, if the zone's
+	// disruption has just ended. Else it is the zero time.
+	HeldUntil time.Time
 }
 
 // Zones returns the zones by name.
 func (t *Tracker[K]) Zones() []Status {
 	all := make([]Status, 0, len(t.zones))
 	for _, z := range t.zones {
-		all = append(all, Status{z.name, z.state, z.counts, z.rate})
+		all = append(all, Status{z.name, z.state, z.counts, z.rate, z.heldUntil})
 	}
 	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Zone, b.Zone) })
 	return all

@@ -156,9 +156,9 @@ func TestSummaryFindsWhatIsWrong(t *testing.T) {
 		finds string
 	}{
 		"a pod leaves a node without a taint": {9 * time.Second, deletes("b-7", patient),
-			"FAIL  each of the 24 pods that left had a reason to\n      except for 1: "},
+			"FAIL  each of the 23 pods that left had a reason to\n      except for 1: "},
 		"a pod that tolerates a taint for ever leaves": {20 * time.Second, deletes("a-0", faithful),
-			"FAIL  each of the 24 pods that left had a reason to\n      except for 1: "},
+			"FAIL  each of the 23 pods that left had a reason to\n      except for 1: "},
 		"a pod leaves early": {14 * time.Second, deletes("a-0", patient),
 			"FAIL  no pod left before its toleration ended\n      except for 1: "},
 		"a node is tainted that is ready": {20 * time.Second, taints("b-7"),

@@ -4,14 +4,17 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/process/commandline"
@@ -147,5 +150,46 @@ func TestH4DoubtIsAnEventAboutTheLease(t *testing.T) {
 		}, list.Items[0].InvolvedObject)
 		require.Equal(t, "in doubt", list.Items[0].Message)
 		synctest.Wait()
+	})
+}
+
+// A zone that keeps the rate of its disruption says so, and until when.
+func TestAZoneThatRecoversIsOnThePageAndInAMetric(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // it is 2000-01-01
+		core, err := controller.New(controller.Config{}, time.Now())
+		require.NoError(t, err)
+		observe := func(status corev1.ConditionStatus, names ...string) {
+			for _, name := range names {
+				core.ObserveNode(time.Now(), &corev1.Node{
+					ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
+					Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+						{Type: corev1.NodeReady, Status: status, LastHeartbeatTime: metav1.Now()},
+					}},
+				})
+			}
+		}
+		observe(corev1.ConditionTrue, "a", "b", "c", "d")
+		core.MarkSynced(time.Now())
+		observe(corev1.ConditionFalse, "a", "b", "c")
+		time.Sleep(51 * time.Second)
+		observe(corev1.ConditionTrue, "d")
+		act(core)
+		observe(corev1.ConditionTrue, "a")
+		act(core)
+		require.Contains(t, page(t, core, "").Body.String(),
+			"Zone \"\" recovers: until 2000-01-01T00:01:02Z its rate stays at 0 nodes a second, so that all nodes "+
+				"that are back can be heard.\n")
+		require.Contains(t, page(t, core, "?format=json").Body.String(),
+			`"recoveringZones":[{"zone":"","rate":0,"until":"2000-01-01T00:01:02Z"}]`)
+		metrics := newZoneMetrics(state{core}, newZoneCounter())
+		require.NoError(t, testutil.CollectAndCompare(metrics, strings.NewReader(`
+# HELP nodelifecycle_zone_recovering 1 while the zone keeps the rate of a disruption that has just ended, so that all nodes that are back can be heard.
+# TYPE nodelifecycle_zone_recovering gauge
+nodelifecycle_zone_recovering{zone=""} 1
+`), "nodelifecycle_zone_recovering"))
+
+		time.Sleep(11 * time.Second)
+		act(core)
+		require.NotContains(t, page(t, core, "").Body.String(), "recovers")
 	})
 }

@@ -41,8 +41,9 @@ type doubtView struct {
 	now                     time.Time
 	doubts                  []controller.Doubt
 	unconfirmed, undeclared int
-	held                    []string // zones
-	warnings                []string // about flags
+	held                    []string      // zones
+	recovering              []zone.Status // zones that keep the rate of a disruption
+	warnings                []string      // about flags
 }
 
 func viewDoubts(state reader, now time.Time) doubtView {
@@ -57,6 +58,9 @@ func viewDoubts(state reader, now time.Time) doubtView {
 	for _, z := range zones {
 		if depends && z.Counts.Unconfirmed > 0 && z.Rate == 0 {
 			v.held = append(v.held, z.Zone)
+		}
+		if !z.HeldUntil.IsZero() {
+			v.recovering = append(v.recovering, z)
 		}
 	}
 	return v
@@ -77,6 +81,10 @@ func (v *doubtView) writeText(out io.Writer) {
 	for _, name := range v.held {
 		fmt.Fprintf(out, "Zone %q has no rate while its unconfirmed nodes are not heard or read.\n", name)
 	}
+	for _, z := range v.recovering {
+		fmt.Fprintf(out, "Zone %q recovers: until %s its rate stays at %v nodes a second, so that all nodes that are "+
+			"back can be heard.\n", z.Zone, z.HeldUntil.UTC().Format(time.RFC3339), z.Rate)
+	}
 }
 
 // The JSON form of the page. Times are RFC 3339.
@@ -86,7 +94,15 @@ type doubtsJSON struct {
 	Unconfirmed int         `json:"unconfirmed"`
 	Undeclared  int         `json:"undeclared"`
 	HeldZones   []string    `json:"heldZones,omitempty"`
-	Warnings    []string    `json:"warnings,omitempty"`
+	// RecoveringZones keep the rate that they had while they were disrupted.
+	RecoveringZones []recoveringJSON `json:"recoveringZones,omitempty"`
+	Warnings        []string         `json:"warnings,omitempty"`
+}
+
+type recoveringJSON struct {
+	Zone  string    `json:"zone"`
+	Rate  float64   `json:"rate"`
+	Until time.Time `json:"until"`
 }
 
 type doubtJSON struct {
@@ -105,6 +121,9 @@ func (v *doubtView) writeJSON(out io.Writer) {
 	page := doubtsJSON{
 		Now: v.now, Doubts: make([]doubtJSON, 0, len(v.doubts)),
 		Unconfirmed: v.unconfirmed, Undeclared: v.undeclared, HeldZones: v.held, Warnings: v.warnings,
+	}
+	for _, z := range v.recovering {
+		page.RecoveringZones = append(page.RecoveringZones, recoveringJSON{z.Zone, z.Rate, z.HeldUntil})
 	}
 	for _, d := range v.doubts {
 		shown := doubtJSON{

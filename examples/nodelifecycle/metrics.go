@@ -130,10 +130,11 @@ func (m *metrics) performed(action controller.Action, result controller.Result, 
 // zoneMetrics reads the zones when it is asked, so that a zone that is gone is
 // gone from the gauges too.
 type zoneMetrics struct {
-	state                                     reader
-	tainted                                   *zoneCounter
-	evictions                                 *prometheus.Desc
-	health, size, unhealthy, rate, queued, at *prometheus.Desc
+	state                        reader
+	tainted                      *zoneCounter
+	evictions                    *prometheus.Desc
+	health, size, unhealthy      *prometheus.Desc
+	rate, recovering, queued, at *prometheus.Desc
 }
 
 func newZoneMetrics(state reader, tainted *zoneCounter) *zoneMetrics {
@@ -150,14 +151,16 @@ func newZoneMetrics(state reader, tainted *zoneCounter) *zoneMetrics {
 		size:      byZone("node_collector_zone_size", "Gauge measuring number of registered Nodes per zones."),
 		unhealthy: byZone("node_collector_unhealthy_nodes_in_zone", "Gauge measuring number of not Ready Nodes per zones."),
 		rate:      byZone("nodelifecycle_zone_rate", "Nodes a second that may be tainted NoExecute in the zone now."),
-		queued:    byZone("nodelifecycle_zone_queued_nodes", "Nodes that wait for their NoExecute taint."),
+		recovering: byZone("nodelifecycle_zone_recovering", "1 while the zone keeps the rate of a disruption that has just "+
+			"ended, so that all nodes that are back can be heard."),
+		queued: byZone("nodelifecycle_zone_queued_nodes", "Nodes that wait for their NoExecute taint."),
 		at: prometheus.NewDesc("nodelifecycle_cluster_phase",
 			"1 for the phase that the cluster is in: Active, Holding, Paused, Suspended or Recovering.", []string{"phase"}, nil),
 	}
 }
 
 func (g *zoneMetrics) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{g.evictions, g.health, g.size, g.unhealthy, g.rate, g.queued, g.at} {
+	for _, desc := range []*prometheus.Desc{g.evictions, g.health, g.size, g.unhealthy, g.rate, g.recovering, g.queued, g.at} {
 		descs <- desc
 	}
 }
@@ -187,6 +190,11 @@ func (g *zoneMetrics) Collect(found chan<- prometheus.Metric) {
 		gauge(g.size, float64(z.Counts.Size()), z.Zone)
 		gauge(g.unhealthy, float64(z.Counts.NotReady), z.Zone)
 		gauge(g.rate, z.Rate, z.Zone)
+		recovers := 0.0
+		if !z.HeldUntil.IsZero() {
+			recovers = 1
+		}
+		gauge(g.recovering, recovers, z.Zone)
 		gauge(g.queued, float64(queued[z.Zone]), z.Zone)
 	}
 	gauge(g.at, 1, string(phase))

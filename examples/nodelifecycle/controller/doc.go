@@ -28,7 +28,8 @@
 // is declared: its conditions become Unknown, by a write that need not be fast.
 // The changed conditions, like those that a kubelet reports itself, ask for
 // NoSchedule taints at once and make the node wait for its zone. The zone
-// releases it at the rate that its state allows, once that state is known; then
+// releases it at the rate that its state allows, once that state is known, and
+// has been for a heartbeat interval if it is better than the one before; then
 // it gets its NoExecute taint. While every zone is down, or a policy of the
 // caller pauses the cluster, none is released. The NoExecute taint gives each
 // of its pods a deadline.
@@ -130,6 +131,9 @@
 //   - Nodes of a zone that is dying wait one heartbeat interval for their
 //     NoExecute taint, until the state of the zone is known. There they are
 //     tainted as they expire.
+//   - A zone that recovers keeps its lower rate for one heartbeat interval, and
+//     a tenth, so that all nodes that are back can be heard. There its rate
+//     rises at once, and nodes that are back are tainted.
 //   - While the API server does not answer in time, and for two heartbeat
 //     intervals after that, no node is tainted NoExecute. No pod is evicted for
 //     one of our taints either. After that nodes that were not heard again may

@@ -166,6 +166,9 @@ func (r *Recorder) judged(d *district, status zone.Status, phaseChanged bool) {
 func (r *Recorder) zoneChanged(d *district, from zone.State, status zone.Status, text string) {
 	text += fmt.Sprintf("%d of %d nodes not ready, rate %s/s", status.Counts.NotReady, status.Counts.Size(),
 		rate(status.Rate))
+	if until := status.HeldUntil; !until.IsZero() {
+		text += fmt.Sprintf(" for %s more", SecondsOf(until.Sub(r.world.Wall())))
+	}
 	r.timeline.add(r.world.Now(), Line{
 		Kind: ZoneChanged, Zone: d.name, From: string(from), To: string(status.State), Rate: &status.Rate, Text: text,
 	})
