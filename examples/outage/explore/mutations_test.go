@@ -341,6 +341,11 @@ var ofMassFailure = []mutant.Mutation{
 		controller, "(*Controller) declared",
 		"r.Err != nil -> false",
 		ordinary(invariant.DeclaredInTime).From(310)),
+	mutant.New("a zone that recovers has its rate at once", "zone", "(*rise) follow",
+		"n.Add(r.left) -> n", comesOut("zone-recovers")),
+	mutant.New("a zone that flaps is held for ever", "zone", "(*rise) follow",
+		"r.end.Sub(n) -> window",
+		unit("nodelifecycle/controller", "TestZ8DeadNodesOfAZoneThatFlapsAreTainted")),
 }
 
 // ofPolicies are faults that show when a policy pauses the cluster.

@@ -135,10 +135,21 @@ func (s *Settings) pauses(c *census, down, ready int, stopped bool) bool {
 // and not, while anything may.
 func (s *Settings) rate(ready, notReady int) float64 {
 	size := ready + notReady
-	switch {
-	case ready == 0, notReady < someNotReady, float64(notReady)/float64(size) < s.Unhealthy:
-		return max(s.Rate, s.ZoneShare*float64(size))
-	case size > s.LargeZone:
+	if s.disrupted(ready, notReady) {
+		return s.disruptedRate(size)
+	}
+	return max(s.Rate, s.ZoneShare*float64(size))
+}
+
+// disrupted reports whether a zone with so many nodes ready and not is
+// partially disrupted.
+func (s *Settings) disrupted(ready, notReady int) bool {
+	return ready > 0 && notReady >= someNotReady && float64(notReady)/float64(ready+notReady) >= s.Unhealthy
+}
+
+// disruptedRate is the rate of such a zone.
+func (s *Settings) disruptedRate(size int) float64 {
+	if size > s.LargeZone {
 		return s.SecondaryRate
 	}
 	return 0

@@ -78,8 +78,10 @@ func (v *view) soil(now time.Duration) { v.dirty, v.dirtyAt = true, now }
 // only the end counts: a list changes many nodes at once.
 func (v *view) catchUp(now time.Duration) {
 	if v.dirty && v.dirtyAt < now {
+		v.endRecoveries(v.dirtyAt)
 		v.judgeStates(v.dirtyAt)
 	}
+	v.endRecoveries(now)
 	if v.lower && !v.full() && v.freeAt < now {
 		v.setRates(v.freeAt)
 	}
@@ -119,6 +121,7 @@ func (v *view) judgeStates(at time.Duration) {
 		}
 	}
 	v.excuses.follow(v, at, c.allMayBeDown(), s.pauses(c, c.doomed, c.ready, v.excuses.stopped))
+	v.followRecoveries(at)
 	v.setRates(at)
 }
 
@@ -176,6 +179,7 @@ type seenZone struct {
 	unsure time.Duration
 	// high and low are the highest and the lowest rate that it may have had.
 	high, low rates
+	recovery  recovery
 	// used says that a token was used. spent is when the last one was, at the
 	// earliest, as the sum of the high rate over time until then. last is the sum
 	// of the low rate when the call was sent.
@@ -265,9 +269,17 @@ const remember = time.Hour
 // no further call hands out nothing, and need not slow down what it does not
 // do. Then a lower rate may wait until it is free.
 func (v *view) setRates(at time.Duration) {
-	v.lower = false
+	v.lower, v.raisesAt = false, -1
+	s := &v.judge.settings
 	for key, z := range v.zones {
-		highest, lowest := v.judge.settings.rates(v.census.zones[key])
+		counts := v.census.zones[key]
+		highest, lowest := s.rates(counts)
+		if until := z.recovery.mostUntil; at < until {
+			lowest = min(lowest, s.disruptedRate(counts.size()))
+			if v.raisesAt < 0 || until < v.raisesAt {
+				v.raisesAt = until
+			}
+		}
 		if v.forbids.phase != acting {
 			highest = 0
 		}

@@ -64,6 +64,11 @@
 // client be shown no heartbeat. Then it must know so, also without a calm, and
 // when the API server has not answered.
 //
+// [SparedOnReturn]. The API server has stored the zone as partially disrupted
+// for longer than Settings.Bound, in a calm. A node is back that reaches the
+// API server. In a zone that flaps, only its better time counts for the wave,
+// and the next wave begins after the zone was well for one.
+//
 // [NotDeclaredAlive]. A client could hear while it ran and the API server did
 // not refuse it for longer than Settings.BlindAfter. A heartbeat that came
 // after the client had read the lease may be missed for ten seconds. A node
@@ -127,7 +132,9 @@
 // client was busy is no excuse. For CalmBound after a call about a pod it may
 // wait for its retry.
 //
-// [NoIdleToken]. The bucket has the lowest rate that the zone may have.
+// [NoIdleToken]. The bucket has the lowest rate that the zone may have. For one
+// wave of expiries after a disruption of a zone ends it is the one of the
+// disruption, as for SparedOnReturn.
 //
 // [Recovered]. A node that was written to four times, less than two minutes
 // apart, may keep the taints for 30 s after the last write. It may keep them

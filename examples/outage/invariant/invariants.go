@@ -25,6 +25,11 @@ const (
 	// are down, nor within a grace period after that or its own start. When all
 	// zones are down for longer than the bound, no node keeps such a taint.
 	SparedInOutage Invariant = "spared in an outage"
+	// SparedOnReturn: no client gives a node our NoExecute taint that is back and
+	// was not heard yet, within a wave of expiries after the end of a disruption of
+	// its zone with the rate zero. It may have returned with the nodes that ended
+	// it.
+	SparedOnReturn Invariant = "spared on its return"
 	// NotDeclaredAlive: a node becomes Unknown only if none of its heartbeats was
 	// stored within its grace period before the call. The client must have been
 	// able to hear of one for a grace period.

@@ -42,9 +42,11 @@ type Judge struct {
 	newest  uint64 // resourceVersion
 	census  census
 	outage  stretch // the last one in which all zones were down
-	marked  []*pod  // that carry our mark
-	changed time.Duration
-	halt    halt // of the leader
+	// disruptions are when zones were partially disrupted last.
+	disruptions map[zoneKey]*disruptionOf
+	marked      []*pod // that carry our mark
+	changed     time.Duration
+	halt        halt // of the leader
 	// checkedFor and checkedCalm are what the last Check was for.
 	checkedFor  *view
 	checkedCalm time.Duration
@@ -75,6 +77,8 @@ func New(world *model.World, settings Settings, subject Subject) *Judge {
 		census:   newCensus(),
 		calls:    make(map[*model.Call]*sent),
 		reported: make(map[string]bool),
+
+		disruptions: make(map[zoneKey]*disruptionOf),
 	}
 	j.budgets = j.settings.budgets()
 	for _, object := range world.Nodes() {

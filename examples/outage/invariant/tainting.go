@@ -86,6 +86,7 @@ func (j *Judge) judgeTainting(s *sent, n *seenNode) {
 	}
 	j.judgeNewcomer(s, n)
 	j.judgeOutage(s, n)
+	j.judgeReturn(s, n)
 	j.judgeRate(s, n)
 	j.judgeOrder(s, n)
 }

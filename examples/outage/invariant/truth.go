@@ -128,6 +128,7 @@ func (j *Judge) nodeGone(now time.Duration, n *node) {
 	n.mark.cancel()
 	n.append(&nodeVersion{version: j.newest, at: now})
 	j.census.count(n.citizen, -1)
+	j.followDisruption(now, n.citizen.zone)
 	j.followOutage(now)
 	j.changed = now
 }
@@ -220,8 +221,13 @@ func (j *Judge) counted(now time.Duration, n *node, fresh bool) {
 	if !fresh {
 		j.census.count(n.citizen, -1)
 	}
+	former := n.citizen.zone
 	n.citizen = one
 	j.census.count(one, +1)
+	if !fresh && former != one.zone {
+		j.followDisruption(now, former)
+	}
+	j.followDisruption(now, one.zone)
 	j.followOutage(now)
 	j.changed = now
 }

@@ -38,6 +38,9 @@ type view struct {
 	// it has read it.
 	lock   model.Lock
 	lockAt time.Duration
+	// raisesAt is when every client raises the rate of a zone whose disruption has
+	// ended, -1 for none.
+	raisesAt time.Duration
 	// listenedAt is when all nodes were looked at last.
 	listenedAt time.Duration
 	// dirty says that nodes have changed since the zones were judged, at dirtyAt.
@@ -181,6 +184,7 @@ func (j *Judge) view(client *model.Client) *view {
 		shares:      make(map[shareKey]*share),
 		attempts:    make(map[types.UID]*open),
 		busy:        -1,
+		raisesAt:    -1,
 		served:      -never,
 	}
 	v.census = newCensus()
