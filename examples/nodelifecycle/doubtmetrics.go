@@ -26,7 +26,7 @@ func newDoubtMetrics(state reader) *doubtMetrics {
 			"/doubt says until when.", "kind"),
 		seconds: desc("nodelifecycle_doubt_seconds_total", "Seconds in which there was a doubt of the kind.", "kind"),
 		refuted: desc("nodelifecycle_refuted_silences_total",
-			"Silent nodes that a live read of their lease has shown to be alive: the watch was behind."),
+			"Silent nodes that a live read of them or their lease has shown to be alive: the watch was behind."),
 		unread: desc("nodelifecycle_failed_live_reads_total",
 			"Live reads of leases that failed. Silent nodes stay unconfirmed until one succeeds."),
 		unconfirmed: desc("nodelifecycle_unconfirmed_nodes", "Silent nodes that no live read has confirmed."),

@@ -52,8 +52,9 @@ func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*met
 			Help: "Writes to the API server that failed and were put back, by what they were to do.",
 		}, []string{"action"}),
 	}
-	for _, c := range append(sightMetrics(state), dampedWrites(state), m.declareSeconds, m.passSeconds, m.failures,
-		newZoneMetrics(state, m.nodesTainted), newDoubtMetrics(state)) {
+	collectors := append(sightMetrics(state), dampedWrites(state), m.declareSeconds, m.passSeconds, m.failures,
+		newZoneMetrics(state, m.nodesTainted), newDoubtMetrics(state))
+	for _, c := range append(collectors, staleMetrics(state)...) {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

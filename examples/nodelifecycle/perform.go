@@ -92,6 +92,7 @@ func (p *performer) tell(logger klog.Logger, action controller.Action, result co
 		evictionreport.RecordFailure(p.events.taints, evict.Task, result.Eviction)
 		return
 	}
+	tellStale(logger, action, result)
 	what, object := describe(action)
 	switch {
 	case object == nil:
@@ -101,6 +102,23 @@ func (p *performer) tell(logger klog.Logger, action controller.Action, result co
 		logger.Error(result.Err, "Action failed, will try again", "action", what, "object", object)
 	default:
 		logger.V(2).Info("Done", "action", what, "object", object)
+	}
+}
+
+// tellStale logs that the API server has another version of an object than the
+// cache, from which a refused write was computed.
+func tellStale(logger klog.Logger, action controller.Action, result controller.Result) {
+	switch action := action.(type) {
+	case controller.ReadNode:
+		if live := result.Node; live != nil && live.ResourceVersion != action.Node.ResourceVersion {
+			logger.Info("The cached node is stale", "node", klog.KObj(live),
+				"cachedVersion", action.Node.ResourceVersion, "version", live.ResourceVersion)
+		}
+	case controller.ReadPod:
+		if live := result.Pod; live != nil && live.ResourceVersion != action.Pod.ResourceVersion {
+			logger.Info("The cached pod is stale", "pod", klog.KObj(live),
+				"cachedVersion", action.Pod.ResourceVersion, "version", live.ResourceVersion)
+		}
 	}
 }
 
@@ -114,10 +132,14 @@ func describe(action controller.Action) (string, any) {
 		return "list leases", klog.KRef(corev1.NamespaceNodeLease, "")
 	case controller.DeclareUnknown:
 		return "declare unknown", klog.KObj(action.Node)
+	case controller.ReadNode:
+		return "read node", klog.KObj(action.Node)
 	case controller.PatchTaints:
 		return "patch taints", klog.KObj(action.Node)
 	case controller.PatchLabels:
 		return "patch labels", klog.KObj(action.Node)
+	case controller.ReadPod:
+		return "read pod", klog.KObj(action.Pod)
 	case controller.MarkPodNotReady:
 		return "mark pod not ready", klog.KObj(action.Pod)
 	case controller.Evict:

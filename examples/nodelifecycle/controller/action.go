@@ -26,9 +26,9 @@ type Task struct {
 func (t Task) MostRequests() int { return t.grant.Tokens() }
 
 // An Action is one thing to do, complete with what to write. It is one of
-// [ReadLease], [ListLeases], [DeclareUnknown], [PatchTaints], [PatchLabels],
-// [MarkPodNotReady], [Evict] and [Record]. Each but Evict and Record sends one
-// request.
+// [ReadLease], [ListLeases], [DeclareUnknown], [ReadNode], [PatchTaints],
+// [PatchLabels], [ReadPod], [MarkPodNotReady], [Evict] and [Record]. Each but
+// Evict and Record sends one request.
 type Action interface{ action() }
 
 // Patch is a write to the API server.
@@ -61,6 +61,14 @@ type DeclareUnknown struct {
 	item    timedqueue.Item[string, *node]
 }
 
+// ReadNode reads a node from the API server, which has refused a write that was
+// computed from this version of it.
+type ReadNode struct {
+	Node *corev1.Node
+
+	item timedqueue.Item[string, *node]
+}
+
 // PatchTaints gives a node other taints.
 type PatchTaints struct {
 	Node   *corev1.Node
@@ -82,6 +90,13 @@ type PatchLabels struct {
 	Patch Patch
 
 	item timedqueue.Item[string, *node]
+}
+
+// ReadPod is like ReadNode for a pod that was to be marked not ready.
+type ReadPod struct {
+	Pod *corev1.Pod
+
+	item timedqueue.Item[types.UID, *pod]
 }
 
 // MarkPodNotReady says of a pod on a node that is not ready that it is not
@@ -120,8 +135,10 @@ type Record struct {
 func (ReadLease) action()       {}
 func (ListLeases) action()      {}
 func (DeclareUnknown) action()  {}
+func (ReadNode) action()        {}
 func (PatchTaints) action()     {}
 func (PatchLabels) action()     {}
+func (ReadPod) action()         {}
 func (MarkPodNotReady) action() {}
 func (Evict) action()           {}
 func (Record) action()          {}
@@ -132,12 +149,13 @@ var errNoResult = errors.New("the action has no result")
 // Result is the result of an action. The zero value counts as failed, except
 // for Record: it is the result of an action that panics.
 type Result struct {
-	// Err is why it failed. NotFound means that the object is gone.
+	// Err is why it failed. [SaysGone] tells whether the object is gone.
 	Err error
 	// Leases are the resourceVersions by name of the leases that ReadLease or
 	// ListLeases has found. Not nil, unless it failed.
 	Leases map[string]string
-	// Node or Pod is the object as the API server has it after the write.
+	// Node or Pod is the object as the API server has it after the write, or when
+	// it was read.
 	Node *corev1.Node
 	Pod  *corev1.Pod
 	// Eviction is the result of Evict.

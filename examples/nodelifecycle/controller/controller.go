@@ -52,6 +52,8 @@ type Controller struct {
 	// damped counts the writes that had to wait for the pace of their nodes.
 	damped int
 
+	staleness staleness
+
 	watch    watch
 	requests *timedqueue.Throttle[Action]
 	sources  timedqueue.Source[Task]
@@ -119,11 +121,12 @@ func New(config Config, now time.Time) (*Controller, error) {
 // newReducer returns a controller without sources.
 func newReducer(config Config, now time.Time) (*Controller, error) {
 	c := &Controller{
-		config: config,
-		nodes:  make(map[string]*node),
-		pods:   make(map[types.UID]*pod),
-		podsOn: make(map[string][]*pod),
-		queued: make(map[string]int),
+		config:    config,
+		nodes:     make(map[string]*node),
+		pods:      make(map[types.UID]*pod),
+		podsOn:    make(map[string][]*pod),
+		staleness: staleness{pods: make(map[types.UID]struct{})},
+		queued:    make(map[string]int),
 
 		members: make(map[string]int),
 		phaseAt: now,
@@ -319,10 +322,12 @@ func (c *Controller) evictPod(now time.Time) (Action, bool) {
 		if !ok {
 			return nil, false
 		}
-		if task.Decision.Reason != eviction.ReasonNodeEvicted || c.hold == holdNone {
+		switch {
+		case task.Decision.Reason == eviction.ReasonNodeEvicted && c.hold != holdNone, c.readsFirst(now, task):
+			c.holdEviction(now, task)
+		default:
 			return Evict{task}, true
 		}
-		c.holdEviction(now, task)
 		if c.evictions.Reevaluating() {
 			break // each Start decides a slice of pods again
 		}
@@ -330,8 +335,9 @@ func (c *Controller) evictPod(now time.Time) (Action, bool) {
 	return nil, false
 }
 
-// holdEviction keeps a pod whose whole node is evicted while our taints do not
-// act. SuspendTaints does that for pods that leave for a taint.
+// holdEviction keeps a pod whose node is read first, or whose whole node is
+// evicted while our taints do not act. SuspendTaints does that for pods that
+// leave for a taint.
 func (c *Controller) holdEviction(now time.Time, task eviction.Task) {
 	if n := c.nodes[task.Node]; n != nil && c.hold == holdOutage {
 		c.cancelEmptying(now, n)

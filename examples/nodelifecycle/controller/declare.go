@@ -16,6 +16,10 @@ func (c *Controller) declareNode(now time.Time) (Action, bool) {
 			return nil, false
 		}
 		n := item.Value
+		if n.mustRead() { // the end of the read resumes it
+			c.declarations.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed})
+			continue
+		}
 		if c.config.DeclareUnconfirmed && !c.health.Expired(now, item.Key) {
 			c.declarations.Finish(now, item, timedqueue.Result{
 				Outcome: timedqueue.OutcomePostponed, At: now.Add(readPeriod),

@@ -24,6 +24,8 @@ func (c *Controller) Finish(now time.Time, task Task, result Result) {
 		c.leasesListed(now, result.orFailed())
 	case DeclareUnknown:
 		c.declared(now, action, result.orFailed())
+	case ReadNode:
+		c.nodeRead(now, action, result.orFailed())
 	case PatchTaints:
 		c.adoptNode(now, result.Node)
 		undone := result.Node != nil && lacks(result.Node, action.Taints, now)
@@ -32,6 +34,8 @@ func (c *Controller) Finish(now time.Time, task Task, result Result) {
 		c.adoptNode(now, result.Node)
 		undone := result.Node != nil && labelPatch(result.Node) != nil
 		c.finishWrite(now, action.item, result.orUndone(undone))
+	case ReadPod:
+		c.podRead(now, action, result.orFailed())
 	case MarkPodNotReady:
 		c.marked(now, action, result.orFailed())
 	case Evict:
@@ -61,9 +65,13 @@ func (c *Controller) declared(now time.Time, action DeclareUnknown, result Resul
 	case n == nil || n.silence != action.silence: // deleted meanwhile
 		c.health.Finish(now, action.silence.task, nodehealth.Result{})
 	case n.silence.state == overtaken:
+		c.noteNodeRefusal(now, n, result.Err)
 		c.endSilence(now, n, nodehealth.OutcomeRetry)
 	case result.Err != nil:
 		c.enterSilence(n, confirmed)
+		if c.noteNodeRefusal(now, n, result.Err); n.mustRead() {
+			c.replan(now, n)
+		}
 	default:
 		c.endSilence(now, n, nodehealth.OutcomeDone)
 	}
@@ -78,6 +86,9 @@ func (c *Controller) marked(now time.Time, action MarkPodNotReady, result Result
 	}
 	c.adoptPod(now, result.Pod)
 	c.marks.Finish(now, action.item, resultOf(result.Err))
+	if known {
+		c.notePodRefusal(action.Pod, result.Err)
+	}
 	n := c.nodes[action.Pod.Spec.NodeName]
 	if n != nil && result.Pod != nil && n.markedEpisode != action.episode {
 		n.markedEpisode = action.episode

@@ -61,6 +61,9 @@ func (c *Controller) markOf(now time.Time, item timedqueue.Item[types.UID, *pod]
 	if n == nil || !needsMark(n, p) {
 		return nil, false
 	}
+	if _, must := c.staleness.pods[PodID(p.object)]; must {
+		return ReadPod{p.object, item}, true
+	}
 	data, change, err := nodehealth.PodNotReadyPatch(p.object, now)
 	if err != nil || !change {
 		return nil, false

@@ -59,6 +59,9 @@ type node struct {
 	// turn is when the node may be released at the earliest, while it is in
 	// releases.
 	turn time.Time
+	// readAt is when the node is to be read, after the API server has refused a
+	// write to it. It is zero if it need not be.
+	readAt time.Time
 	// release is what releases has handed out in the states released and
 	// releasing.
 	release timedqueue.Item[string, *node]
@@ -91,7 +94,8 @@ const (
 	// due: it is in writes, and waits for a worker, for the end of a backoff, or
 	// for a write to its former self.
 	due
-	// writing: a write is under way that needs no token of its zone.
+	// writing: a write is under way that needs no token of its zone, or a live read
+	// before it.
 	writing
 	// released: its zone has given it a token, and it is the first in writes. It
 	// stays so only within one Start.
@@ -128,7 +132,7 @@ const (
 func kindOfWrite(_ string, n *node) string {
 	recovers := n.wanted != nil && !n.state.holdsToken() &&
 		countNotReady(n.wanted) < countNotReady(n.object.Spec.Taints)
-	damped := n.pace.damped() && !n.state.holdsToken()
+	damped := n.pace.damped() && !n.state.holdsToken() && !n.mustRead()
 	switch {
 	case recovers && damped:
 		return dampedRecovery

@@ -141,6 +141,7 @@ func (c *Controller) ForgetPod(now time.Time, id types.UID) {
 	}
 	delete(c.pods, id)
 	c.marks.Remove(id)
+	delete(c.staleness.pods, id)
 	c.evictions.ForgetPod(now, id)
 	on := p.object.Spec.NodeName
 	last := len(c.podsOn[on]) - 1

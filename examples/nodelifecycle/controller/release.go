@@ -105,9 +105,9 @@ func (c *Controller) takeRelease(now time.Time) {
 		}
 		n := item.Value
 		added := c.writes.Add(item.Key, n, now)
-		if e, _ := c.writes.Find(item.Key); c.writes.Acting(e) {
-			// A write to a node of that name is under way, maybe to its former self.
-			// The end of that write gives the node its turn back.
+		if e, _ := c.writes.Find(item.Key); c.writes.Acting(e) || n.mustRead() {
+			// A write to a node of that name is under way, maybe to its former self, or
+			// it has to be read first. The end of that gives the node its turn back.
 			if added {
 				c.writes.Drop(e)
 			}

@@ -74,9 +74,12 @@ func hasNoExecute(all []corev1.Taint) bool {
 	return false
 }
 
-// mayWriteAt returns when what a node wants may be written, and the zero time
-// if that needs no wait.
+// mayWriteAt returns when what a node wants may be written, or the node read
+// before that, and the zero time if that needs no wait.
 func (n *node) mayWriteAt() time.Time {
+	if n.mustRead() {
+		return n.readAt
+	}
 	return n.pace.next(n.pace.damped() && n.protects())
 }
 

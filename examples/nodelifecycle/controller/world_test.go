@@ -47,6 +47,7 @@ type world struct {
 	fail    func(Action) error
 	webhook func(*corev1.Node) // changes what is patched
 	blind   bool               // the cache sees nothing of what happens
+	stalled bool               // the cache sees nothing of what happens to nodes
 }
 
 // errPanicked makes an action have no result, as when it panics.
@@ -178,7 +179,7 @@ func tolerate(seconds int64) corev1.Toleration {
 func (w *world) setNode(node *corev1.Node) {
 	w.stamp(&node.ObjectMeta)
 	w.nodes[node.Name] = node
-	if w.c != nil && !w.blind {
+	if w.c != nil && !w.blind && !w.stalled {
 		w.c.ObserveNode(w.now, node)
 	}
 }
@@ -286,10 +287,14 @@ func (w *world) perform(action Action) Result {
 		return Result{Leases: w.versions(slices.Collect(maps.Keys(w.leases))...)}
 	case DeclareUnknown:
 		return w.patchNode(action.Node.Name, action.Patch)
+	case ReadNode:
+		return w.readNode(action.Node.Name)
 	case PatchTaints:
 		return w.patchNode(action.Node.Name, action.Patch)
 	case PatchLabels:
 		return w.patchNode(action.Node.Name, action.Patch)
+	case ReadPod:
+		return w.readPod(action.Pod)
 	case MarkPodNotReady:
 		return w.patchPod(action.Pod.UID, action.Patch)
 	case Evict:
@@ -309,10 +314,28 @@ func (w *world) versions(names ...string) map[string]string {
 	return versions
 }
 
+func (w *world) readNode(name string) Result {
+	node, ok := w.nodes[name]
+	if !ok {
+		return Result{Err: apierrors.NewNotFound(corev1.Resource("nodes"), name)}
+	}
+	return Result{Node: node}
+}
+
+// readPod returns the pod of that name.
+func (w *world) readPod(named *corev1.Pod) Result {
+	for _, pod := range w.pods {
+		if pod.Namespace == named.Namespace && pod.Name == named.Name {
+			return Result{Pod: pod}
+		}
+	}
+	return Result{Err: apierrors.NewNotFound(corev1.Resource("pods"), named.Name)}
+}
+
 func (w *world) patchNode(name string, patch Patch) Result {
 	node, ok := w.nodes[name]
 	if !ok {
-		return Result{Err: apierrors.NewNotFound(schema.GroupResource{Resource: "nodes"}, name)}
+		return Result{Err: apierrors.NewNotFound(corev1.Resource("nodes"), name)}
 	}
 	patched := &corev1.Node{}
 	if err := apply(node, patched, patch); err != nil {

@@ -42,7 +42,7 @@ func (c *Controller) replan(now time.Time, n *node) {
 		n.wanted = wanted
 	}
 	switch {
-	case change, labelPatch(n.object) != nil:
+	case change, labelPatch(n.object) != nil, n.mustRead():
 		c.enter(n, due)
 	case c.staysSo(n):
 		c.enter(n, steady)
@@ -76,7 +76,7 @@ func (c *Controller) fileWrite(now time.Time, n *node, wasDue bool) {
 		return
 	}
 	next := n.mayWriteAt()
-	if !wasDue && next.After(now) {
+	if !wasDue && !n.mustRead() && next.After(now) {
 		c.damped++
 	}
 	switch {
@@ -180,6 +180,10 @@ func (c *Controller) writeOf(now time.Time, item timedqueue.Item[string, *node])
 	if n.state == due && n.mayWriteAt().After(now) {
 		return nil, nil // it wants something else than when it began to wait
 	}
+	if n.mustRead() {
+		c.enter(n, writing)
+		return ReadNode{n.object, item}, nil
+	}
 	if n.wanted != nil {
 		data, err := taints.Patch(n.object, n.wanted)
 		if err != nil {
@@ -245,6 +249,9 @@ func (c *Controller) finishWrite(now time.Time, item timedqueue.Item[string, *no
 	n, known := c.nodes[item.Key]
 	if !known {
 		return
+	}
+	if n == written {
+		c.noteNodeRefusal(now, n, err)
 	}
 	c.resumeTurn(n)
 	c.plan(now, n)

@@ -7,7 +7,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,6 +21,7 @@ var ErrInvalidConfig = errors.New("invalid edge config")
 // Nodes is what a [Performer] needs of a node client. The typed client of
 // client-go, clientset.CoreV1().Nodes(), is one.
 type Nodes interface {
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (*corev1.Node, error)
 	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions,
 		subresources ...string) (*corev1.Node, error)
 }
@@ -29,6 +29,7 @@ type Nodes interface {
 // Pods is what a [Performer] needs of a pod client of one namespace. The typed
 // client of client-go, clientset.CoreV1().Pods(namespace), is one.
 type Pods interface {
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (*corev1.Pod, error)
 	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions,
 		subresources ...string) (*corev1.Pod, error)
 }
@@ -44,9 +45,9 @@ type Leases interface {
 // PerformerConfig is what a [Performer] needs. Everything but Record is
 // required.
 type PerformerConfig struct {
-	// Nodes writes nodes.
+	// Nodes writes nodes, and reads them from the API server, not from a cache.
 	Nodes Nodes
-	// Pods returns the pod client of a namespace.
+	// Pods returns the pod client of a namespace, which does the same.
 	Pods func(namespace string) Pods
 	// Leases reads the leases of the namespace kube-node-lease from the API
 	// server, not from a cache.
@@ -102,10 +103,14 @@ func (p *Performer) Perform(ctx context.Context, task controller.Task) controlle
 		return p.listLeases(ctx)
 	case controller.DeclareUnknown:
 		return p.patchNode(ctx, action.Node, action.Patch)
+	case controller.ReadNode:
+		return p.readNode(ctx, action.Node.Name)
 	case controller.PatchTaints:
 		return p.patchNode(ctx, action.Node, action.Patch)
 	case controller.PatchLabels:
 		return p.patchNode(ctx, action.Node, action.Patch)
+	case controller.ReadPod:
+		return p.readPod(ctx, action.Pod)
 	case controller.MarkPodNotReady:
 		return p.patchPod(ctx, action.Pod, action.Patch)
 	case controller.Evict:
@@ -122,12 +127,11 @@ func (p *Performer) Perform(ctx context.Context, task controller.Task) controlle
 	return controller.Result{}
 }
 
-// readLease reads a lease from the API server. That there is none is an answer,
-// but only the API server's: a proxy may say 404 of what it does not know.
+// readLease reads a lease from the API server. That there is none is an answer.
 func (p *Performer) readLease(ctx context.Context, name string) controller.Result {
 	lease, err := p.config.Leases.Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+	case controller.SaysGone(err):
 		return controller.Result{Leases: map[string]string{}}
 	case err != nil:
 		return controller.Result{Err: fmt.Errorf("read lease of silent node: %w", err)}
@@ -147,6 +151,25 @@ func (p *Performer) listLeases(ctx context.Context) controller.Result {
 		versions[list.Items[i].Name] = list.Items[i].ResourceVersion
 	}
 	return controller.Result{Leases: versions}
+}
+
+// readNode reads a node from the API server. Without a resourceVersion in the
+// options the answer is as new as the request.
+func (p *Performer) readNode(ctx context.Context, name string) controller.Result {
+	node, err := p.config.Nodes.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return controller.Result{Err: fmt.Errorf("read node after a refused write: %w", err)}
+	}
+	return controller.Result{Node: trimNode(node)}
+}
+
+// readPod is readNode for a pod.
+func (p *Performer) readPod(ctx context.Context, pod *corev1.Pod) controller.Result {
+	live, err := p.config.Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	if err != nil {
+		return controller.Result{Err: fmt.Errorf("read pod after a refused write: %w", err)}
+	}
+	return controller.Result{Pod: trimPod(live)}
 }
 
 func (p *Performer) patchNode(ctx context.Context, node *corev1.Node, patch controller.Patch) controller.Result {

@@ -34,6 +34,8 @@ type sent struct {
 	// leave though no taint asks for it.
 	pod    *pod
 	byNode bool
+	// target is what a patch is about.
+	target target
 	// answered is the version of the client's own last write of the object, if
 	// there is one.
 	answered uint64
@@ -70,6 +72,7 @@ func (j *Judge) Sent(call *model.Call) {
 	}
 	s := &sent{view: v, at: now, after: v.decidedAfter(now)}
 	j.calls[call] = s
+	j.sentAgain(s, call)
 	switch {
 	case call.Kind == model.Nodes && call.Verb == model.Patch:
 		j.sentNodePatch(s, call)
@@ -317,6 +320,7 @@ func (j *Judge) Answered(call *model.Call) {
 	if s.pod != nil {
 		v.ends(s, call, s.pod)
 	}
+	v.answeredRefusal(s, call)
 	switch call.Verb {
 	case model.Get:
 		v.read(now, s, call)

@@ -56,6 +56,9 @@ type view struct {
 	nodesShown, podsShown shown
 	// ownPods are the versions of pods that it was answered.
 	ownPods map[string]uint64
+	// refused are the objects of which its last patch was refused, and that it has
+	// not read since.
+	refused map[target]bool
 	// deleted is when it was answered to have deleted a pod. confirmed are those
 	// that it has read before it writes, with what it knew when it decided.
 	deleted   map[types.UID]time.Duration
@@ -178,6 +181,7 @@ func (j *Judge) view(client *model.Client) *view {
 		stays:       make(map[types.UID]time.Duration),
 		retolerated: make(map[types.UID]time.Duration),
 		ownPods:     make(map[string]uint64),
+		refused:     make(map[target]bool),
 		deleted:     make(map[types.UID]time.Duration),
 		confirmed:   make(map[types.UID]*confirmation),
 		arrivals:    make(map[types.UID]time.Duration),
@@ -260,6 +264,19 @@ func (v *view) wroteNode(object *corev1.Node) {
 	}
 	n.written, n.own, n.ownAt = written, true, now
 	v.update(now, n, object)
+}
+
+// readNode takes the answer to a read after a refused write, which counts like
+// one. It may be another node of that name.
+func (v *view) readNode(object *corev1.Node) {
+	n := v.nodes[object.Name]
+	if n == nil || n.object == nil || version(object.ResourceVersion) < n.version {
+		return
+	}
+	if n.object.UID != object.UID {
+		v.sawNode(object)
+	}
+	v.wroteNode(object)
 }
 
 func (v *view) update(now time.Duration, n *seenNode, object *corev1.Node) {

@@ -49,6 +49,7 @@ func Expectations(e *scenario.Expect, s *Summary) []Expectation {
 	all.flag("suspended", e.Suspended, s.Suspended)
 	all.flag("paused", e.Paused, s.Paused)
 	all.count("calls", e.Calls, cluster.sent())
+	all.count("failedCalls", e.FailedCalls, cluster.failed())
 	return all
 }
 

@@ -120,6 +120,15 @@ func (z *Zone) sent() int {
 	return sum
 }
 
+// failed returns how many of them failed.
+func (z *Zone) failed() int {
+	sum := 0
+	for _, c := range z.Calls {
+		sum += c.Failed
+	}
+	return sum
+}
+
 // worthy returns the measures that are worth a line for one of the zones.
 func worthy(zones []*Zone) []measure {
 	return slices.DeleteFunc(append(measures(), callMeasures(zones)...), func(m measure) bool {

@@ -25,6 +25,8 @@ type Expect struct {
 	Paused *bool `json:"paused,omitempty"`
 	// Calls bounds the API calls of all processes together.
 	Calls *Count `json:"calls,omitempty"`
+	// FailedCalls bounds how many of them fail.
+	FailedCalls *Count `json:"failedCalls,omitempty"`
 }
 
 // ExpectDeclared counts nodes. A node is living if its kubelet was up within a
