@@ -48,6 +48,8 @@ nodelifecycle_doubt{job="nodelifecycle",instance="a",kind="holding"}        0x70
 nodelifecycle_doubt{job="nodelifecycle",instance="a",kind="watch"}          0x30 1x2 0x88
 nodelifecycle_doubt{job="nodelifecycle",instance="a",kind="recovering"}     1x120
 nodelifecycle_refuted_silences_total{job="nodelifecycle",instance="a"}      3x120
+nodelifecycle_stale_objects_total{job="nodelifecycle",instance="a"}         2x120
+nodelifecycle_refused_writes_total{job="nodelifecycle",instance="a"}        0x10 0+30x5 150x105
 daemonset_controller_tasks_total{job="daemonset",instance="a",kind="create",outcome="failed"} 0x20 9x100
 scheduler_pending_pods{job="scheduler",instance="a",queue="unschedulable"}  0x20 5x40 0x60
 scheduler_schedule_attempts_total{job="scheduler",instance="a",result="error"} 0x20 9x100
@@ -168,6 +170,19 @@ controller_halted{job="controllerruntime",instance="a"}               0x80
 controller_halted{job="halted",instance="a"}                          1x80`,
 		silent: 14 * time.Minute, firing: 14*time.Minute + interval,
 		labels: []string{`{job="controllerruntime"}`}, says: "left its cluster 10m 1s ago, says controllerruntime.",
+	},
+	"StaleCaches by refused writes": {
+		series: `
+nodelifecycle_doubt{job="nodelifecycle",instance="a",kind="watch"}  0x80
+nodelifecycle_stale_objects_total{job="nodelifecycle",instance="a"} 3x19 4x60`,
+		silent: 11*time.Minute + interval, firing: 12 * time.Minute,
+		labels: []string{`{job="nodelifecycle"}`}, says: "behind the API server",
+	},
+	"WritesRefused": {
+		series: `
+nodelifecycle_refused_writes_total{job="nodelifecycle",instance="a"} 0x19 0+2x80`,
+		silent: 26 * time.Minute, firing: 26*time.Minute + interval,
+		labels: []string{`{job="nodelifecycle"}`}, says: "writes of nodelifecycle in 5 minutes",
 	},
 	"StaleCaches by live reads": {
 		series: `

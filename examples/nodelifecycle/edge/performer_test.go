@@ -32,7 +32,7 @@ var _ = func(client kubernetes.Interface) edge.PerformerConfig {
 // api answers a performer and notes what it was asked.
 type api struct {
 	calls  []call
-	failed error                   // of every patch
+	failed error                   // of every patch, and every read of a node or pod
 	leases []*coordinationv1.Lease // what the API server has
 	unread error                   // of a read of leases
 	evict  []eviction.Task
@@ -68,6 +68,12 @@ func (a *api) config() edge.PerformerConfig {
 
 type nodes struct{ *api }
 
+func (n nodes) Get(_ context.Context, name string, _ metav1.GetOptions) (*corev1.Node, error) {
+	n.calls = append(n.calls, call{verb: "get node", name: name})
+	meta := metav1.ObjectMeta{Name: name, ResourceVersion: "8", Annotations: map[string]string{"large": "text"}}
+	return &corev1.Node{ObjectMeta: meta}, n.failed
+}
+
 func (n nodes) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions,
 	subresources ...string) (*corev1.Node, error) {
 	n.calls = append(n.calls, call{"patch node", "", name, kind, string(data), subresources})
@@ -83,6 +89,13 @@ type pods struct {
 func (p pods) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions,
 	subresources ...string) (*corev1.Pod, error) {
 	p.calls = append(p.calls, call{"patch pod", p.namespace, name, kind, string(data), subresources})
+	meta := metav1.ObjectMeta{Namespace: p.namespace, Name: name, ResourceVersion: "8",
+		Annotations: map[string]string{"large": "text"}}
+	return &corev1.Pod{ObjectMeta: meta}, p.failed
+}
+
+func (p pods) Get(_ context.Context, name string, _ metav1.GetOptions) (*corev1.Pod, error) {
+	p.calls = append(p.calls, call{verb: "get pod", namespace: p.namespace, name: name})
 	meta := metav1.ObjectMeta{Namespace: p.namespace, Name: name, ResourceVersion: "8",
 		Annotations: map[string]string{"large": "text"}}
 	return &corev1.Pod{ObjectMeta: meta}, p.failed
@@ -200,6 +213,40 @@ func TestEachWriteIsOneCall(t *testing.T) {
 			result = a.performer(t).Perform(t.Context(), controller.Task{Action: test.action})
 			require.Equal(t, controller.Result{Err: errServer}, result, "no object when it failed")
 			require.Len(t, a.calls, 1, "trying again is the controller's business")
+		})
+	}
+}
+
+// What the API server has refused a write to is read as the cache would have it.
+func TestWhatAWriteWasRefusedForIsRead(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}}
+	gone := apierrors.NewNotFound(schema.GroupResource{}, "n1")
+	for name, test := range map[string]struct {
+		action controller.Action
+		call   call
+	}{
+		"node": {controller.ReadNode{Node: node}, call{verb: "get node", name: "n1"}},
+		"pod":  {controller.ReadPod{Pod: pod}, call{verb: "get pod", namespace: "shop", name: "cart"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &api{}
+			result := a.performer(t).Perform(t.Context(), controller.Task{Action: test.action})
+			require.NoError(t, result.Err)
+			require.Equal(t, []call{test.call}, a.calls)
+			if name == "node" {
+				require.Equal(t, "8", result.Node.ResourceVersion)
+				require.Empty(t, result.Node.Annotations, "trimmed like what the cache has")
+			} else {
+				require.Equal(t, "8", result.Pod.ResourceVersion)
+				require.Empty(t, result.Pod.Annotations, "trimmed like what the cache has")
+			}
+
+			a = &api{failed: gone}
+			result = a.performer(t).Perform(t.Context(), controller.Task{Action: test.action})
+			require.ErrorContains(t, result.Err, "read "+name+" after a refused write: ")
+			require.True(t, controller.SaysGone(result.Err))
+			require.Nil(t, result.Node)
+			require.Nil(t, result.Pod)
 		})
 	}
 }

@@ -119,6 +119,12 @@ var ofNodes = []mutant.Mutation{
 			}
 			if o == nil { return f }`,
 		ordinary(invariant.NoIdleToken)),
+	mutant.New("a refused write is sent again without a read", controller, "(*Controller) noteNodeRefusal(now)",
+		"n.readAt = now.Add(w) -> _ = now.Add(w)", ordinary(invariant.ReadFirst)),
+	mutant.New("a node is not taken for what a live read shows", controller, "(*Controller) observeReadNode(now)",
+		"c.ObserveNode(now, l) -> _ = now", comesOut("node-watch-stalls")),
+	mutant.New("pods leave a node that is back and whose watch has stalled", controller, "(*Controller) evictPod(now)",
+		"c.readsFirst(now, t) -> false", comesOut("node-watch-stalls-at-recovery")),
 	mutant.New("a failed mark is dropped when the kubelet is back and not ready", controller, "needsMark",
 		`!p.owedMark(n) -> true`, unit("nodelifecycle/controller", "TestH6PodsAreMarkedWhateverHappens")),
 	mutant.New("adding a node again puts it at the end", controller, "(*Controller) replan(now)",

@@ -32,16 +32,23 @@ func (v *view) targetOf(call *model.Call) target {
 	return t
 }
 
-// isRefusal reports whether the API server has refused a write because the
+// isComputed reports whether a call is a patch that is computed from an object
+// as the client sees it: each of a node, and a JSON Patch of a pod. That a pod is
+// about to be evicted is written whatever the pod is.
+func isComputed(call *model.Call) bool {
+	return call.Verb == model.Patch && (call.Kind == model.Nodes || call.PatchType == types.JSONPatchType)
+}
+
+// isRefusal reports whether the API server has refused a patch because the
 // object is not the one that it was computed from, or is gone.
 func isRefusal(call *model.Call) bool {
-	return call.Reached && call.Verb == model.Patch &&
+	return call.Reached && isComputed(call) &&
 		(apierrors.IsConflict(call.Err) || apierrors.IsInvalid(call.Err) || apierrors.IsNotFound(call.Err))
 }
 
 // sentAgain judges a write to an object of which the last one was refused.
 func (j *Judge) sentAgain(s *sent, call *model.Call) {
-	if call.Verb != model.Patch {
+	if !isComputed(call) {
 		return
 	}
 	s.target = s.view.targetOf(call)
@@ -61,7 +68,7 @@ func (v *view) answeredRefusal(s *sent, call *model.Call) {
 			v.refused[s.target] = true
 		}
 	case call.Err != nil:
-	case call.Verb == model.Patch:
+	case isComputed(call):
 		delete(v.refused, s.target)
 	case call.Verb == model.Get:
 		seen := v.targetOf(call)

@@ -21,7 +21,7 @@ func TestExpectationsAreComparedWithTheSummary(t *testing.T) {
 		Cluster: report.Zone{
 			DeclaredLiving: report.Hits{Nodes: 1, Times: 2}, DeclaredDead: report.Hits{Nodes: 10, Times: 12},
 			Tainted: report.Hits{Nodes: 8, Times: 9}, Pods: report.Pods{Evicted: 30},
-			Calls: []report.Calls{{Kind: "get leases", Sent: 4}, {Kind: "patch nodes", Sent: 6}},
+			Calls: []report.Calls{{Kind: "get leases", Sent: 4}, {Kind: "patch nodes", Sent: 6, Failed: 2}},
 		},
 		Workloads: []report.Workload{{Name: "web", Evicted: 28}, {Name: "db", Evicted: 2}, {Name: "agent"}},
 		Departures: []report.Departure{
@@ -46,6 +46,8 @@ func TestExpectationsAreComparedWithTheSummary(t *testing.T) {
 		Suspended: new(true),
 		Paused:    new(false),
 		Calls:     &scenario.Count{AtMost: new(9)},
+
+		FailedCalls: exactly(2),
 	}, summary)
 	require.Equal(t, []report.Expectation{
 		{"expect.declared.living", "0", "1", false},
@@ -64,6 +66,7 @@ func TestExpectationsAreComparedWithTheSummary(t *testing.T) {
 		{"expect.suspended", "true", "true", true},
 		{"expect.paused", "false", "true", false},
 		{"expect.calls", "at most 9", "10", false},
+		{"expect.failedCalls", "2", "2", true},
 	}, got)
 	require.Empty(t, report.Expectations(nil, summary))
 

@@ -27,6 +27,7 @@ func TestExpectationsAreOneValueOrARange(t *testing.T) {
   - {step: 2, workload: web, latest: {atLeast: 0s}}
   suspended: false
   calls: {atMost: 900}
+  failedCalls: 0
 `))
 	require.NoError(t, err)
 	e := s.Expect
@@ -36,6 +37,7 @@ func TestExpectationsAreOneValueOrARange(t *testing.T) {
 	require.Equal(t, new(scenario.Exactly(scenario.Duration(90*time.Second))), e.Departures[0].Earliest)
 	require.Equal(t, "web", e.Departures[1].Workload)
 	require.False(t, *e.Suspended)
+	require.Equal(t, new(scenario.Exactly(0)), e.FailedCalls)
 	for _, c := range []struct {
 		bounds fmtStringer
 		want   string
@@ -63,7 +65,7 @@ func TestWhatCannotBeExpectedIsSaidWithItsPlace(t *testing.T) {
 		want []string
 	}{
 		"nothing": {"  {}\n", []string{
-			`18:1: expect: says nothing; give it declared, tainted, evicted, departures, suspended, paused or calls`}},
+			`18:1: expect: says nothing; give it declared, tainted, evicted, departures, suspended, paused, calls or failedCalls`}},
 		"nothing of a part": {"  tainted: {}\n", []string{
 			`19:3: expect.tainted: says nothing; give it nodes or times`}},
 		"an empty range": {"  calls: {}\n", []string{
