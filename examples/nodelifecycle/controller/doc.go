@@ -34,6 +34,18 @@
 // caller pauses the cluster, none is released. The NoExecute taint gives each
 // of its pods a deadline.
 //
+// # What the cache does not have
+//
+// Each patch is guarded by what it was computed from. The API server refuses
+// one if the object is another by now, or gone. Then the object is read from
+// the API server before anything else is written to it: after half a second, in
+// which the watch may show it. What was read is observed, and the next patch is
+// computed from it. Older versions that the watch shows count again after a
+// minute. Only the watch says that an object is gone; until then it is read
+// once a minute. So a watch that has stalled costs a read for each refused
+// patch, and a grace period if the read shows a heartbeat that the watch has
+// not. [Controller.Refused] and [Controller.Stale] count.
+//
 // # The budget of requests
 //
 // Config.Requests limits what all actions send to the API server together. Each
@@ -112,6 +124,9 @@
 //   - A pod that comes to a silent node is marked not ready, and marks that
 //     failed are sent again, also after a crash. There pods are marked when the
 //     node falls, and a crash loses what was left.
+//   - A declared node that is heard again is read before a pod leaves it for
+//     our taints. If that fails the pod stays for ten seconds at most. There
+//     the pod leaves until the watch has shown that the node is ready.
 //   - A zone counts silent nodes when their grace period has ended. There it
 //     counts conditions, which have to be written first: with 3,000 silent
 //     nodes and 20 requests a second that takes minutes.

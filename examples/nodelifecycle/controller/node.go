@@ -60,8 +60,9 @@ type node struct {
 	// releases.
 	turn time.Time
 	// readAt is when the node is to be read, after the API server has refused a
-	// write to it. It is zero if it need not be.
-	readAt time.Time
+	// write to it. It is zero if it need not be. Live reads have shown it last at
+	// lastRead.
+	readAt, lastRead time.Time
 	// release is what releases has handed out in the states released and
 	// releasing.
 	release timedqueue.Item[string, *node]
@@ -94,8 +95,8 @@ const (
 	// due: it is in writes, and waits for a worker, for the end of a backoff, or
 	// for a write to its former self.
 	due
-	// writing: a write is under way that needs no token of its zone, or a live read
-	// before it.
+	// writing: a write is under way that needs no token of its zone, or a live
+	// read before it.
 	writing
 	// released: its zone has given it a token, and it is the first in writes. It
 	// stays so only within one Start.

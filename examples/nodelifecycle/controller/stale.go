@@ -69,8 +69,10 @@ func (c *Controller) noteNodeRefusal(now time.Time, n *node, err error) {
 // it.
 func (n *node) mustRead() bool { return !n.readAt.IsZero() }
 
-// longestReadFirst bounds how long pods stay on a node that has to be read before
-// they are evicted, when that fails.
+// longestReadFirst bounds how long pods stay on a node that has to be read
+// before they are evicted, when that fails. A node is not read again for that
+// for as long: one whose kubelet sends heartbeats and reports nothing would keep
+// its pods.
 const longestReadFirst = 10 * time.Second
 
 // readsFirst reports whether a node has to be read before a pod leaves it. It
@@ -85,8 +87,9 @@ func (c *Controller) readsFirst(now time.Time, task eviction.Task) bool {
 	if n.mustRead() {
 		return now.Sub(n.readAt) < longestReadFirst
 	}
-	if last, _ := c.health.LastHeartbeat(task.Node); !last.After(n.own.at) {
-		return false // it was read or written since
+	last, _ := c.health.LastHeartbeat(task.Node)
+	if !last.After(latest(n.own.at, n.lastRead)) || now.Sub(n.lastRead) < longestReadFirst {
+		return false
 	}
 	n.readAt = now
 	c.replan(now, n)
@@ -115,16 +118,15 @@ func (c *Controller) nodeRead(now time.Time, action ReadNode, result Result) {
 	c.plan(now, n)
 }
 
-// observeReadNode takes a node as a live read has shown it, which may be another
-// one of that name. That a node is gone only the watch says.
+// observeReadNode takes a node as a live read has shown it. It may be another
+// one of that name. Only the watch says that a node is gone.
 func (c *Controller) observeReadNode(now time.Time, before, live *corev1.Node) {
 	n, known := c.nodes[live.Name]
 	if !known {
 		return
 	}
-	n.readAt = time.Time{}
+	n.readAt, n.lastRead = time.Time{}, now
 	if !isNews(n.object, before, live) {
-		n.own.at = now
 		return
 	}
 	c.staleness.stale++
@@ -139,8 +141,8 @@ func (c *Controller) observeReadNode(now time.Time, before, live *corev1.Node) {
 }
 
 // isNews reports whether a live read shows what the cache does not. It is newer
-// than what was cached when it began, whatever the versions are: after a restore
-// of the API server's store they may have gone back.
+// than what was cached when it began, whatever the versions are: a restore of
+// the API server's store sets them back.
 func isNews(cached, before, live metav1.Object) bool {
 	version := cached.GetResourceVersion()
 	if live.GetResourceVersion() == version {

@@ -217,7 +217,7 @@ func TestEachWriteIsOneCall(t *testing.T) {
 	}
 }
 
-// What the API server has refused a write to is read as the cache would have it.
+// What a write was refused for is read as the cache would have it.
 func TestWhatAWriteWasRefusedForIsRead(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}}
 	gone := apierrors.NewNotFound(schema.GroupResource{}, "n1")

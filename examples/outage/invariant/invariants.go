@@ -52,9 +52,10 @@ const (
 	// may be back from a backup. It does not repeat a write that was answered to
 	// an object that has not changed since.
 	NotTwice Invariant = "not twice"
-	// ReadFirst: a client whose patch of a node, or mark of a pod that is not ready,
-	// was refused, because the object is not the one that it was computed from or is
-	// gone, sends no other one before it has read the object from the API server.
+	// ReadFirst: a client whose patch of a node, or mark of a pod that is not
+	// ready, was refused, because the object is not the one that it was computed
+	// from or is gone, sends no other one before it has read the object from the
+	// API server.
 	ReadFirst Invariant = "read before it is written again"
 	// AsConfigured: a pod is made to leave by the action of Settings.Action alone,
 	// and with Settings.SpareDaemons none of a DaemonSet is. With Settings.ByNode

@@ -33,8 +33,8 @@ func (v *view) targetOf(call *model.Call) target {
 }
 
 // isComputed reports whether a call is a patch that is computed from an object
-// as the client sees it: each of a node, and a JSON Patch of a pod. That a pod is
-// about to be evicted is written whatever the pod is.
+// as the client sees it: each of a node, and a JSON Patch of a pod. That a pod
+// is about to be evicted is written whatever the pod is.
 func isComputed(call *model.Call) bool {
 	return call.Verb == model.Patch && (call.Kind == model.Nodes || call.PatchType == types.JSONPatchType)
 }
@@ -59,8 +59,9 @@ func (j *Judge) sentAgain(s *sent, call *model.Call) {
 	}
 }
 
-// answeredRefusal records whether the last write of an object was refused. A node
-// that is not read to confirm the eviction of a pod is taken for what it is.
+// answeredRefusal records whether the last write of an object was refused. A
+// node that is not read to confirm the eviction of a pod is taken for what it
+// is.
 func (v *view) answeredRefusal(s *sent, call *model.Call) {
 	switch {
 	case isRefusal(call):
