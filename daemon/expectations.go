@@ -119,8 +119,11 @@ func (p *Planner) finishRefresh(step *Refresh, result *Result) {
 // recordRead records what was read, unless the watch has shown something newer.
 // A pod that is not being deleted although we asked for it is deleted again.
 func (p *Planner) recordRead(s *podState, result *Result, began podPhase) {
-	isNewer := !s.answeredAt.IsZero() || !olderVersion(result.Pod, s.pod)
-	if s.undoneBy(result.Pod) {
+	isNewer := !olderVersion(result.Pod, s.pod)
+	switch {
+	case !s.answeredAt.IsZero():
+		isNewer = true // the read was sent after that answer, and the watch has shown nothing since
+	case s.undoneBy(result.Pod):
 		isNewer = olderVersion(s.pod, result.Pod) // else the read may be from before the deletion
 	}
 	if isNewer {

@@ -87,6 +87,38 @@ func TestD2APodThatIsRestoredIsManagedAgain(t *testing.T) {
 	}
 }
 
+// The API server had no such pod, and until the watch has shown that, it is
+// behind. Afterwards a pod that it shows is back from a backup.
+func TestD2APodThatWasGoneAndIsRestoredIsManagedAgain(t *testing.T) {
+	s := newSet(t).nodes("a").running("a").template("new")
+	before := s.pods["a-1"]
+	s.Report(s.now, ended{Delete: &s.Plan(s.now).Delete[0], Gone: true})
+	s.ObservePod(s.now, before)
+	require.Zero(t, s.Status().Current, "the watch is behind")
+	s.gone("a-1")
+	s.pods["a-1"] = before
+	s.ObservePod(s.now, before)
+	s.want("delete a-1: Outdated")
+}
+
+// A pod that the watch does not show is read, and each read is later than the
+// answer before it.
+func TestD2APodThatIsReadRestoredIsManagedAgain(t *testing.T) {
+	s := newSet(t).nodes("a")
+	step := s.Plan(s.now).Create[0]
+	made := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "x", ResourceVersion: "9"},
+		Spec:       corev1.PodSpec{NodeName: "a"},
+	}
+	restored := made.DeepCopy()
+	restored.ResourceVersion = "5"
+	terminating(made)
+	s.Report(s.now, ended{Create: &step, Pod: made})
+	refresh := s.after(30 * time.Second).Plan(s.now).Refresh[0]
+	s.Report(s.now, ended{Refresh: &refresh, Pod: restored})
+	s.want("delete x: OutdatedUnavailable")
+}
+
 // After an answer the watch may be behind, but not for ever.
 func TestD2AnAnswerCountsMoreThanTheWatchForFiveMinutes(t *testing.T) {
 	s := newSet(t).nodes("a")

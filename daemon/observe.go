@@ -91,6 +91,7 @@ func (p *Planner) ObservePod(now time.Time, pod *corev1.Pod) {
 // pod is found by name and UID: another one with its name stays.
 func (p *Planner) ForgetPod(now time.Time, pod *corev1.Pod) {
 	p.advance(now)
+	p.tombstones.shown(pod.UID)
 	p.addTombstone(pod)
 	if known := p.pods[pod.Name]; known != nil && known.pod.UID == pod.UID {
 		p.remove(known)
@@ -113,8 +114,9 @@ func (p *Planner) advance(now time.Time) {
 }
 
 // tombstones are pods that are gone. Observations of them may still arrive,
-// from a watch that is behind or as a late answer to a creation. A UID never
-// comes back, so those are old.
+// from a watch that is behind or as a late answer to a creation. A UID comes
+// back only with a backup of the API server's store, and a watch that has shown
+// the end of the pod shows that.
 type tombstones struct {
 	how   map[types.UID]departure
 	queue []tombstone // the oldest first
@@ -125,9 +127,10 @@ type departure int8
 
 const (
 	// departureForgotten: ForgetPod was called. The pod may be observed again, for
-	// example when it was released and is adopted.
+	// example when it was released and is adopted, or is back from a backup.
 	departureForgotten departure = 1 + iota
-	// departureAnswered: the API server has no pod with the UID.
+	// departureAnswered: the API server has no pod with the UID, and the watch is
+	// behind.
 	departureAnswered
 )
 
@@ -153,6 +156,13 @@ func (t *tombstones) add(uid types.UID, how departure, now time.Time) {
 	}
 	t.how[uid] = how
 	t.queue = append(t.queue, tombstone{uid, now})
+}
+
+// shown records that the watch has shown the end of a pod.
+func (t *tombstones) shown(uid types.UID) {
+	if t.how[uid] == departureAnswered {
+		t.how[uid] = departureForgotten
+	}
 }
 
 // expire drops the pods of which no more observations can arrive.
