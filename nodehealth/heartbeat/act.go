@@ -162,7 +162,7 @@ func (a actor) consultCache(r *record) error {
 	}
 	known := r.report.version != ""
 	node, err := a.config.Cache.Get(r.node.Name)
-	if found := err == nil && node != nil; found && !r.report.observe(node, r.node.UID) && known {
+	if found := err == nil && node != nil; found && !r.report.observe(a.now(), node, r.node.UID) && known {
 		return errNodeGone
 	}
 	return nil // a cache that does not know the node may lag
@@ -177,9 +177,11 @@ func (a actor) readNode(ctx context.Context, r *record) error {
 	if err != nil {
 		return fmt.Errorf("read node: %w", err)
 	}
-	if !r.report.observe(node, r.node.UID) {
+	now := a.now()
+	if !r.report.observe(now, node, r.node.UID) {
 		return fmt.Errorf("%w: its UID is %s, not %s", errNodeGone, node.UID, r.node.UID)
 	}
+	r.report.answeredAt = now
 	return nil
 }
 
@@ -198,7 +200,7 @@ func (a actor) patchStatus(
 	if err != nil {
 		return fmt.Errorf("patch status: %w", err)
 	}
-	return r.report.answered(node, desired)
+	return r.report.answered(a.now(), node, desired)
 }
 
 func (a actor) count(task beatTask, result beatResult) {

@@ -27,6 +27,9 @@ type statusReport struct {
 	// none is known.
 	version string
 	status  corev1.NodeStatus
+	// answeredAt is when the API server answered with version, zero if the cache
+	// has shown it. Older versions in the cache are ignored for cacheDelay then.
+	answeredAt time.Time
 	// mentioned is what our reports mentioned. Only that is removed when a report
 	// does not mention it any more.
 	mentioned mentioned
@@ -42,21 +45,28 @@ type mentioned struct {
 	capacity, allocatable []corev1.ResourceName
 }
 
-// observe records the node as a cache or a read shows it, unless it is older
-// than what is known. It reports whether it is this node, and not another one
+// cacheDelay is far above the delay of a watch that works. A cache that shows an
+// older version for longer shows a restored backup of the API server's store. If
+// it is late all the same, the API server refuses the next report, and the node
+// is read.
+const cacheDelay = 2 * time.Minute
+
+// observe records the node as a cache or a read shows it, unless the cache is
+// behind what is known. It reports whether it is this node, and not another one
 // of its name.
-func (r *statusReport) observe(node *corev1.Node, uid types.UID) bool {
+func (r *statusReport) observe(now time.Time, node *corev1.Node, uid types.UID) bool {
 	if r.version != "" {
 		order, err := resourceversion.CompareResourceVersion(node.ResourceVersion, r.version)
+		isBehind := order < 0 && now.Sub(r.answeredAt) < cacheDelay
 		// The answer to our report, when the cache has it too, is kept once.
-		if err != nil || order < 0 || order == 0 && node.UID != uid {
+		if err != nil || isBehind || order == 0 && node.UID != uid {
 			return true
 		}
 	}
 	if node.UID != uid {
 		return false
 	}
-	r.version, r.status = node.ResourceVersion, node.Status
+	r.version, r.status, r.answeredAt = node.ResourceVersion, node.Status, time.Time{}
 	return true
 }
 
@@ -106,8 +116,8 @@ func (r *statusReport) patch(
 }
 
 // answered records the API server's answer to a patch.
-func (r *statusReport) answered(node *corev1.Node, desired *corev1.NodeStatus) error {
-	r.version, r.status, r.refused = node.ResourceVersion, node.Status, nil
+func (r *statusReport) answered(now time.Time, node *corev1.Node, desired *corev1.NodeStatus) error {
+	r.version, r.status, r.answeredAt, r.refused = node.ResourceVersion, node.Status, now, nil
 	r.mentioned = mentionedBy(desired)
 	difference, err := statusDifference(&r.status, desired, r.mentioned)
 	if err != nil || len(difference) == 0 {

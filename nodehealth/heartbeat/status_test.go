@@ -53,7 +53,7 @@ func fullStatus(variant string) corev1.NodeStatus {
 func reporter(status corev1.NodeStatus, said corev1.NodeStatus) *statusReport {
 	r := &statusReport{mentioned: mentionedBy(&said)}
 	r.observe(
-		&corev1.Node{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: "7"}, Status: status}, "u",
+		reportTime, &corev1.Node{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: "7"}, Status: status}, "u",
 	)
 	return r
 }
@@ -241,7 +241,7 @@ func TestStatusPatchWhoseAnswerWasLostIsRemembered(t *testing.T) {
 	// The server has it, we do not know; and then x is not wanted any more.
 	r.forget()
 	node.ResourceVersion = "8"
-	require.True(t, r.observe(node, "u"))
+	require.True(t, r.observe(reportTime, node, "u"))
 	without := corev1.NodeStatus{Capacity: corev1.ResourceList{"cpu": resource.MustParse("1")}}
 	changed, err := r.changed(&without)
 	require.NoError(t, err)
@@ -282,7 +282,7 @@ func TestStatusThatTheCallerChangesInPlaceIsNoticed(t *testing.T) {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: "8"}, Status: reported(t, r, status),
 	}
-	require.NoError(t, r.answered(node, &status))
+	require.NoError(t, r.answered(reportTime, node, &status))
 	status.Images[0].SizeBytes++
 	changed, err := r.changed(&status)
 	require.NoError(t, err)
@@ -301,13 +301,38 @@ func TestStatusOfTheCacheReplacesThatOfTheAnswer(t *testing.T) {
 	}
 	answer := node("u", "7")
 	var r statusReport
-	require.NoError(t, r.answered(answer, &answer.Status))
+	require.NoError(t, r.answered(reportTime, answer, &answer.Status))
 	require.Same(t, &answer.Status.Conditions[0], &r.status.Conditions[0])
 	for _, other := range []*corev1.Node{node("u", "6"), node("other", "7")} {
-		require.True(t, r.observe(other, "u"), "it is older, or of another node")
+		require.True(t, r.observe(reportTime, other, "u"), "it is older, or of another node")
 		require.Same(t, &answer.Status.Conditions[0], &r.status.Conditions[0])
 	}
 	cached := node("u", "7")
-	require.True(t, r.observe(cached, "u"))
+	require.True(t, r.observe(reportTime, cached, "u"))
 	require.Same(t, &cached.Status.Conditions[0], &r.status.Conditions[0])
+}
+
+// The API server's store went back to a backup: an older version in the cache
+// is the truth, at once if the cache had the newer one.
+func TestStatusOfARestoredNodeIsTheTruth(t *testing.T) {
+	node := func(version string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: version}}
+	}
+	answered := func() (r statusReport) {
+		require.NoError(t, r.answered(reportTime, node("7"), &corev1.NodeStatus{}))
+		return r
+	}
+	r := answered()
+	require.True(t, r.observe(reportTime.Add(2*time.Minute-1), node("5"), "u"))
+	require.Equal(t, "7", r.version, "the cache is late")
+	require.True(t, r.observe(reportTime.Add(2*time.Minute), node("5"), "u"))
+	require.Equal(t, "5", r.version)
+
+	r = answered()
+	require.True(t, r.observe(reportTime, node("7"), "u"))
+	require.True(t, r.observe(reportTime, node("5"), "u"))
+	require.Equal(t, "5", r.version)
+	require.False(t, r.observe(reportTime, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{UID: "former", ResourceVersion: "3"},
+	}, "u"), "the Node is that of before")
 }
