@@ -21,9 +21,12 @@ import (
 // module's go.mod, which pin its version.
 type Binary string
 
-// The programs of a control plane. [Start] uses the first two.
+// The programs of a control plane. [Start] uses etcd and kube-apiserver, and a
+// restore the other two of etcd.
 const (
 	Etcd                  Binary = "go.etcd.io/etcd/server/v3"
+	Etcdctl               Binary = "go.etcd.io/etcd/etcdctl/v3"
+	Etcdutl               Binary = "go.etcd.io/etcd/etcdutl/v3"
 	KubeAPIServer         Binary = "k8s.io/kubernetes/cmd/kube-apiserver"
 	KubeControllerManager Binary = "k8s.io/kubernetes/cmd/kube-controller-manager"
 	KubeScheduler         Binary = "k8s.io/kubernetes/cmd/kube-scheduler"
@@ -32,15 +35,19 @@ const (
 
 // Binaries lists the programs above.
 func Binaries() []Binary {
-	return []Binary{Etcd, KubeAPIServer, KubeControllerManager, KubeScheduler, Kubectl}
+	return []Binary{Etcd, Etcdctl, Etcdutl, KubeAPIServer, KubeControllerManager, KubeScheduler, Kubectl}
 }
 
 // Name is the program's file name.
 func (b Binary) Name() string {
 	if b == Etcd {
-		return "etcd" // the path ends in the module's major version
+		return "etcd"
 	}
-	return path.Base(string(b))
+	name := string(b)
+	if module, ok := strings.CutSuffix(name, "/v3"); ok { // a major version
+		name = module
+	}
+	return path.Base(name)
 }
 
 // BuildConfig says where binaries are built and kept. The zero value is right

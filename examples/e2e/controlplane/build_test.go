@@ -305,6 +305,8 @@ func ExampleBinary_Name() {
 	}
 	// Output:
 	// etcd
+	// etcdctl
+	// etcdutl
 	// kube-apiserver
 	// kube-controller-manager
 	// kube-scheduler

@@ -69,13 +69,13 @@ type ControlPlane struct {
 	authority *authority
 
 	// Set while starting, not changed after.
-	etcd     *Process
 	etcdPort *port
 	apiPort  *port
 	host     string // the API server's URL
 	admin    *rest.Config
 
 	mu        sync.Mutex
+	etcd      *Process // the latest, running or not
 	apiServer *Process // the latest, running or not
 	audits    []*auditLog
 	stopped   bool
@@ -157,11 +157,11 @@ func (cp *ControlPlane) Stop() error {
 func (cp *ControlPlane) stop(end func(*Process)) error {
 	cp.mu.Lock()
 	again := cp.stopped
-	cp.stopped = true // from here on no API server is started
+	cp.stopped = true // from here on neither is started
 	cp.mu.Unlock()
 
 	// The API server goes first: without etcd it would not end by itself.
-	for _, process := range []*Process{cp.currentAPIServer(), cp.etcd} {
+	for _, process := range []*Process{cp.currentAPIServer(), cp.currentEtcd()} {
 		if process != nil {
 			end(process)
 		}

@@ -101,7 +101,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	processes := []*Process{cp.etcd, cp.currentAPIServer()}
+	processes := []*Process{cp.currentEtcd(), cp.currentAPIServer()}
 	for _, process := range processes {
 		if !exists(process.PID()) {
 			t.Errorf("%s does not run, the test proves nothing", process.name)
@@ -253,7 +253,7 @@ func TestAFailedTestShowsTheLogsAndStops(t *testing.T) {
 			t.Errorf("%s is not shown in:\n%s", log, shown)
 		}
 	}
-	if cp.etcd.Running() || cp.currentAPIServer().Running() {
+	if cp.currentEtcd().Running() || cp.currentAPIServer().Running() {
 		t.Error("it runs on")
 	}
 }

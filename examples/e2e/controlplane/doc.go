@@ -18,6 +18,8 @@
 //     on.
 //   - Break it: [ControlPlane.KillAPIServer], [ControlPlane.RestartAPIServer],
 //     [ControlPlane.PauseAPIServer] and [ControlPlane.ResumeAPIServer].
+//   - Set it back to what it was: [ControlPlane.SaveSnapshot] and
+//     [ControlPlane.RestoreSnapshot].
 //   - Count what it was asked: [ControlPlane.Requests], exact to the single
 //     request.
 //   - Run more processes with the same care: [StartProcess]; more programs of

@@ -26,7 +26,7 @@ func ForTest(t testing.TB, config Config) *ControlPlane {
 	t.Logf("control plane ready after %s", time.Since(begun).Round(time.Millisecond))
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log(cp.etcd.LogTail(tailLines) + "\n" + cp.currentAPIServer().LogTail(tailLines))
+			t.Log(cp.currentEtcd().LogTail(tailLines) + "\n" + cp.currentAPIServer().LogTail(tailLines))
 		}
 		if err := cp.Stop(); err != nil {
 			t.Error(err)
