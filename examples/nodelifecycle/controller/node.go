@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kubelife/lifecycle/eviction"
@@ -171,6 +172,14 @@ func (w *ownWrite) newer(now time.Time, version string) bool {
 	}
 	w.version = ""
 	return false
+}
+
+// news reports whether an answer says more than what is known. If the watch has
+// shown the same version already, it is not behind, and an older version that it
+// shows later is from a restored backup.
+func news(answer, known metav1.Object) bool {
+	version, than := answer.GetResourceVersion(), known.GetResourceVersion()
+	return !older(version, than) && (version == "" || version != than)
 }
 
 func older(version, than string) bool {

@@ -171,8 +171,7 @@ func (c *Controller) adoptNode(now time.Time, object *corev1.Node) {
 		return
 	}
 	n, known := c.nodes[object.Name]
-	if !known || n.object.UID != object.UID ||
-		older(object.ResourceVersion, n.object.ResourceVersion) {
+	if !known || n.object.UID != object.UID || !news(object, n.object) {
 		return
 	}
 	n.own = ownWrite{object.ResourceVersion, now}
@@ -185,7 +184,7 @@ func (c *Controller) adoptPod(now time.Time, object *corev1.Pod) {
 		return
 	}
 	p, known := c.pods[PodID(object)]
-	if !known || older(object.ResourceVersion, p.object.ResourceVersion) {
+	if !known || !news(object, p.object) {
 		return
 	}
 	p.own = ownWrite{object.ResourceVersion, now}

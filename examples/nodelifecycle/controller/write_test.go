@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -25,6 +26,30 @@ func TestOwnWriteCountsMoreThanAnOlderCache(t *testing.T) {
 
 	w.c.ObserveNode(w.now.Add(2*ownWriteCounts), old)
 	require.Equal(t, old, w.c.nodes["a-000"].object, "but not for ever: the store may have been set back")
+}
+
+// The watch has shown our write before its answer came. It is not behind, so
+// what it shows then is from a backup that was restored.
+func TestOwnWriteThatTheWatchHasShownCountsNoMoreThanIt(t *testing.T) {
+	w := active(t, "a", "b")
+	node := w.nodes["a-000"]
+	written := node.DeepCopy()
+	written.ResourceVersion = "1000000000"
+	w.c.ObserveNode(w.now, written)
+	w.c.adoptNode(w.now, written.DeepCopy())
+	w.c.ObserveNode(w.now, node)
+	require.Same(t, node, w.c.nodes["a-000"].object)
+
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p", ResourceVersion: "5"}, Spec: corev1.PodSpec{NodeName: "a-000"},
+	}
+	marked := pod.DeepCopy()
+	marked.ResourceVersion = "7"
+	w.c.ObservePod(w.now, pod)
+	w.c.ObservePod(w.now, marked)
+	w.c.adoptPod(w.now, marked.DeepCopy())
+	w.c.ObservePod(w.now, pod)
+	require.Same(t, pod, w.c.pods["p"].object)
 }
 
 // A node that was deleted and recreated during a write is another one.
