@@ -126,7 +126,7 @@ func (p *Planner) recordRead(s *podState, result *Result, began podPhase) {
 	case s.undoneBy(result.Pod):
 		isNewer = olderVersion(s.pod, result.Pod) // else the read may be from before the deletion
 	}
-	if isNewer {
+	if isNewer && !s.shows(result.Pod) {
 		p.update(s, result.Pod)
 		s.answeredAt = p.now
 	}

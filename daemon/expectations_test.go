@@ -119,6 +119,21 @@ func TestD2APodThatIsReadRestoredIsManagedAgain(t *testing.T) {
 	s.want("delete x: OutdatedUnavailable")
 }
 
+// A read shows what the watch has shown already, so that is not behind.
+func TestD2AReadOfWhatTheWatchHasShownCountsNoMoreThanIt(t *testing.T) {
+	s := newSet(t).nodes("a").running("a").template("new")
+	s.change("a-1", func(pod *corev1.Pod) { pod.ResourceVersion = "5" })
+	s.Report(s.now, ended{Delete: &s.Plan(s.now).Delete[0], Err: errLost})
+	refresh := s.Plan(s.now).Refresh[0]
+	s.Report(s.now, ended{Refresh: &refresh, Pod: s.pods["a-1"].DeepCopy()})
+	require.EqualValues(t, 1, s.Status().Ready)
+	restored := s.pods["a-1"].DeepCopy()
+	restored.ResourceVersion = "3"
+	unready(restored)
+	s.ObservePod(s.now, restored)
+	require.Zero(t, s.Status().Ready)
+}
+
 // After an answer the watch may be behind, but not for ever.
 func TestD2AnAnswerCountsMoreThanTheWatchForFiveMinutes(t *testing.T) {
 	s := newSet(t).nodes("a")

@@ -174,6 +174,12 @@ func (s *podState) newerThan(now time.Time, pod *corev1.Pod) bool {
 	return olderVersion(pod, s.pod) || s.undoneBy(pod) && !olderVersion(s.pod, pod)
 }
 
+// shows reports whether the watch has shown this version of a pod. Then it is not
+// behind.
+func (s *podState) shows(pod *corev1.Pod) bool {
+	return s.answeredAt.IsZero() && pod.ResourceVersion != "" && pod.ResourceVersion == s.pod.ResourceVersion
+}
+
 // undoneBy reports whether a version of a pod says that it is not being deleted,
 // and the known version that it is.
 func (s *podState) undoneBy(pod *corev1.Pod) bool {
