@@ -164,10 +164,19 @@ type Result struct {
 	Unused int
 }
 
-// answersWrite reports whether the API server has stored a patch, or refused it
-// for what it has stored. Its store can be written then, also by kubelets.
-func (r Result) answersWrite() bool {
-	return r.Node != nil || r.Pod != nil || apierrors.IsConflict(r.Err) || apierrors.IsInvalid(r.Err)
+// hasWritten reports whether the API server has stored what the task was to
+// write, or refused it for what it has stored. Its store can be written then,
+// also by kubelets. A read does not show that.
+func (t Task) hasWritten(result Result) bool {
+	switch t.Action.(type) {
+	case DeclareUnknown, PatchTaints, PatchLabels, MarkPodNotReady:
+		return result.Node != nil || result.Pod != nil ||
+			apierrors.IsConflict(result.Err) || apierrors.IsInvalid(result.Err)
+	case Evict:
+		return result.Eviction.Outcome == eviction.OutcomeEvicted
+	default:
+		return false
+	}
 }
 
 // errUndone is why a write is tried again only after a backoff.

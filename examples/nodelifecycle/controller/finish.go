@@ -13,7 +13,7 @@ import (
 // Finish takes the result of a task.
 func (c *Controller) Finish(now time.Time, task Task, result Result) {
 	c.requests.Settle(now, task.grant, result.Unused)
-	if result.answersWrite() {
+	if task.hasWritten(result) {
 		c.Answered(now, task.startedAt)
 	}
 	c.evaluateLasting(now)

@@ -174,12 +174,12 @@ func (w *ownWrite) newer(now time.Time, version string) bool {
 	return false
 }
 
-// news reports whether an answer says more than what is known. If the watch has
-// shown the same version already, it is not behind, and an older version that it
-// shows later is from a restored backup.
-func news(answer, known metav1.Object) bool {
-	version, than := answer.GetResourceVersion(), known.GetResourceVersion()
-	return !older(version, than) && (version == "" || version != than)
+// countsMore reports whether an answer counts more than what the watch shows
+// later. If the watch has shown the same version already, it is not behind, and
+// an older version that it shows later is from a restored backup.
+func countsMore(answer, known metav1.Object) bool {
+	version := answer.GetResourceVersion()
+	return version == "" || version != known.GetResourceVersion()
 }
 
 func older(version, than string) bool {

@@ -171,10 +171,13 @@ func (c *Controller) adoptNode(now time.Time, object *corev1.Node) {
 		return
 	}
 	n, known := c.nodes[object.Name]
-	if !known || n.object.UID != object.UID || !news(object, n.object) {
+	if !known || n.object.UID != object.UID ||
+		older(object.ResourceVersion, n.object.ResourceVersion) {
 		return
 	}
-	n.own = ownWrite{object.ResourceVersion, now}
+	if countsMore(object, n.object) {
+		n.own = ownWrite{object.ResourceVersion, now}
+	}
 	c.setNode(now, n, object)
 }
 
@@ -184,10 +187,12 @@ func (c *Controller) adoptPod(now time.Time, object *corev1.Pod) {
 		return
 	}
 	p, known := c.pods[PodID(object)]
-	if !known || !news(object, p.object) {
+	if !known || older(object.ResourceVersion, p.object.ResourceVersion) {
 		return
 	}
-	p.own = ownWrite{object.ResourceVersion, now}
+	if countsMore(object, p.object) {
+		p.own = ownWrite{object.ResourceVersion, now}
+	}
 	c.setPod(now, p, object)
 }
 

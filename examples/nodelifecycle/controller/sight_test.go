@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -51,22 +52,29 @@ func TestH4NothingIsDoneWhileNoNodeCanBeHeard(t *testing.T) {
 func TestH4AnAnsweredWriteIsAProof(t *testing.T) {
 	guard := apierrors.NewInvalid(schema.GroupKind{Kind: "Node"}, "a-000", nil)
 	for name, test := range map[string]struct {
+		action Action
 		result Result
 		proves bool
 	}{
-		"patched":        {Result{Node: &corev1.Node{}}, true},
-		"pod patched":    {Result{Pod: &corev1.Pod{}}, true},
-		"guard refused":  {Result{Err: guard}, true},
-		"failed":         {Result{Err: errServer}, false},
-		"leases read":    {Result{Leases: map[string]string{"a-000": "7"}}, false},
-		"without result": {Result{}, false},
+		"patched":        {PatchLabels{}, Result{Node: &corev1.Node{}}, true},
+		"pod patched":    {MarkPodNotReady{Pod: &corev1.Pod{}}, Result{Pod: &corev1.Pod{}}, true},
+		"guard refused":  {PatchLabels{}, Result{Err: guard}, true},
+		"evicted":        {Evict{}, Result{Eviction: eviction.Result{Outcome: eviction.OutcomeEvicted}}, true},
+		"failed":         {PatchLabels{}, Result{Err: errServer}, false},
+		"leases read":    {ListLeases{}, Result{Leases: map[string]string{"a-000": "7"}}, false},
+		"node read":      {ReadNode{Node: &corev1.Node{}}, Result{Node: &corev1.Node{}}, false},
+		"without result": {PatchLabels{}, Result{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := withSight(t)
 			w.blind = true
 			started := w.now.Add(sightTimeout)
 			w.now = started.Add(10 * time.Second)
-			w.c.Finish(w.now, Task{Action: Record{}, startedAt: started}, test.result)
+			task := Task{Action: test.action, startedAt: started}
+			require.Equal(t, test.proves, task.hasWritten(test.result))
+			if test.proves {
+				w.c.Answered(w.now, started)
+			}
 			blind, now := w.c.health.Blind(w.now)
 			require.Equal(t, !test.proves, now)
 			require.Zero(t, blind, "it was sent in time")
