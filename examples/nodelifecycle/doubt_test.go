@@ -76,7 +76,7 @@ func TestH4DoubtsAreCounted(t *testing.T) {
 		reads := values["nodelifecycle_failed_live_reads_total"]
 		require.Greater(t, reads, 10.0)
 		require.Equal(t, map[string]float64{
-			"nodelifecycle_doubt blind": 1, "nodelifecycle_doubt_seconds_total blind": 60,
+			"nodelifecycle_doubt blind": 1, "nodelifecycle_doubt_seconds_total blind": 80, // 20 s in the beginning
 			"nodelifecycle_doubt watch": 0, "nodelifecycle_doubt_seconds_total watch": 0,
 			"nodelifecycle_doubt unread": 1, "nodelifecycle_doubt_seconds_total unread": 610,
 			"nodelifecycle_doubt unconfirmed": 0, "nodelifecycle_doubt_seconds_total unconfirmed": 0,

@@ -103,6 +103,13 @@ var restored = mutant.Catch{
 	Tests:   []string{"-test.run", "^TestE5APodThatIsRestoredIsEvictedAgain$"},
 }
 
+// ofSight is a test of what package nodehealth takes for heard.
+func ofSight(test string) mutant.Catch {
+	return mutant.Catch{
+		Package: "github.com/kubelife/lifecycle/nodehealth", Tests: []string{"-test.run", "^" + test + "$"},
+	}
+}
+
 // ofNodes are faults that controllers of this kind have had, among them those
 // of kube-controller-manager that the packages list.
 var ofNodes = []mutant.Mutation{
@@ -209,7 +216,7 @@ var ofNodes = []mutant.Mutation{
 		"s.blind += g -> _ = g",
 		ordinary(invariant.NotDeclaredAlive)),
 	mutant.New("what cannot be heard is acted on", controller, "(*Controller) evaluateZones",
-		"!c.health.Sight(t).Counts() -> false",
+		"!c.health.Sight(t).Settled() -> false",
 		ordinary(invariant.SparedInOutage).From(6050)),
 	mutant.New("a window passes in which nothing could be heard", "zone", "(*Tracker) Unconfirm",
 		"t.Stabilize(n) -> _ = n",
@@ -347,6 +354,14 @@ var ofMassFailure = []mutant.Mutation{
 		controller, "(*Controller) declared",
 		"r.Err != nil -> false",
 		ordinary(invariant.DeclaredInTime).From(310)),
+	mutant.New("a heartbeat does not show that others would be heard", "nodehealth", "(*NodeMonitor) ObserveLease",
+		"m.monitor.hear(t) -> m.monitor.advance(t)", ofSight("TestH4AHeartbeatOfAnyKeyProvesSight")),
+	mutant.New("a gap lasts until the answer", "nodehealth", "(*sight) prove(now, sent)",
+		"sent.Sub(s.proved) -> now.Sub(s.proved)", ofSight("TestH4ASlowAnswerLeavesNoGap")),
+	mutant.New("nodes are silent though writes fail", "nodehealth", "(*sight) fail",
+		"s.failures > manyFailures -> false", ofSight("TestH4NothingIsSilentWhileManyWritesFail")),
+	mutant.New("a process begins with sight", "nodehealth", "newSight",
+		"s.timeout > 0 -> false", unit("nodelifecycle/controller", "TestH4WhatIsDueAtTheStartWaitsForSight")),
 	mutant.New("a zone that recovers has its rate at once", "zone", "(*rise) follow",
 		"n.Add(r.left) -> n", comesOut("zone-recovers")),
 	mutant.New("a zone that flaps is held for ever", "zone", "(*rise) follow",
