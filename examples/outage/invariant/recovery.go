@@ -16,11 +16,13 @@ const (
 	bearsDisrupted
 )
 
-// bearing returns that of a zone.
+// bearing returns that of a zone. One that is down bears as if it were disrupted:
+// its disruption is not over when its last node falls.
 func (s *Settings) bearing(z *counts) bearing {
 	disrupted := 0
 	for silent := 0; silent <= z.doubtful; silent++ {
-		if s.disrupted(z.ready+z.doubtful-silent, z.notReady+silent) {
+		ready, notReady := z.ready+z.doubtful-silent, z.notReady+silent
+		if s.disrupted(ready, notReady) || ready == 0 && notReady >= someNotReady {
 			disrupted++
 		}
 	}

@@ -3,7 +3,6 @@ package model
 import (
 	"errors"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"time"
 )
@@ -47,6 +46,9 @@ const (
 	// CallTimeout is how long a client waits for an answer that does not come,
 	// unless its call says otherwise. It is process.CallTimeout.
 	CallTimeout = 30 * time.Second
+	// noSpace is the HTTP status code for what a store without space or without a
+	// leader refuses.
+	noSpace = 500
 	// reconnectAfter is how long watches need to come back with an API server.
 	reconnectAfter = time.Second
 )
@@ -77,7 +79,7 @@ func (f *faults) journey(c *Client, call *Call) (there, back time.Duration) {
 	}
 	total := latency.pick(c.random)
 	if f.readOnly > 0 && call.Verb != Get && call.Verb != List {
-		call.Err = scripted(call, http.StatusInternalServerError)
+		call.Err = scripted(call, noSpace)
 		return total / 2, total - total/2
 	}
 	if f.fails(c, call) {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
@@ -34,6 +33,10 @@ type election struct {
 	random   *rand.Rand
 }
 
+// acquireJitter is by which share a process that does not lead may lengthen a
+// retry period. Source: JitterFactor of leaderelection.
+const acquireJitter = 1.2
+
 // elect begins to take part in the election, or acts without one.
 func (r *Replica) elect() {
 	settings := r.sim.options.LeaderElection
@@ -52,7 +55,7 @@ func (r *Replica) acquire() {
 	r.attempt(func(won bool) {
 		period := float64(r.sim.options.LeaderElection.RetryPeriod)
 		if !won {
-			period *= 1 + leaderelection.JitterFactor*r.election.random.Float64()
+			period *= 1 + acquireJitter*r.election.random.Float64()
 			r.after(time.Duration(period), r.acquire)
 			return
 		}
