@@ -30,6 +30,10 @@ func TestAlertRulesNameMetricsThatAreServed(t *testing.T) {
 	for _, kind := range controller.DoubtKinds() {
 		kinds = append(kinds, string(kind))
 	}
+	var reasons []string
+	for _, reason := range controller.WaitReasons() {
+		reasons = append(reasons, string(reason))
+	}
 	for _, group := range []string{"programs", "evictions", "nodelifecycle"} {
 		selectors, err := alerts.Selectors(group)
 		require.NoError(t, err)
@@ -37,6 +41,7 @@ func TestAlertRulesNameMetricsThatAreServed(t *testing.T) {
 			require.Contains(t, page, "\n# TYPE "+s.Metric+" ")
 			require.Subset(t, phases, s.Values["phase"])
 			require.Subset(t, kinds, s.Values["kind"])
+			require.Subset(t, reasons, s.Values["reason"])
 		}
 	}
 }

@@ -82,6 +82,7 @@ func TestH4DoubtsAreCounted(t *testing.T) {
 			"nodelifecycle_doubt unconfirmed": 0, "nodelifecycle_doubt_seconds_total unconfirmed": 0,
 			"nodelifecycle_doubt holding": 1, "nodelifecycle_doubt_seconds_total holding": 610,
 			"nodelifecycle_doubt suspended": 0, "nodelifecycle_doubt_seconds_total suspended": 0,
+			"nodelifecycle_doubt paused": 0, "nodelifecycle_doubt_seconds_total paused": 0,
 			"nodelifecycle_doubt recovering": 0, "nodelifecycle_doubt_seconds_total recovering": 50,
 			"nodelifecycle_refuted_silences_total": 0, "nodelifecycle_failed_live_reads_total": reads,
 			"nodelifecycle_unconfirmed_nodes": 1, "nodelifecycle_undeclared_nodes": 0,
@@ -106,6 +107,8 @@ unread: Since 2000-01-01T00:00:50Z live reads of leases fail, and leave 1 silent
 holding: Since 2000-01-01T00:00:50Z all zones may be down, which is not confirmed: no taint is set or removed and no pod evicted for one of ours. A dead node is declared at the latest 1m57s after the API server answers.
 Silent nodes that are not confirmed: 1. Confirmed ones that have yet to be declared: 0.
 Zone "" has no rate while its unconfirmed nodes are not heard or read.
+Nodes that are silent or not ready and not acted on, because heartbeats may have been missed (blind): 1.
+Node n in zone "" since 2000-01-01T00:00:50Z: blind
 `, page(t, core, "").Body.String())
 
 		core.Answered(time.Now(), time.Now())

@@ -13,8 +13,8 @@ import (
 
 // newDoubtPage returns a page that says what delays the declaration of dead
 // nodes and their NoExecute taints, since when, and until when at the latest.
-// It begins with what is odd about the flags. It is text, or JSON with
-// format=json.
+// It begins with what is odd about the flags, and ends with the nodes that
+// wait, each with its reason. It is text, or JSON with format=json.
 func newDoubtPage(state reader, warnings []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		format := request.URL.Query().Get("format")
@@ -25,7 +25,7 @@ func newDoubtPage(state reader, warnings []string) http.Handler {
 			return
 		}
 		v := viewDoubts(state, time.Now())
-		v.warnings = warnings
+		v.warnings, v.waits = warnings, viewWaits(state, v.now)
 		if format == "json" {
 			w.Header().Set("Content-Type", "application/json")
 			v.writeJSON(w)
@@ -44,6 +44,7 @@ type doubtView struct {
 	held                    []string      // zones
 	recovering              []zone.Status // zones that keep the rate of a disruption
 	warnings                []string      // about flags
+	waits                   waitView
 }
 
 func viewDoubts(state reader, now time.Time) doubtView {
@@ -85,6 +86,7 @@ func (v *doubtView) writeText(out io.Writer) {
 		fmt.Fprintf(out, "Zone %q recovers: until %s its rate stays at %v nodes a second, so that all nodes that are "+
 			"back can be heard.\n", z.Zone, z.HeldUntil.UTC().Format(time.RFC3339), z.Rate)
 	}
+	v.waits.writeText(out)
 }
 
 // The JSON form of the page. Times are RFC 3339.
@@ -97,6 +99,10 @@ type doubtsJSON struct {
 	// RecoveringZones keep the rate that they had while they were disrupted.
 	RecoveringZones []recoveringJSON `json:"recoveringZones,omitempty"`
 	Warnings        []string         `json:"warnings,omitempty"`
+	// Waiting are nodes that are silent or not ready and not acted on, the first
+	// 1,000 by zone and name.
+	Waiting []waitJSON                    `json:"waiting,omitempty"`
+	Reasons map[controller.WaitReason]int `json:"waitingByReason,omitempty"`
 }
 
 type recoveringJSON struct {
@@ -121,6 +127,7 @@ func (v *doubtView) writeJSON(out io.Writer) {
 	page := doubtsJSON{
 		Now: v.now, Doubts: make([]doubtJSON, 0, len(v.doubts)),
 		Unconfirmed: v.unconfirmed, Undeclared: v.undeclared, HeldZones: v.held, Warnings: v.warnings,
+		Waiting: v.waits.asJSON(), Reasons: v.waits.count,
 	}
 	for _, z := range v.recovering {
 		page.RecoveringZones = append(page.RecoveringZones, recoveringJSON{z.Zone, z.Rate, z.HeldUntil})

@@ -53,7 +53,7 @@ func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*met
 		}, []string{"action"}),
 	}
 	collectors := append(sightMetrics(state), dampedWrites(state), m.declareSeconds, m.passSeconds, m.failures,
-		newZoneMetrics(state, m.nodesTainted), newDoubtMetrics(state))
+		newZoneMetrics(state, m.nodesTainted), newDoubtMetrics(state), newWaitMetrics(state))
 	for _, c := range append(collectors, staleMetrics(state)...) {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)

@@ -132,6 +132,14 @@ nodelifecycle_doubt{job="nodelifecycle",instance="b",kind="recovering"} 1x80`,
 		labels: []string{`{job="nodelifecycle", kind="blind"}`, `{job="nodelifecycle", kind="unread"}`},
 		says:   "for five minutes: ",
 	},
+	"NodesWithoutRate": {
+		series: `
+nodelifecycle_waiting_nodes{job="nodelifecycle",instance="a",reason="rate"} 0x19 3x60
+nodelifecycle_waiting_nodes{job="nodelifecycle",instance="b",reason="rate"} 0x80
+nodelifecycle_waiting_nodes{job="nodelifecycle",instance="a",reason="turn"} 2x80`,
+		silent: 24*time.Minute + interval, firing: 25 * time.Minute,
+		labels: []string{`{job="nodelifecycle"}`}, says: "3 silent or not ready nodes",
+	},
 	"StaleCaches": {
 		series: `
 nodelifecycle_doubt{job="nodelifecycle",instance="a",kind="watch"}     0x19 1x60

@@ -58,7 +58,9 @@ type Controller struct {
 	requests *timedqueue.Throttle[Action]
 	sources  timedqueue.Source[Task]
 	events   []*Record // to be handed out; pointers, because there may be 100,000
-	synced   bool
+	// untold holds the nodes that may have to be told of because they wait.
+	untold *timedqueue.Queue[string, *node]
+	synced bool
 	// fixedGrace: no heartbeat makes a grace period end earlier.
 	fixedGrace bool
 
@@ -113,6 +115,7 @@ func New(config Config, now time.Time) (*Controller, error) {
 	c.sources = timedqueue.InOrder(
 		timedqueue.SourceOf(c.reevaluatePods, c.podsToReevaluate),
 		timedqueue.SourceOf(c.nextEvent, c.eventsWait),
+		timedqueue.SourceOf(c.tellOfNode, c.untold.Next),
 		timedqueue.SourceOf(c.request, c.requests.Next),
 	)
 	return c, nil
@@ -169,6 +172,9 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 	c.otherWrites = timedqueue.InOrder(c.writes.OfKind(otherWrite), c.writes.OfKind(dampedWrite))
 	marks := timedqueue.QueueConfig[types.UID, *pod]{Backoff: config.Backoff}
 	if c.marks, err = timedqueue.NewQueue(marks, now); err != nil {
+		return nil, err
+	}
+	if c.untold, err = newUntold(now); err != nil {
 		return nil, err
 	}
 	return c, nil

@@ -100,12 +100,26 @@
 //     and get no NoExecute taint. Latest for that: Zone.StabilizationWindow
 //     after one node is ready, at the rate of the zone. Off: a Zone.State that
 //     never returns zone.FullDisruption, which switches DoubtHolding off, too.
-//   - [DoubtRecovering]: the stabilization window after a start, a takeover or
-//     a suspension. Nodes are declared, and get no NoExecute taint before it
+//   - [DoubtPaused]: the policy for the cluster asks for a pause. Nodes are
+//     declared, and get no NoExecute taint. Latest for that:
+//     Zone.StabilizationWindow after the policy asks for none. Off: Zone.Phase
+//     nil.
+//   - [DoubtRecovering]: the stabilization window after a start, a takeover, a
+//     suspension or a pause. Nodes are declared, and get no NoExecute taint before it
 //     ends. Off: a Zone.StabilizationWindow of a nanosecond.
 //
 // The answers of the API server and the jitter of Backoff come in addition, and
 // a kind that comes after another adds its own time.
+//
+// # Why a node waits
+//
+// [Controller.NodeWaits] returns each node that is silent or not ready and is
+// not acted on, with a [WaitReason]: a doubt, a halt, its zone's rate, or its
+// own writes. What holds all nodes is told in one Event, about the controller.
+// What holds one node for longer than a grace period is told in an Event about
+// that node, and each 20 minutes again. At most one such Event is recorded a
+// second, and 10 at once: when thousands of nodes wait for the rate of a zone,
+// few of them are looked at, and [Controller.NodeWaits] has all.
 //
 // # Differences from kube-controller-manager
 //

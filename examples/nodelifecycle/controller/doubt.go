@@ -29,8 +29,10 @@ const (
 	DoubtHolding DoubtKind = "holding"
 	// DoubtSuspended: all zones are down.
 	DoubtSuspended DoubtKind = "suspended"
+	// DoubtPaused: the policy for the cluster asks for a pause.
+	DoubtPaused DoubtKind = "paused"
 	// DoubtRecovering: a stabilization window is under way, after a start, a
-	// takeover or a suspension.
+	// takeover, a suspension or a pause.
 	DoubtRecovering DoubtKind = "recovering"
 )
 
@@ -39,7 +41,7 @@ func DoubtKinds() []DoubtKind { return slices.Clone(doubtKinds[:]) }
 
 var doubtKinds = [...]DoubtKind{
 	DoubtBlind, DoubtWatch, DoubtUnread, DoubtUnconfirmed, DoubtHolding, DoubtSuspended,
-	DoubtRecovering,
+	DoubtPaused, DoubtRecovering,
 }
 
 // Moment is what a latest moment is counted from that is not known yet.
@@ -55,6 +57,8 @@ const (
 	MomentHeartbeat Moment = "its last heartbeat"
 	// MomentReady is when a node is ready.
 	MomentReady Moment = "one node is ready"
+	// MomentPolicy is when the policy for the cluster asks for no pause.
+	MomentPolicy Moment = "the policy for the cluster asks for no pause"
 )
 
 // A Doubt is one reason for not acting against nodes, and when it ends at the
@@ -76,7 +80,9 @@ type Doubt struct {
 
 // HoldsTaints reports whether the doubt delays only NoExecute taints, and the
 // evictions that follow from them. Other doubts delay the declaration.
-func (d Doubt) HoldsTaints() bool { return d.Kind == DoubtSuspended || d.Kind == DoubtRecovering }
+func (d Doubt) HoldsTaints() bool {
+	return d.Kind == DoubtSuspended || d.Kind == DoubtPaused || d.Kind == DoubtRecovering
+}
 
 // String says in plain words what is doubted, since when, and until when.
 func (d Doubt) String() string {
@@ -88,7 +94,9 @@ func (d Doubt) String() string {
 		DoubtUnconfirmed: fmt.Sprintf("a live read of leases has yet to confirm %s", d.silent()),
 		DoubtHolding: "all zones may be down, which is not confirmed: no taint is set or removed and no pod evicted " +
 			"for one of ours",
-		DoubtSuspended:  "all zones are down: nodes are declared, and none is tainted NoExecute",
+		DoubtSuspended: "all zones are down: nodes are declared, and none is tainted NoExecute",
+		DoubtPaused: "the policy for the cluster asks for a pause: nodes are declared, none is tainted NoExecute, and no " +
+			"pod evicted for one of our taints",
 		DoubtRecovering: "a stabilization window is under way: nodes are declared, and none is tainted NoExecute",
 	}[d.Kind]
 	verb := "declared"
@@ -167,6 +175,10 @@ func appendDoubts(doubts []Doubt, f doubtFacts) []Doubt {
 	case zone.PhaseSuspended:
 		doubts = append(doubts, Doubt{
 			Kind: DoubtSuspended, Since: f.phaseAt, After: MomentReady, Within: f.window,
+		})
+	case zone.PhasePaused:
+		doubts = append(doubts, Doubt{
+			Kind: DoubtPaused, Since: f.phaseAt, After: MomentPolicy, Within: f.window,
 		})
 	case zone.PhaseRecovering:
 		doubts = append(doubts, Doubt{Kind: DoubtRecovering, Since: f.phaseAt, Latest: f.resumeAt})

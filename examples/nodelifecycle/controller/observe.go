@@ -52,6 +52,7 @@ func (c *Controller) ForgetNode(now time.Time, name string) {
 	c.leaveReleases(n)
 	c.leaveZone(now, n.zone)
 	c.writes.Remove(name)
+	c.untold.Remove(name)
 	c.enter(n, resting)
 	c.announce(nodeReference(n.object), corev1.EventTypeNormal, "RemovingNode",
 		"Node %s event: Removing Node %s from Controller", name, name)

@@ -43,6 +43,7 @@ func (c *Controller) beginSilence(now time.Time, n *node, task nodehealth.NodeTa
 		c.reads.suspectedAt = now
 	}
 	c.reads.unconfirmed++
+	c.willTell(now, n)
 	c.addSuspect(n)
 	if c.config.DeclareUnconfirmed {
 		c.confirm(now, n)

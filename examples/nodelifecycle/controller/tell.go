@@ -1,9 +1,14 @@
 package controller
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+	"github.com/kubelife/lifecycle/zone"
 )
 
 // Reasons of the Events about doubts. They are about the controller itself:
@@ -12,6 +17,10 @@ const (
 	ReasonDoubt      = "NodesDoubted"
 	ReasonDoubtEnded = "NodesDoubtEnded"
 )
+
+// ReasonEvictionDelayed is the reason of the Event about a node that waits for
+// long, and that nothing holds which holds all nodes.
+const ReasonEvictionDelayed = "EvictionDelayed"
 
 // tellPeriod is the shortest time between two Events that a doubt of the same
 // kind has begun. So a doubt that comes and goes is told of now and then.
@@ -102,4 +111,67 @@ func (l *doubtLog) next(grace time.Duration) (next time.Time, ok bool) {
 		}
 	}
 	return next, ok
+}
+
+const (
+	// tellAgain is after which time a node that still waits is told of again. The
+	// API server keeps an Event for an hour by default, and the reason may be
+	// another one by then.
+	tellAgain = 20 * time.Minute
+	// toldPerSecond and toldAtOnce bound the Events about nodes that wait. Each is
+	// a write to the API server, and the page and the metric have all nodes.
+	toldPerSecond, toldAtOnce = 1, 10
+)
+
+// newUntold returns the queue of the nodes that may have to be told of.
+func newUntold(now time.Time) (*timedqueue.Queue[string, *node], error) {
+	return timedqueue.NewQueue(timedqueue.QueueConfig[string, *node]{
+		Budgets: []timedqueue.Budget[string, *node]{{Limit: toldPerSecond, Burst: toldAtOnce}},
+	}, now)
+}
+
+// willTell makes a node be looked at when it has waited for a grace period.
+func (c *Controller) willTell(now time.Time, n *node) {
+	c.untold.Add(n.object.Name, n, now.Add(c.doubtBase.grace))
+}
+
+// tellOfNode hands out an Event about a node that has waited for a grace period,
+// if what holds it does not hold all nodes. A user who runs kubectl describe
+// node sees it.
+func (c *Controller) tellOfNode(now time.Time) (Task, bool) {
+	for range mostVisited {
+		item, ok := c.untold.Start(now)
+		if !ok {
+			return Task{}, false
+		}
+		record, result := c.eventOf(now, item.Value)
+		if c.untold.Finish(now, item, result); result.Outcome == timedqueue.OutcomeRequeued {
+			return Task{Action: record}, true
+		}
+	}
+	return Task{}, false
+}
+
+// eventOf returns the Event about a node if it is due, and when the node is
+// looked at next. The reason may have changed by then.
+func (c *Controller) eventOf(now time.Time, n *node) (Record, timedqueue.Result) {
+	wait, waits := c.waitOf(now, n)
+	if !waits {
+		return Record{}, timedqueue.Result{Outcome: timedqueue.OutcomeSkipped}
+	}
+	next := wait.Since.Add(c.doubtBase.grace)
+	if !next.After(now) && wait.Reason.holdsAll() {
+		next = now.Add(c.doubtBase.grace)
+	}
+	if next.After(now) {
+		return Record{}, timedqueue.Result{Outcome: timedqueue.OutcomePostponed, At: next}
+	}
+	message := fmt.Sprintf("Node %s is silent or not ready, and its pods are not evicted: %s.", wait.Node, wait.Reason)
+	zones := c.Zones()
+	isZone := func(z zone.Status) bool { return z.Zone == wait.Zone }
+	if i := slices.IndexFunc(zones, isZone); i >= 0 {
+		message += " " + DescribeZone(zones[i], c.Queued(wait.Zone))
+	}
+	return Record{nodeReference(n.object), corev1.EventTypeWarning, ReasonEvictionDelayed, message},
+		timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: now.Add(tellAgain)}
 }

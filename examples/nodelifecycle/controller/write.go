@@ -31,6 +31,9 @@ func (c *Controller) replan(now time.Time, n *node) {
 		c.cancelEmptying(now, n)
 	}
 	c.planRelease(n)
+	if n.notReady() && !c.isActedOn(n) {
+		c.willTell(now, n)
+	}
 	if n.state.underWay() || n.state.holdsToken() {
 		return
 	}
