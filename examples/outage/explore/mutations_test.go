@@ -115,6 +115,11 @@ func ofSight(test string) mutant.Catch {
 var ofNodes = []mutant.Mutation{
 	mutant.New("a node that is heard again is tainted all the same", controller, "(*Controller) wantsRelease(n)",
 		`!c.isSilent(n) -> false`, unit("nodelifecycle/controller", "TestANodeThatIsHeardAgainGetsNoNoExecuteTaint")),
+	mutant.New("a zone without a rate is no reason", controller, "(*Controller) whyQueued", `limit == 0 -> limit < 0`,
+		unit("nodelifecycle/controller", "TestAZoneWithoutARateIsTheReasonOfItsNodes")),
+	mutant.New("a node that waits is told of nowhere", controller, "(*Controller) replan(now)",
+		`n.notReady() && !c.isActedOn(n) -> false`,
+		unit("nodelifecycle/controller", "TestEventsAboutNodesThatWaitAreBounded")),
 	mutant.New("a token is spent while nothing is due", "timedqueue", "(q *Queue) candidate",
 		`if o == nil { return f } ->
 			for _, b := range q.keyed {
