@@ -80,7 +80,8 @@ func (s *settings) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&s.beat, "node-heartbeat-interval", 10*time.Second,
 		"How often nodes renew their leases. Nodes whose heartbeat is late get pods only if no other node fits.")
 	flags.DurationVar(&s.blindAfter, "node-blind-after", 6*time.Second,
-		"How long after an answer of the API server the silence of nodes still counts. 0 counts all time.")
+		"How long after a heartbeat of any node, or an answered write, the silence of nodes still counts. 0 counts all "+
+			"time.")
 	flags.Float64Var(&s.unhealthyZone, "unhealthy-zone-threshold", 0.55,
 		"The share of nodes not ready, at least 3, from which on a zone gets pods only if no other zone fits.")
 	flags.StringArrayVar(&s.templates, "node-template", nil,

@@ -86,10 +86,11 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"How long a node that was silent must be heard again, without another silence, before its not-ready and "+
 			"unreachable taints are removed. With 0 its first heartbeat is enough.")
 	flags.DurationVar(&o.BlindAfter, "node-blind-after", 6*time.Second,
-		"How long after an answer of the API server the silence of nodes still counts. While there is none, as in an "+
-			"outage of the API server, a node could not be heard, and the time does not count in its grace period. No node "+
-			"is tainted NoExecute meanwhile, nor a pod evicted for that, until each node had time to be heard again. It is at "+
-			"least twice --leader-elect-retry-period and a second. 0 counts all time, as kube-controller-manager does.")
+		"How long after a heartbeat of any node, or an answered write, the silence of nodes still counts. While nothing "+
+			"is heard, as in an outage of the API server, the time does not count in a grace period. No node is tainted "+
+			"NoExecute meanwhile, nor a pod evicted for that, until each node had time to be heard again; so it is after a "+
+			"start. It is at least twice --leader-elect-retry-period and a second. 0 counts all time, as "+
+			"kube-controller-manager does.")
 	flags.BoolVar(&o.DeclareUnconfirmed, "node-declare-unconfirmed", false,
 		"Declare a silent node without reading its lease from the API server first. Living nodes are declared then while "+
 			"the watch of leases is behind.")

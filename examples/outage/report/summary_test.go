@@ -236,7 +236,7 @@ func TestTheTimelineTellsWhatBecomesOfProcesses(t *testing.T) {
 	require.Equal(t, []string{"started", "started", "leads", "paused", "leads", "resumed", "stopped", "started", "stopped",
 		"started", "leads"}, told, texts(document))
 	require.Contains(t, texts(document), "starts again, life 2")
-	require.Contains(t, texts(document), "stops: another process leads")
+	require.Contains(t, texts(document), "stops: lost the leader's lease", "which another one has taken")
 }
 
 func TestAThousandNodesAreAFewLines(t *testing.T) {
