@@ -34,7 +34,7 @@ type Core struct {
 	bindings map[types.UID]*binding
 	named    map[types.NamespacedName]types.UID // of the bindings
 	load     map[string]int                     // bindings on a cluster
-	blind    time.Duration                  // in all, as followed last
+	blind    time.Duration                      // in all, as followed last
 	leads    bool
 	halted   bool
 }

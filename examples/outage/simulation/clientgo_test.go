@@ -19,10 +19,10 @@ import (
 
 // ailing is a lease on an API server that is ill for a time.
 type ailing struct {
-	began, from, to time.Time
-	latency         time.Duration
-	failsReads      bool
-	failsWrites     bool
+	from, to    time.Time
+	latency     time.Duration
+	failsReads  bool
+	failsWrites bool
 
 	record resourcelock.LeaderElectionRecord
 	stored int
@@ -153,8 +153,8 @@ func TestElectionIsThatOfClientGo(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			real := lostByClientGo(t, &c.ill, c.lasts)
-			require.Equal(t, c.loses, real >= 0, "%v", real)
+			lost := lostByClientGo(t, &c.ill, c.lasts)
+			require.Equal(t, c.loses, lost >= 0, "%v", lost)
 			step := c.step
 			step.At, step.For = duration(5*time.Minute), duration(c.lasts)
 			description := small(step)
@@ -166,7 +166,7 @@ func TestElectionIsThatOfClientGo(t *testing.T) {
 			until(s, 5*time.Minute+c.lasts+10*time.Second)
 			require.Equal(t, c.loses, len(e.at) > 0, "%v", e.why)
 			if c.loses {
-				require.InDelta(t, real.Seconds(), (e.at[0] - 5*time.Minute).Seconds(), 2.1)
+				require.InDelta(t, lost.Seconds(), (e.at[0] - 5*time.Minute).Seconds(), 2.1)
 			}
 		})
 	}

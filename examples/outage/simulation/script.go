@@ -94,37 +94,7 @@ func (s *Simulation) planForPodsAndControllers(step *scenario.Step, random *rand
 // toControllers plans a fault of the API server or of what controllers see of
 // it.
 func (s *Simulation) toControllers(step *scenario.Step) {
-	settle := settleAfter
-	var begin func() func()
-	switch {
-	case step.APIDown != nil:
-		clients, kubelets := step.APIDown.For != scenario.Kubelets, step.APIDown.For != scenario.Controllers
-		begin = func() func() { return s.world.Down(clients, kubelets) }
-	case step.APIBlink != nil:
-		begin = func() func() { return s.blink(step.APIBlink) }
-	case step.SlowLists != nil:
-		settle = step.SlowLists.Max.D() + settleAfter
-		begin = func() func() { return s.world.SlowLists(span(*step.SlowLists)) }
-	case step.ReadOnlyStore != nil:
-		begin = s.world.ReadOnlyStore
-	case step.APIErrors != nil:
-		begin = func() func() { return s.failCalls(step.APIErrors) }
-	case step.APILatency != nil:
-		settle = model.CallTimeout
-		begin = func() func() { return s.world.SlowCalls(span(*step.APILatency)) }
-	case step.LostAnswers != nil:
-		settle = model.CallTimeout
-		begin = func() func() { return s.world.LoseAnswers(step.LostAnswers.Share) }
-	case step.StaleWatch != nil:
-		settle += step.StaleWatch.Delay.Max.D()
-		begin = func() func() {
-			return s.world.DelayWatches(span(step.StaleWatch.Delay), matches(&step.StaleWatch.Watch))
-		}
-	case step.BrokenWatch != nil:
-		begin = func() func() { return s.world.BreakWatches(matches(step.BrokenWatch)) }
-	case step.SplitBrain != nil:
-		begin = s.split
-	}
+	begin, settle := s.ofAPI(step)
 	happen := func() {
 		settled := func() {}
 		if !onlyKubelets(step) && (step.APILatency == nil || !s.bears(step.APILatency)) {
@@ -141,6 +111,52 @@ func (s *Simulation) toControllers(step *scenario.Step) {
 		return
 	}
 	s.world.At(step.At.D(), happen)
+}
+
+// ofAPI returns what begins such a fault and returns its end, and how long
+// controllers need after that.
+func (s *Simulation) ofAPI(step *scenario.Step) (begin func() (end func()), settle time.Duration) {
+	settle = settleAfter
+	switch {
+	case step.APIDown != nil:
+		clients, kubelets := step.APIDown.For != scenario.Kubelets, step.APIDown.For != scenario.Controllers
+		begin = func() func() { return s.world.Down(clients, kubelets) }
+	case step.APIBlink != nil:
+		begin = func() func() { return s.blink(step.APIBlink) }
+	case step.ReadOnlyStore != nil:
+		begin = s.world.ReadOnlyStore
+	case step.StaleWatch != nil:
+		settle += step.StaleWatch.Delay.Max.D()
+		begin = func() func() {
+			return s.world.DelayWatches(span(step.StaleWatch.Delay), matches(&step.StaleWatch.Watch))
+		}
+	case step.BrokenWatch != nil:
+		begin = func() func() { return s.world.BreakWatches(matches(step.BrokenWatch)) }
+	case step.SplitBrain != nil:
+		begin = s.split
+	default:
+		begin, settle = s.ofCalls(step)
+	}
+	return begin, settle
+}
+
+// ofCalls is ofAPI for what becomes of single calls.
+func (s *Simulation) ofCalls(step *scenario.Step) (begin func() (end func()), settle time.Duration) {
+	settle = settleAfter
+	switch {
+	case step.SlowLists != nil:
+		settle = step.SlowLists.Max.D() + settleAfter
+		begin = func() func() { return s.world.SlowLists(span(*step.SlowLists)) }
+	case step.APIErrors != nil:
+		begin = func() func() { return s.failCalls(step.APIErrors) }
+	case step.APILatency != nil:
+		settle = model.CallTimeout
+		begin = func() func() { return s.world.SlowCalls(span(*step.APILatency)) }
+	case step.LostAnswers != nil:
+		settle = model.CallTimeout
+		begin = func() func() { return s.world.LoseAnswers(step.LostAnswers.Share) }
+	}
+	return begin, settle
 }
 
 // failCalls makes calls of controllers fail, and of kubelets if it says so.
