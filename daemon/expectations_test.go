@@ -126,7 +126,7 @@ func TestD2AReadOfWhatTheWatchHasShownCountsNoMoreThanIt(t *testing.T) {
 	s.Report(s.now, ended{Delete: &s.Plan(s.now).Delete[0], Err: errLost})
 	refresh := s.Plan(s.now).Refresh[0]
 	s.Report(s.now, ended{Refresh: &refresh, Pod: s.pods["a-1"].DeepCopy()})
-	require.Equal(t, 1, int(s.Status().Ready))
+	require.Equal(t, 1, s.Status().Ready)
 	restored := s.pods["a-1"].DeepCopy()
 	restored.ResourceVersion = "3"
 	unready(restored)
