@@ -82,7 +82,7 @@ func (o *takeover) tenureAt(at time.Time) *tenure {
 type punctuality struct {
 	due, evicted, early, late, lost int
 	// first and last are how long after their deadlines pods left. overdue is how
-	// long after the program led those left that were due in the gap before.
+	// long after the program could evict those left that were due before.
 	first, last time.Duration
 	gap         int
 	overdue     time.Duration
@@ -90,7 +90,7 @@ type punctuality struct {
 
 func (p *punctuality) String() string {
 	return fmt.Sprintf("%d due, %d evicted %.1f s to %.1f s after their deadlines, %d early, %d late, %d lost; "+
-		"%d of them due in the gap before, the last left %.1f s after it led",
+		"%d of them due before it evicts, the last left %.1f s after that",
 		p.due, p.evicted, p.first.Seconds(), p.last.Seconds(), p.early, p.late, p.lost, p.gap, p.overdue.Seconds())
 }
 
@@ -120,10 +120,9 @@ func (p *punctuality) add(due, leads time.Time, d *deletion, until time.Time) {
 }
 
 // evicts returns from when a program evicts. Ours does not begin with sight:
-// nodes that live have two heartbeat intervals, of 10 s by its flags, to be
-// heard.
+// nodes that live have two heartbeat intervals to be heard.
 func (t *tenure) evicts() time.Time {
-	if sees := t.started.Add(20 * time.Second); t.program == ours && sees.After(t.leads) {
+	if sees := t.started.Add(2 * takeoverBeat); t.program == ours && sees.After(t.leads) {
 		return sees
 	}
 	return t.leads

@@ -3,8 +3,8 @@
 // (examples/nodelifecycle) and by kube-controller-manager's
 // node-lifecycle-controller.
 //
-// A scenario stops the controller, kills the API server, delays and cuts
-// watches, or silences some of many nodes for a while. A few nodes die
+// A scenario stops the controller, kills the API server or makes it slow, delays
+// and cuts watches, or silences some of many nodes for a while. A few nodes die
 // meanwhile, so a program that declares no node at all is not flawless.
 //
 // # How it judges
@@ -170,6 +170,11 @@ func scenarios() []scenario {
 			},
 		},
 		{
+			name: "slow", title: "each call but watches takes 4.5 s for 90 s, with leader election",
+			zones: hundred(), replicas: 2, proxied: true, findable: true,
+			steps: []step{{0, slowCalls(4500 * time.Millisecond)}, {10 * second, die}, {90 * second, slowCalls(0)}},
+		},
+		{
 			name:  "stop-takeover",
 			title: "the leader of two stopped (SIGSTOP) for two grace periods, then continued",
 			zones: hundred(), replicas: 2, steps: stopped,
@@ -250,6 +255,14 @@ func firstBeat(beats []fleet.Beat, after, before time.Time) time.Time {
 func delayWatches(delay time.Duration) func(context.Context, *world) error {
 	return func(_ context.Context, w *world) error {
 		w.proxy.delay.Store(int64(delay))
+		return nil
+	}
+}
+
+// slowCalls makes every call but a watch take so long from now on.
+func slowCalls(latency time.Duration) func(context.Context, *world) error {
+	return func(_ context.Context, w *world) error {
+		w.proxy.latency.Store(int64(latency))
 		return nil
 	}
 }

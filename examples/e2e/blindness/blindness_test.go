@@ -12,10 +12,10 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
-func TestThereAreNineScenariosAndTwoSubjects(t *testing.T) {
+func TestThereAreTenScenariosAndTwoSubjects(t *testing.T) {
 	c, err := measurement().Parse(nil, io.Discard)
 	require.NoError(t, err)
-	require.Len(t, c.Scenarios, 9)
+	require.Len(t, c.Scenarios, 10)
 	require.Len(t, c.Subjects, 2)
 	require.Equal(t, 2, c.Parallel)
 	require.Contains(t, c.Subjects[0].Args, "--node-heartbeat-interval=5s")

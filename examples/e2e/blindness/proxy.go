@@ -21,10 +21,14 @@ import (
 )
 
 // A proxy stands between a subject and the API server. What watches answer can
-// come late and be cut; every other call passes. It speaks TLS and HTTP/2 on
-// both sides, and asks with the credentials of the subject.
+// come late and be cut, and every other call can take long. It speaks TLS and
+// HTTP/2 on both sides, and asks with the credentials of the subject.
 type proxy struct {
 	server *httptest.Server
+	inner  http.RoundTripper
+	// latency is how many nanoseconds every call but a watch takes from now on,
+	// besides its own time.
+	latency atomic.Int64
 	// delay is how many nanoseconds late comes what watches answer from now on.
 	// What is under way keeps its place.
 	delay atomic.Int64
@@ -47,12 +51,12 @@ func startProxy(config *rest.Config) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{}
+	p := &proxy{inner: transport}
 	p.cut()
 	silence := log.New(io.Discard, "", 0) // it would tell about every cut
 	p.server = httptest.NewUnstartedServer(&httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:      transport,
+		Transport:      p,
 		FlushInterval:  -1,
 		ModifyResponse: p.delayWatch,
 		ErrorLog:       silence,
@@ -89,9 +93,30 @@ func (p *proxy) cut() {
 	p.open, p.end = context.WithCancelCause(context.Background())
 }
 
+// RoundTrip passes a call on, half of the latency before and half after it.
+func (p *proxy) RoundTrip(request *http.Request) (*http.Response, error) {
+	half := time.Duration(p.latency.Load()) / 2
+	if isWatch(request) || half == 0 {
+		return p.inner.RoundTrip(request)
+	}
+	if err := wait.Pause(request.Context(), half); err != nil {
+		return nil, err
+	}
+	response, err := p.inner.RoundTrip(request)
+	if err == nil && wait.Pause(request.Context(), half) != nil {
+		err = errors.Join(request.Context().Err(), response.Body.Close())
+		return nil, err
+	}
+	return response, err
+}
+
+func isWatch(request *http.Request) bool {
+	watch := request.URL.Query().Get("watch")
+	return watch == "1" || watch == "true"
+}
+
 func (p *proxy) delayWatch(response *http.Response) error {
-	query := response.Request.URL.Query()
-	if watch := query.Get("watch"); watch != "1" && watch != "true" {
+	if !isWatch(response.Request) {
 		return nil
 	}
 	p.mu.Lock()

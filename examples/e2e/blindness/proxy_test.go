@@ -87,6 +87,31 @@ func TestTheProxyDelaysWatchesAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestTheProxyMakesCallsSlowAndNoWatch(t *testing.T) {
+	const latency = 2 * time.Second
+	lines := make(chan string, 1)
+	p, client, host := proxied(t, lines)
+	p.latency.Store(int64(latency))
+
+	begun := time.Now()
+	_, err := io.ReadAll(get(t, client, host+"/api/v1/nodes"))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, time.Since(begun), latency)
+
+	begun = time.Now()
+	lines <- "one"
+	_, err = bufio.NewReader(get(t, client, host+"/api/v1/nodes?watch=true")).ReadString('\n')
+	require.NoError(t, err)
+	require.Less(t, time.Since(begun), latency)
+
+	ctx, stop := context.WithTimeout(t.Context(), latency/10)
+	defer stop()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, host+"/api/v1/nodes", nil)
+	require.NoError(t, err)
+	_, err = client.Do(request) //nolint:bodyclose // there is none
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
 func TestTheProxyCutsWatchesAndTheNextOnePasses(t *testing.T) {
 	lines := make(chan string)
 	p, client, host := proxied(t, lines)
