@@ -55,8 +55,8 @@ const (
 	weightOfLast = 0.1
 	// manyFailures is a share of failures. A kubelet tries a renewal five times. If
 	// half of all calls fail, three of a hundred renewals do; if four of five fail,
-	// a third of the renewals do, and of a hundred living nodes some are silent for
-	// a grace period in each hour.
+	// a third of the renewals do, and of a hundred living nodes about two a minute
+	// are silent for a grace period.
 	manyFailures = 0.4
 )
 

@@ -25,8 +25,9 @@ type probe struct {
 	refused bool
 }
 
-// probeTimeout is how long an answer may take. One that comes later than half a
-// grace period counts for little: see nodehealth.Monitor.Answered.
+// probeTimeout is how long an answer may take. One that comes later than a
+// heartbeat interval proves nothing, and is no failure either: see
+// nodehealth.Monitor.Answered.
 const probeTimeout = 30 * time.Second
 
 // run asks until ctx ends.
