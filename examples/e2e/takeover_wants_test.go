@@ -119,11 +119,11 @@ func (p *punctuality) add(due, leads time.Time, d *deletion, until time.Time) {
 	}
 }
 
-// evicts returns from when a program evicts. Ours does not begin with sight:
-// nodes that live have two heartbeat intervals to be heard.
+// evicts returns from when a program evicts at the latest. Ours does not begin
+// with sight: nodes that live have two heartbeat intervals to be heard.
 func (t *tenure) evicts() time.Time {
-	if sees := t.started.Add(2 * takeoverBeat); t.program == ours && sees.After(t.leads) {
-		return sees
+	if t.program == ours {
+		return t.leads.Add(2 * takeoverBeat)
 	}
 	return t.leads
 }
