@@ -436,8 +436,8 @@ func (v *view) noteFall(now time.Duration, n *seenNode) {
 }
 
 // heardAPI notes that a client has heard a heartbeat of any node, or was
-// answered a write that it had sent at a time. Nobody who hears nothing for long
-// can tell that from an outage: what the client finds silent, it finds later. A
+// answered a write that it had sent at a time. One that hears nothing for long
+// cannot tell that from an outage: what the client finds silent, it finds later. A
 // window in which nodes could show that they live begins again, if it was not
 // over before. The clock of a machine that is suspended stands still.
 func (v *view) heardAPI(at, sent time.Duration) {

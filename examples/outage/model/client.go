@@ -358,7 +358,7 @@ func (w *World) get(call *Call) {
 func (w *World) patch(call *Call) {
 	switch call.Kind {
 	case LeaderLease:
-		return // what a process writes that takes part in no election; nobody reads it
+		return // what a process writes that takes part in no election; it is never read
 	case Leases:
 		call.Err = fmt.Errorf("the model has no patch of %s", call.Kind)
 		return

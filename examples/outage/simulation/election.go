@@ -20,10 +20,9 @@ var errFenced = errors.New("not sent: the leader's lease is not valid any more")
 // are those of package process. One that loses the lease does not release it.
 type election struct {
 	// seen is the lease as it was read or written last, and seenAt when it was
-	// found to have changed. Looked says that it was.
+	// found to have changed.
 	seen   model.Lock
 	seenAt time.Duration
-	looked bool
 	readAt time.Time // when it was read last, zero if it was not
 	// until is until when the lease is ours by the time of day.
 	until time.Time
@@ -115,17 +114,18 @@ func (r *Replica) attempt(done func(won bool)) {
 func (r *Replica) readLock(since time.Duration, done func(won bool)) {
 	r.callLease(&model.Call{Verb: model.Get}, func(answer *model.Call) {
 		e := &r.election
-		changed := answer.Err == nil && (!e.looked || e.seen != answer.Lock)
-		if changed && !e.readAt.IsZero() { // another process could write since then
-			r.core.Answered(e.readAt, e.readAt)
+		if answer.Err != nil {
+			done(false)
+			return
 		}
-		if answer.Err == nil {
-			e.readAt = r.now()
+		if e.seen != answer.Lock {
+			if !e.readAt.IsZero() { // another process could write since then
+				r.core.Answered(e.readAt, e.readAt)
+			}
+			e.seen, e.seenAt = answer.Lock, r.sim.world.Now()
 		}
-		if changed {
-			e.looked, e.seen, e.seenAt = true, answer.Lock, r.sim.world.Now()
-		}
-		if answer.Err != nil || e.seen.Holder != "" && !r.holds() && r.isValid(since) {
+		e.readAt = r.now()
+		if e.seen.Holder != "" && !r.holds() && r.isValid(since) {
 			done(false)
 			return
 		}
@@ -140,14 +140,14 @@ func (r *Replica) writeLock(done func(written bool)) {
 	r.callLease(&model.Call{Verb: model.Update, Lock: lock}, func(answer *model.Call) {
 		if answer.Err == nil {
 			e := &r.election
-			e.looked, e.seen, e.seenAt = true, answer.Lock, r.sim.world.Now()
+			e.seen, e.seenAt = answer.Lock, r.sim.world.Now()
 			e.until = until
 		}
 		done(answer.Err == nil)
 	})
 }
 
-func (r *Replica) holds() bool { return r.election.looked && r.election.seen.Holder == r.identity() }
+func (r *Replica) holds() bool { return r.election.seen.Holder == r.identity() }
 
 // isValid reports whether the lease as it was seen last may have been valid.
 func (r *Replica) isValid(at time.Duration) bool {
@@ -157,14 +157,19 @@ func (r *Replica) isValid(at time.Duration) bool {
 // probe writes a lease of its own, for what the answer tells.
 func (r *Replica) probe() { r.callLease(&model.Call{Verb: model.Patch}, func(*model.Call) {}) }
 
+// leaseTimeout is how long a process waits for an answer about the lease.
+func (s *Simulation) leaseTimeout() time.Duration {
+	if settings := s.options.LeaderElection; settings.Elect {
+		return settings.RenewDeadline / 2
+	}
+	return model.CallTimeout
+}
+
 // callLease sends a call about the lease, and tells the core what comes of it,
 // as package process does: that a write was answered, or a call has failed, and
 // what time of day an answer tells, in whole seconds.
 func (r *Replica) callLease(call *model.Call, answered func(*model.Call)) {
-	call.Kind = model.LeaderLease
-	if settings := r.sim.options.LeaderElection; settings.Elect {
-		call.Timeout = settings.RenewDeadline / 2
-	}
+	call.Kind, call.Timeout = model.LeaderLease, r.sim.leaseTimeout()
 	sent := r.now()
 	r.call(call, func(answer *model.Call) {
 		now, resumed := r.now(), answer.SentAt < r.resumedAt

@@ -175,11 +175,7 @@ func (s *Simulation) failCalls(errors *scenario.APIErrors) (end func()) {
 // bears reports whether controllers can act with such a latency: slowly, as
 // long as no call fails for it. A leader gives up a call about its lease first.
 func (s *Simulation) bears(latency *scenario.Range) bool {
-	timeout := model.CallTimeout
-	if settings := s.options.LeaderElection; settings.Elect {
-		timeout = settings.RenewDeadline / 2
-	}
-	return latency.Max.D() < timeout
+	return latency.Max.D() < s.leaseTimeout()
 }
 
 // onlyKubelets reports whether a step cuts off the kubelets alone: controllers

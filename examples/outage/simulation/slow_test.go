@@ -43,7 +43,10 @@ func (s slowness) scenario(seed uint64) *scenario.Scenario {
 		},
 		Controller: scenario.Controller{Replicas: 1},
 		Script: []scenario.Step{
-			{At: d(slowFrom), For: d(slowFor), APILatency: &scenario.Range{Min: d(s.latency * 9 / 10), Max: d(s.latency*11/10 + 1)}},
+			{
+				At: d(slowFrom), For: d(slowFor),
+				APILatency: &scenario.Range{Min: d(s.latency * 9 / 10), Max: d(s.latency*11/10 + 1)},
+			},
 			{At: d(deathAt), Silence: &scenario.Nodes{Names: []string{"a-0"}}},
 		},
 	}
@@ -105,7 +108,7 @@ func (s slowness) play(t *testing.T, description *scenario.Scenario) *seenOf {
 
 // H4: for each latency, share of failing calls and way to lead: no living node
 // is declared, a dead one is by a time, and its pods leave by another. A leader
-// gives up a call about its lease after 5 s, so with an election nobody leads
+// gives up a call about its lease after 5 s, so with an election none leads
 // while calls take longer; kube-controller-manager does the same. README of
 // nodelifecycle has the table. LIFECYCLE_TESTS=all plays all of it.
 func TestH4ADeadNodeIsDeclaredThroughASlowAPIServer(t *testing.T) {
@@ -150,14 +153,14 @@ func (s slowness) latest() (declared, left time.Duration) {
 	return declared, left
 }
 
-// leads reports whether somebody can lead, and goes on to: within 10 s a leader
+// leads reports whether a replica can lead, and goes on to: within 10 s a leader
 // has time for a second try.
 func (s slowness) leads() bool {
 	return s.lead == alone || s.latency < 3*time.Second || s.latency < 5*time.Second && s.share == 0
 }
 
 // H4: a store that can be read and not be written takes no heartbeat, and says
-// so to nobody who reads. No living node is declared, during it and after it; a
+// so in no answer to a read. No living node is declared, during it and after it; a
 // dead one is soon after it.
 func TestH4NoLivingNodeIsDeclaredForAStoreThatIsReadOnly(t *testing.T) {
 	for _, lead := range []string{alone, single, twofold} {
