@@ -225,8 +225,8 @@ func (p *Planner) setTimer(n *nodeState, timed bool) {
 	case until.IsZero() && !timed: // as are most nodes
 	case until.IsZero():
 		p.timers.Remove(n.name)
-	case !p.timers.Add(n.name, n, until):
-		p.timers.Reschedule(n.name, until)
+	default:
+		p.timers.Set(n.name, n, until)
 	}
 }
 

@@ -3,9 +3,7 @@ package eviction
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"time"
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
@@ -31,8 +29,11 @@ type Budget struct {
 	ByPod  func(*corev1.Pod) string
 	ByNode func(*corev1.Node) string
 	// Limit is how many pods of a share may leave a second. [rate.Inf] is no
-	// limit. Zero, as in package rate, allows none until Tracker.SetLimit.
+	// limit. Required unless the budget is Held.
 	Limit rate.Limit
+	// Held says that no pod of a share leaves until Tracker.SetLimit gives the
+	// share a limit. Limit must be zero then.
+	Held bool
 	// Burst is how many pods may leave at once after a time in which none did.
 	// Zero means 1.
 	Burst int
@@ -51,8 +52,11 @@ func (b Budget) Validate() error {
 	if b.ByPod != nil && b.ByNode != nil {
 		complain("ByPod and ByNode are set, want one of them at most")
 	}
-	if b.Limit < 0 || math.IsNaN(float64(b.Limit)) {
-		complain("Limit is %v, want zero or more", b.Limit)
+	switch {
+	case b.Held && b.Limit != 0:
+		complain("Limit is %v and Held is set, want one of them", b.Limit)
+	case !b.Held && !(b.Limit > 0): // also NaN
+		complain("Limit is %v, want more than zero, rate.Inf for no limit, or Held", b.Limit)
 	}
 	if b.Burst < 0 {
 		complain("Burst is %d, want zero or more", b.Burst)
@@ -74,9 +78,11 @@ func validateBudgets(budgets []Budget) error {
 	return errors.Join(problems...)
 }
 
-// setShares asks which shares of the budgets by node are those of a node. A
-// share that is new takes over the tokens of the one left.
-func (t *Tracker) setShares(now time.Time, n *node, observed *corev1.Node) {
+// ofAllPods reports whether all pods share the budget.
+func (b Budget) ofAllPods() bool { return b.ByPod == nil && b.ByNode == nil }
+
+// setShares asks which shares of the budgets by node are those of a node.
+func (t *Tracker) setShares(n *node, observed *corev1.Node) {
 	if len(t.byNode) == 0 {
 		return
 	}
@@ -87,13 +93,16 @@ func (t *Tracker) setShares(now time.Time, n *node, observed *corev1.Node) {
 	if slices.Equal(n.shares, shares) {
 		return
 	}
-	for i, b := range t.byNode {
-		if n.state == present && n.shares[i] != shares[i] {
-			t.evictions.InheritShare(now, b.Name, shares[i], n.shares[i])
-		}
-	}
 	n.shares = shares
 	for _, e := range n.pods {
+		t.evictions.Refile(e)
+	}
+}
+
+// refile tells the queue of the shares that a pod belongs to. Before its node
+// was observed these are not known: then to learn them is not to move.
+func (t *Tracker) refile(e *entry) {
+	if p := e.Value(); p.placement.node.state == present || p.state.scheduled() {
 		t.evictions.Refile(e)
 	}
 }
@@ -117,5 +126,5 @@ func (t *Tracker) place(e *entry, observed *corev1.Pod) {
 		return
 	}
 	p.placement = &next
-	t.evictions.Refile(e)
+	t.refile(e)
 }

@@ -14,22 +14,22 @@ import (
 )
 
 func overall(limit rate.Limit, burst int) eviction.Budget {
-	return eviction.Budget{Name: "overall", Limit: limit, Burst: burst}
+	return eviction.Budget{Name: "overall", Limit: limit, Held: limit == 0, Burst: burst}
 }
 
 func perNamespace(limit rate.Limit, burst int) eviction.Budget {
 	return eviction.Budget{Name: "namespace",
-		ByPod: func(pod *corev1.Pod) string { return pod.Namespace }, Limit: limit, Burst: burst}
+		ByPod: func(pod *corev1.Pod) string { return pod.Namespace }, Limit: limit, Held: limit == 0, Burst: burst}
 }
 
 func perNode(limit rate.Limit, burst int) eviction.Budget {
 	return eviction.Budget{Name: "node", ByNode: func(node *corev1.Node) string { return node.Name },
-		Limit: limit, Burst: burst}
+		Limit: limit, Held: limit == 0, Burst: burst}
 }
 
 func perZone(limit rate.Limit, burst int) eviction.Budget {
 	return eviction.Budget{Name: "zone",
-		ByNode: func(node *corev1.Node) string { return node.Labels["zone"] }, Limit: limit, Burst: burst}
+		ByNode: func(node *corev1.Node) string { return node.Labels["zone"] }, Limit: limit, Held: limit == 0, Burst: burst}
 }
 
 func budgets(all ...eviction.Budget) eviction.Config { return eviction.Config{Budgets: all} }
@@ -149,7 +149,8 @@ func TestE8OverallBudgetHolds(t *testing.T) {
 }
 
 // A pod waits for a token of a zone. When its node moves to another zone, the
-// pod waits for a token of that one instead.
+// pod waits for a token of that one instead. A zone that is new then begins
+// without one.
 func TestE8PodFollowsItsNodeToAnotherShare(t *testing.T) {
 	c := startUpWith(t, 0, budgets(perZone(1, 1)))
 	c.ObserveNode(at(0), inZone("n1", "east", "x@0"))
@@ -163,8 +164,9 @@ func TestE8PodFollowsItsNodeToAnotherShare(t *testing.T) {
 	c.SetLimit(at(0), "zone", "west", 0)
 	c.start(1)
 	c.ObserveNode(at(2), inZone("n1", "north", "x@0"))
-	c.start(2, "p")
-	c.ObserveNode(at(2), inZone("n1", "west", "x@0"))
+	c.start(2.9)
+	c.start(3, "p")
+	c.ObserveNode(at(3), inZone("n1", "west", "x@0"))
 	c.start(100)
 	c.SetLimit(at(100), "zone", "north", 0)
 	c.SetLimit(at(100), "zone", "west", 1)
@@ -192,17 +194,18 @@ func TestE8PodThatChangesItsShareKeepsItsPlaceAndItsTries(t *testing.T) {
 	c.SetLimit(at(10), "team", "blue", 0)
 	c.start(20) // all wait for a token
 	c.pod(20, of("q", "green"))
-	require.Zero(t, c.start(20, "q")[0].Attempts)
-	c.pod(21, of("r", "green"))
-	c.pod(21, of("p", "green"))
-	require.Zero(t, c.start(21, "p")[0].Attempts, "it is due since 10 s")
-	require.Equal(t, 1, c.start(22, "r")[0].Attempts, "it is to be tried again since 12 s")
-	c.pod(23, of("s", "green"))
-	c.start(23, "s")
+	c.start(20) // the share is new
+	require.Zero(t, c.start(21, "q")[0].Attempts)
+	c.pod(22, of("r", "green"))
+	c.pod(22, of("p", "green"))
+	require.Zero(t, c.start(22, "p")[0].Attempts, "it is due since 10 s")
+	require.Equal(t, 1, c.start(23, "r")[0].Attempts, "it is to be tried again since 12 s")
+	c.pod(24, of("s", "green"))
+	c.start(24, "s")
 
-	c.finish(23, c.work("r"), eviction.OutcomeFailed)
-	c.pod(24, of("r", "white"))
-	require.Equal(t, 2, c.startOne(25, "r").Attempts, "and waits for no less")
+	c.finish(24, c.work("r"), eviction.OutcomeFailed)
+	c.pod(25, of("r", "white"))
+	require.Equal(t, 2, c.startOne(26, "r").Attempts, "and waits for no less")
 }
 
 // E8: those of low priority first, if that is asked for, among what is due

@@ -13,7 +13,7 @@ import (
 func (t *Tracker) ObserveNode(now time.Time, observed *corev1.Node) {
 	now = t.advance(now)
 	n := t.node(observed.Name)
-	t.setShares(now, n, observed)
+	t.setShares(n, observed)
 	same := n.state == present && n.uid == observed.UID
 	if !same {
 		n.reset(present, observed.UID)
@@ -117,6 +117,9 @@ func (t *Tracker) pod(now time.Time, observed *corev1.Pod) *entry {
 		e.Value().bound = t.clock.distance(from.stored)
 	}
 	n.addPod(e)
+	if len(t.byPod) == 0 { // else its place has to be known first
+		t.refile(e)
+	}
 	if a := t.running[id]; a != nil {
 		a.entry = e
 		a.overtaken, a.observed, a.terminating = true, false, false

@@ -198,8 +198,18 @@ func (t *Tracker) Acting() int {
 // reads running counts, which are exact to a second.
 func (t *Tracker) Delayed(now time.Time, budget string) int {
 	now = t.advance(now)
-	if !t.evictions.Exhausted(now, budget) {
-		return t.evictions.Delayed(budget)
+	for _, b := range t.config.Budgets {
+		if b.Name == budget && b.ofAllPods() {
+			return t.delayedByAll(now)
+		}
+	}
+	return t.evictions.Delayed(budget)
+}
+
+// delayedByAll returns how many due pods wait for a budget of all pods.
+func (t *Tracker) delayedByAll(now time.Time) int {
+	if next, ok := t.evictions.Next(now); ok && !next.After(now) {
+		return 0
 	}
 	due, _ := t.attempts.due(now)
 	for _, b := range t.config.Budgets {

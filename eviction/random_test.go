@@ -346,10 +346,11 @@ func (s *schedule) finish() {
 		s.reached["no success"]++
 	}
 	s.reached[string(outcome)]++
-	if outcome == eviction.OutcomeAlreadyGone || outcome == eviction.OutcomeNotDue ||
-		outcome == eviction.OutcomeBlocked && !s.history.charges {
-		for _, token := range f.tokens {
-			token.putBack()
+	returns := outcome == eviction.OutcomeAlreadyGone || outcome == eviction.OutcomeNotDue ||
+		outcome == eviction.OutcomeBlocked && !s.history.charges
+	for _, token := range f.tokens {
+		token.settle(s.now, returns)
+		if returns {
 			s.reached["token given back"]++
 		}
 	}
@@ -443,6 +444,7 @@ func (s *schedule) restart() {
 			continue
 		}
 		budget.Limit, budget.Burst = pick[rate.Limit](s, 0.3, 2), 1+s.random.IntN(2)
+		budget.Held = false
 		s.say("    budget %s: %v a second, burst %d", budget.Name, budget.Limit, budget.Burst)
 		config.Budgets = append(config.Budgets, budget)
 		s.history.budgets = append(s.history.budgets, newSlowBudget(budget.Name, budget.Limit,
@@ -453,7 +455,7 @@ func (s *schedule) restart() {
 	s.tracker = tracker
 	s.tracker.SetSlice(pick(s, 1, 2, 5, 1000))
 	for _, budget := range s.history.budgets { // none of the shares is new when a node moves to it
-		for _, key := range []string{"east", "west", ""} {
+		for _, key := range []string{"east", "west", "red", "blue", ""} {
 			require.True(s, tracker.SetLimit(s.now, budget.name, key, budget.limit))
 		}
 	}

@@ -2,7 +2,6 @@ package eviction_test
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -30,6 +29,10 @@ type slowEvent struct {
 	limit  rate.Limit // as from then
 	tokens float64
 	number int // of the token that was taken, zero for none
+	// How the action of the token ended: after how many events, zero while it is
+	// under way, and whether the token was returned.
+	ended    int
+	returned bool
 }
 
 func newSlowBudget(name string, limit rate.Limit, burst int) *slowBudget {
@@ -75,8 +78,9 @@ func (s *slowShare) wait(now time.Time) time.Duration {
 }
 
 // windows goes through all windows that begin with a start. It returns how many
-// there are, and by how much any has more starts than the burst and what the
-// rate gives in that time. A start whose token was returned does not count.
+// there are, and by how much any has more starts than the burst, what the rate
+// gives in that time, and what was under way when it began. A start whose token
+// was returned does not count.
 func (s *slowShare) windows() (checked int, excess float64) {
 	excess = math.Inf(-1)
 	for i, first := range s.events {
@@ -89,12 +93,25 @@ func (s *slowShare) windows() (checked int, excess float64) {
 				before := s.events[j-1]
 				earned += s.events[j].at.Sub(before.at).Seconds() * float64(before.limit)
 			}
-			starts -= s.events[j].tokens
-			excess = max(excess, starts-s.burst-earned)
+			if s.events[j].tokens < 0 && !s.events[j].returned {
+				starts++
+			}
+			excess = max(excess, starts-s.burst-earned-s.underWay(i))
 			checked++
 		}
 	}
 	return checked, excess
+}
+
+// underWay returns how many actions were under way before an event.
+func (s *slowShare) underWay(event int) float64 {
+	count := 0.0
+	for _, e := range s.events[:event] {
+		if e.tokens < 0 && (e.ended == 0 || e.ended > event) {
+			count++
+		}
+	}
+	return count
 }
 
 // A slowToken is a token that was taken from a share. The tokens of a share are
@@ -109,16 +126,22 @@ func (s *slowShare) take(now time.Time) slowToken {
 		return slowToken{s, 0}
 	}
 	s.takes++
-	s.events = append(s.events, slowEvent{now, s.limit(), -1, s.takes})
+	s.events = append(s.events, slowEvent{at: now, limit: s.limit(), tokens: -1, number: s.takes})
 	return slowToken{s, s.takes}
 }
 
-// putBack makes it as if the token had never been taken.
-func (t slowToken) putBack() {
-	for i, e := range t.share.events {
-		if e.number == t.number && t.number != 0 {
-			t.share.events = slices.Delete(t.share.events, i, i+1)
-			return
+// settle ends the action of a token. A token that is returned is added again,
+// up to the burst.
+func (t slowToken) settle(now time.Time, returned bool) {
+	for i := range t.share.events {
+		e := &t.share.events[i]
+		if e.number != t.number || t.number == 0 {
+			continue
 		}
+		e.ended, e.returned = len(t.share.events), returned
+		if returned {
+			t.share.events = append(t.share.events, slowEvent{at: now, limit: t.share.limit(), tokens: 1})
+		}
+		return
 	}
 }

@@ -87,7 +87,7 @@ func (t *Tracker) Retry(now time.Time, id types.UID) bool {
 	}
 	p := e.Value()
 	if p.state.toClear() {
-		t.clears.Reschedule(id, now)
+		t.clears.Set(id, e, now)
 	}
 	t.decide(now, e)
 	return true

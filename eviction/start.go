@@ -36,7 +36,7 @@ func (t *Tracker) Start(now time.Time) (Task, bool) {
 		}
 		left -= t.weight(e)
 		t.visited += t.weight(e)
-		t.evictions.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed})
+		t.evictions.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed, Idle: true})
 		t.enterDecided(now, e, e.Value().state)
 	}
 	if at, ok := t.evictions.Next(now); ok && !at.After(now) {
@@ -155,9 +155,9 @@ func (t *Tracker) finishItem(now time.Time, a *attempt, outcome Outcome) {
 	case a.clears():
 		t.clears.Finish(now, *a.clear, timedqueue.Result{Outcome: timedqueue.OutcomeSkipped})
 	case spent:
-		t.evictions.Finish(now, a.item, timedqueue.Result{Outcome: timedqueue.OutcomeRequeued})
+		t.evictions.Finish(now, a.item, timedqueue.Result{Outcome: timedqueue.OutcomeContinued, Idle: true})
 	default:
-		t.evictions.Finish(now, a.item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed})
+		t.evictions.Finish(now, a.item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed, Idle: true})
 	}
 }
 

@@ -192,7 +192,7 @@ func (t *Tracker) queueConfig() timedqueue.QueueConfig[types.UID, pod] {
 	}
 	for _, b := range t.config.Budgets {
 		config.Budgets = append(config.Budgets, timedqueue.Budget[types.UID, pod]{
-			Name: b.Name, ShareOf: t.shareOf(b), Limit: b.Limit, Burst: b.Burst,
+			Name: b.Name, ShareOf: t.shareOf(b), Limit: b.Limit, Held: b.Held, Burst: b.Burst,
 		})
 	}
 	return config

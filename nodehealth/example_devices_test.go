@@ -91,7 +91,7 @@ func newRackController(now time.Time, tell func(what, device string)) (*rackCont
 		Budgets: []timedqueue.Budget[string, string]{{
 			Name:    "rack",
 			ShareOf: func(_, rack string) string { return rack },
-			// No limit: a rack holds its devices until it was evaluated.
+			Held:    true, // a rack holds its devices until it was evaluated
 		}},
 	}, now)
 	if err != nil {

@@ -287,12 +287,12 @@ func (m *Monitor[K]) finishSilent(
 	switch {
 	case r.state == returned:
 		r.enter(returning)
-		return timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: m.due(r)}
+		return timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: m.due(r)}
 	case r.state == undone:
-		return timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: m.enterSetBack(now, r)}
+		return timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: m.enterSetBack(now, r)}
 	case r.state == recorded || outcome == OutcomeDone:
 		r.enter(silent)
-		return timedqueue.Result{Outcome: timedqueue.OutcomeRequeued} // not due
+		return timedqueue.Result{Outcome: timedqueue.OutcomeContinued, Idle: true}
 	default:
 		r.enter(failed)
 		return timedqueue.Result{
@@ -309,7 +309,7 @@ func (m *Monitor[K]) finishAlive(
 	r := task.record
 	if result.outcome() != OutcomeRetry {
 		r.enter(beating)
-		return timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: m.due(r)}
+		return timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: m.due(r)}
 	}
 	r.enter(returning)
 	wait := result.RetryAfter
@@ -399,6 +399,7 @@ func (m *Monitor[K]) expedite(r *record[K]) {
 	if !waits { // an action of its predecessor is under way
 		m.expiry.Schedule(r.entry, m.due(r))
 	} else if end := m.graceEnd(r); due.After(end) {
+		m.expiry.Retry(r.entry.Key()) // an announcement may have failed
 		m.expiry.Schedule(r.entry, end)
 	}
 }

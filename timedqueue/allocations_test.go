@@ -14,23 +14,18 @@ func TestQ7OperationsAllocateNothing(t *testing.T) {
 	byValue := testBudget{Name: "value", Limit: 1000, Burst: 1000,
 		ShareOf: func(_ string, value int) string { return "0123"[value%4 : value%4+1] }}
 	scarce := testBudget{Name: "scarce", Limit: 100, Burst: 3, ShareOf: byLast.ShareOf}
-	parts := inParts(1000, 10, map[string]float64{"node": 0.5, "0": 0.2})
-	parts.KindOf = func(key string, value int) string {
-		if value%2 == 0 {
-			return key[:4]
-		}
-		return key[len(key)-1:]
-	}
-	partsAndShares := parts
-	partsAndShares.Budgets = append(partsAndShares.Budgets, byLast, scarce)
+	oneATime := testBudget{Name: "slots", Limit: 1000, Burst: 1000, MaxActing: 1,
+		ShareOf: byLast.ShareOf, HolderOf: func(key string, _ int) string { return key[len(key)-3:] }}
+	kinds := limited(1000, 1000)
+	kinds.Kinds, kinds.KindOf = []string{"0", "1"}, byValue.ShareOf
 	for name, config := range map[string]testConfig{
 		"no budget":        {},
 		"a gate":           limited(1000, 1000),
 		"shares":           {Budgets: []testBudget{byLast}},
 		"two shares a key": {Budgets: []testBudget{byLast, byValue}},
 		"scarce shares":    {Budgets: []testBudget{{Name: "all", Limit: 1000}, byValue, scarce}},
-		"parts":            parts,
-		"parts and shares": partsAndShares,
+		"kinds":            kinds,
+		"holders":          {Budgets: []testBudget{oneATime, scarce}},
 		"less, and a share": {Budgets: []testBudget{byLast},
 			Less: func(a, b int) bool { return a%3 < b%3 }},
 	} {
@@ -46,13 +41,15 @@ func TestQ7OperationsAllocateNothing(t *testing.T) {
 			key := keys[i*7919%len(keys)]
 			q.Remove(key)
 			q.Add(key, i, now)
-			q.Reschedule(key, at(time.Duration(i)))
-			q.SetValue(key, i+1)
+			q.Set(key, i+1, at(time.Duration(i)))
+			q.Retry(key)
 			q.Get(key)
 			q.SetLimit(now, "all", "", rate.Limit(1000+i%2))
 			q.SetLimit(now, "share", "3", rate.Limit(1000+i%2))
 			if item, ok := q.Start(now); ok {
-				q.SetValue(item.Key, i)
+				if i%3 == 0 {
+					q.Set(item.Key, i, now)
+				}
 				q.Finish(now, item, Result{Outcome: []Outcome{OutcomeFailed, OutcomePostponed}[i%2], At: now})
 			}
 			q.Next(now)
@@ -75,7 +72,8 @@ func TestQ7OperationsAllocateNothing(t *testing.T) {
 func TestQ7SharesThatEmptyAllocateNothing(t *testing.T) {
 	for name, config := range map[string]testConfig{
 		"a share": {Budgets: []testBudget{{Limit: 1, ShareOf: func(string, int) string { return "" }}}},
-		"parts":   inParts(1, 1, map[string]float64{"a": 0.5}),
+		"holders": {Budgets: []testBudget{{Limit: 1, MaxActing: 1,
+			HolderOf: func(key string, _ int) string { return key }}}},
 	} {
 		q := newTestQueue(t, config)
 		now := at(0)

@@ -77,7 +77,3 @@ func (b Backoff) delay(failures int) time.Duration {
 
 // Longest returns the longest wait before jitter.
 func (b Backoff) Longest() time.Duration { return b.withDefaults().Max }
-
-// maxWait bounds each wait. With a limit so small that a token takes longer, a
-// queue is due after a century.
-const maxWait = 100 * 365 * 24 * time.Hour

@@ -86,7 +86,7 @@ func BenchmarkRemoveAndReAddAtRandom(b *testing.B) {
 	}
 }
 
-func BenchmarkReschedule(b *testing.B) {
+func BenchmarkSet(b *testing.B) {
 	for _, waiting := range benchSizes {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
 			c := newBenchChoices(waiting)
@@ -94,7 +94,8 @@ func BenchmarkReschedule(b *testing.B) {
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
-				q.Reschedule(c.of(i))
+				key, due := c.of(i)
+				q.Set(key, i, due)
 				i++
 			}
 		})
@@ -155,14 +156,6 @@ func tenShares(limit rate.Limit, burst int) testConfig {
 		Burst: burst}}}
 }
 
-// fourKinds is a budget that is divided between four kinds of work.
-func fourKinds(limit rate.Limit, burst int) testConfig {
-	config := limited(limit, burst)
-	config.Budgets[0].Reserved = map[string]float64{"0": 0.4, "1": 0.3, "2": 0.1}
-	config.KindOf = func(_ string, value int) string { return "0123"[value%4 : value%4+1] }
-	return config
-}
-
 func BenchmarkDrain10000(b *testing.B)       { benchmarkDrain(b, unlimited) }
 func BenchmarkDrain10000Gate(b *testing.B)   { benchmarkDrain(b, limited(1e9, 1e9)) }
 func BenchmarkDrain10000Shares(b *testing.B) { benchmarkDrain(b, tenShares(1e9, 1e9)) }
@@ -170,8 +163,21 @@ func BenchmarkDrain10000Shares(b *testing.B) { benchmarkDrain(b, tenShares(1e9, 
 func BenchmarkAddAndDrain10000(b *testing.B)       { benchmarkAddAndDrain(b, unlimited) }
 func BenchmarkAddAndDrain10000Shares(b *testing.B) { benchmarkAddAndDrain(b, tenShares(1e9, 1e9)) }
 
-// One operation drains 10,000 items of four kinds, three of which have parts.
-func BenchmarkFair(b *testing.B) { benchmarkDrain(b, fourKinds(1e9, 1e9)) }
+// Each item has a holder of its own, and any number of them act.
+func BenchmarkDrain10000Holders(b *testing.B) {
+	config := tenShares(1e9, 1e9)
+	config.Budgets[0].MaxActing = benchItems
+	config.Budgets[0].HolderOf = func(key string, _ int) string { return key }
+	benchmarkDrain(b, config)
+}
+
+// Ten holders at a time wait for the only slot of a share.
+func BenchmarkDrain10000OneHolderAtATime(b *testing.B) {
+	config := tenShares(1e9, 1e9)
+	config.Budgets[0].MaxActing = 1
+	config.Budgets[0].HolderOf = func(key string, _ int) string { return key[len(key)-2:] }
+	benchmarkDrain(b, config)
+}
 
 // The same, with a budget whose ten shares have one token a second each. A
 // thousand seconds pass, and in each of them every share opens once.
@@ -232,8 +238,7 @@ func BenchmarkShares(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("Move/waiting=%d", waiting), func(b *testing.B) {
 			config := tenShares(1, 1)
-			config.Budgets[0].ShareOf = func(_ string,
-				value int) string {
+			config.Budgets[0].ShareOf = func(_ string, value int) string {
 				return "0123456789"[value%10 : value%10+1]
 			}
 			q := newTestQueue(b, config)
@@ -243,8 +248,7 @@ func BenchmarkShares(b *testing.B) {
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
-				key, _ := c.of(i)
-				q.SetValue(key, i)
+				q.Set(c.keys[c.key[i%choices]], i, c.due[c.key[i%choices]%choices])
 				i++
 			}
 		})

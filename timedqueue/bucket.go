@@ -1,16 +1,14 @@
 package timedqueue
 
 import (
-	"math"
-	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
 )
 
-// A bucket earns tokens at a rate, up to a burst. An unused token can be
-// returned, and a limit of zero holds a stored token, too. Times are distances
-// from a moment that is the same for all calls; they must not go back.
+// A bucket earns tokens at a rate, up to a burst. An unused token can be put
+// back, and a limit of zero holds a stored token, too. Times are distances from
+// a moment that is the same for all calls; they must not go back.
 //
 // It is not a rate.Limiter because a rate.Reservation cannot be canceled once
 // its time has come. A credit next to the limiter does not help: while the next
@@ -20,16 +18,6 @@ type bucket struct {
 	burst   float64
 	tokens  float64
 	counted time.Duration // when tokens was computed
-	taken   uint64        // how many have been
-	out     []outTaken    // tokens whose fate is open, by number
-}
-
-// outTaken is a token that was taken and may still be returned.
-type outTaken struct {
-	number uint64
-	// peak is the highest level of the bucket right before a later take, up to the
-	// take of the next token that is still out.
-	peak float64
 }
 
 // newBucket returns a full bucket of burst tokens, of one if burst is less.
@@ -46,75 +34,33 @@ func (b *bucket) full(now time.Duration) bool {
 	return b.tokens >= b.burst || earns && b.toEarn(b.burst-b.tokens) == 0
 }
 
-// take spends a token, which must be at hand, and returns its number for
-// settle. Number zero stands for a token that an unlimited bucket did not
-// count.
-func (b *bucket) take(now time.Duration) uint64 {
+// take spends a token, which must be at hand. It reports whether the token
+// counts: those of an unlimited bucket do not, and are not put back.
+func (b *bucket) take(now time.Duration) (counts bool) {
 	if b.limit == rate.Inf {
-		return 0
+		return false
 	}
 	b.earn(now)
-	if last := len(b.out) - 1; last >= 0 {
-		b.out[last].peak = max(b.out[last].peak, b.tokens)
-	}
-	b.taken++
 	b.tokens--
-	b.out = append(b.out, outTaken{b.taken, math.Inf(-1)})
-	return b.taken
+	return true
 }
 
-// settle ends a token that was taken: it is spent, or it comes back.
-//
-// A returned token leaves the bucket as if it had never been taken. That may
-// add less than one token: with the token, the bucket might have been at its
-// burst and earned less. The highest level since then says how much less. The
-// cost grows with the tokens that are out, which are at most the actions under
-// way.
-func (b *bucket) settle(now time.Duration, number uint64, returned bool) {
-	i, out := slices.BinarySearchFunc(b.out, number, func(o outTaken, number uint64) int {
-		return int(int64(o.number - number))
-	})
-	if !out {
-		return
-	}
+// putBack adds a token that was taken and not used, up to the burst.
+func (b *bucket) putBack(now time.Duration) {
 	b.earn(now)
-	if returned {
-		b.restore(i)
-	}
-	if i > 0 {
-		b.out[i-1].peak = max(b.out[i-1].peak, b.out[i].peak)
-	}
-	b.out = slices.Delete(b.out, i, i+1)
+	b.tokens = min(b.tokens+1, b.burst)
 }
 
-func (b *bucket) restore(i int) {
-	peak := math.Inf(-1)
-	for _, o := range b.out[i:] {
-		peak = max(peak, o.peak)
-	}
-	more := max(0, min(1, b.burst-peak))
-	b.tokens = min(b.tokens+more, b.burst)
-	for j := range b.out[i:] {
-		b.out[i+j].peak += more
-	}
+// drain takes all tokens that are at hand.
+func (b *bucket) drain(now time.Duration) {
+	b.earn(now)
+	b.tokens = min(b.tokens, 0)
 }
 
 // setLimit changes the rate. Tokens earned until now stay.
 func (b *bucket) setLimit(now time.Duration, limit rate.Limit) {
 	b.earn(now)
 	b.limit = normalize(limit)
-}
-
-// lower takes over the level of another bucket, if that is lower. A token that
-// is out and comes back does not raise the level above it either.
-func (b *bucket) lower(now time.Duration, other *bucket) {
-	b.earn(now)
-	other.earn(now)
-	if last := len(b.out) - 1; last >= 0 {
-		room := max(0, other.tokens-b.tokens)
-		b.out[last].peak = max(b.out[last].peak, b.burst-room)
-	}
-	b.tokens = min(b.tokens, other.tokens)
 }
 
 // untilFull returns how long after now the bucket is full; false means not

@@ -25,10 +25,7 @@ func TestNewQueueWantsTheTime(t *testing.T) {
 }
 
 func TestInvalidConfigIsRefused(t *testing.T) {
-	kindOf := func(string, int) string { return "" }
-	budget := func(b testBudget) testConfig {
-		return testConfig{Budgets: []testBudget{b}, KindOf: kindOf}
-	}
+	nameOf := func(string, int) string { return "" }
 	for _, test := range []struct {
 		config testConfig
 		want   string
@@ -37,23 +34,22 @@ func TestInvalidConfigIsRefused(t *testing.T) {
 		{limited(rate.Limit(math.NaN()), 0), `budget "all": Limit is NaN`},
 		{limited(rate.Limit(math.Inf(-1)), 0), `budget "all": Limit is -Inf`},
 		{limited(1, -1), `budget "all": Burst is -1`},
-		{budget(testBudget{Reserved: map[string]float64{"a": 0}}), `Reserved["a"] is 0`},
-		{budget(testBudget{Reserved: map[string]float64{"a": -1}}),
-			`Reserved["a"] is -1`},
-		{budget(testBudget{Reserved: map[string]float64{"a": math.NaN()}}),
-			`Reserved["a"] is NaN`},
-		{budget(testBudget{Reserved: map[string]float64{"a": 0.6, "b": 0.5}}),
-			"Reserved adds up to 1.1"},
-		{testConfig{Budgets: []testBudget{{Reserved: map[string]float64{"a": 0.5}}}},
-			"QueueConfig.KindOf is nil, want a function, since Reserved or Kinds are set"},
-		{testConfig{Kinds: []string{"a"}}, "QueueConfig.KindOf is nil"},
-		{budget(testBudget{Reserved: map[string]float64{"a": 0.5}, ShareOf: kindOf}),
-			"ShareOf and Reserved are set"},
-		{testConfig{Budgets: []testBudget{{Name: "a"}, {Name: "a"}}}, `two budgets have the name "a"`},
-		{testConfig{Budgets: []testBudget{
-			{Name: "a", Reserved: map[string]float64{"a": 1}},
-			{Name: "b", Reserved: map[string]float64{"a": 1}},
-		}, KindOf: kindOf}, "2 budgets have Reserved"},
+		{testConfig{Budgets: []testBudget{{Name: "a", Limit: 1, Held: true}}},
+			`budget "a": Limit is 1 and Held is set, want one of them`},
+		{testConfig{Budgets: []testBudget{{Name: "a", Limit: 1, MaxActing: -1}}},
+			`budget "a": MaxActing is -1, want zero or more`},
+		{testConfig{Budgets: []testBudget{{Name: "a", Limit: 1, HolderOf: nameOf}}},
+			`budget "a": HolderOf is set and MaxActing is 0, want at least 1`},
+		{testConfig{Kinds: []string{"a"}},
+			"QueueConfig.KindOf is nil, want a function, since Kinds are set"},
+		{testConfig{Kinds: []string{"a"}, KindOf: nameOf,
+			Budgets: []testBudget{{Name: "b", Limit: 1, ShareOf: nameOf}}},
+			`Kinds are set and budget "b" has ShareOf or HolderOf, want one of them`},
+		{testConfig{Kinds: []string{"a"}, KindOf: nameOf,
+			Budgets: []testBudget{{Name: "b", Limit: 1, MaxActing: 1, HolderOf: nameOf}}},
+			`Kinds are set and budget "b" has ShareOf or HolderOf, want one of them`},
+		{testConfig{Budgets: []testBudget{{Name: "a", Limit: 1}, {Name: "a", Limit: 1}}},
+			`two budgets have the name "a"`},
 		{testConfig{Backoff: Backoff{Initial: -1}}, "Backoff.Initial is -1ns"},
 		{testConfig{Backoff: Backoff{Max: -1}}, "Backoff.Max is -1ns"},
 		{testConfig{Backoff: Backoff{Initial: 2, Max: 1}}, "Backoff.Max is 1ns, want at least"},
@@ -61,20 +57,36 @@ func TestInvalidConfigIsRefused(t *testing.T) {
 		_, err := NewQueue(test.config, epoch)
 		require.ErrorIs(t, err, ErrInvalidConfig)
 		require.ErrorContains(t, err, test.want)
+		require.NotContains(t, err.Error(), "\n", "one thing is wrong")
 	}
+}
+
+// A limit that was forgotten would hold everything, which looks like a quiet
+// cluster.
+func TestQ13ForgottenLimitIsRefused(t *testing.T) {
+	_, err := NewQueue(testConfig{Budgets: []testBudget{{Name: "zone"}}}, epoch)
+	require.ErrorIs(t, err, ErrInvalidConfig)
+	require.ErrorContains(t, err, `budget "zone": Limit is 0`)
+	_, err = NewQueue(held(0), epoch)
+	require.NoError(t, err)
+	a, _ := kindOf("a", 0, 0, 1, at(0))
+	_, err = NewThrottle(ThrottleConfig[string]{Kinds: []Kind[string]{a}}, epoch)
+	require.ErrorIs(t, err, ErrInvalidConfig)
+	require.ErrorContains(t, err, "ThrottleConfig.Limit is 0")
 }
 
 func TestValidateJoinsAllProblems(t *testing.T) {
 	config := testConfig{
 		Budgets: []testBudget{
 			{Name: "a", Limit: -1, Burst: -2},
-			{Name: "a", Reserved: map[string]float64{"x": 2, "y": -1}},
+			{Name: "a", Limit: 1, MaxActing: -3},
 		},
 		Backoff: Backoff{Initial: -3, Max: -4},
+		Kinds:   []string{"a"},
 	}
 	err := config.Validate()
 	for _, want := range []string{
-		"Limit is -1", "Burst is -2", "two budgets", `Reserved["y"] is -1`, "KindOf is nil",
+		"Limit is -1", "Burst is -2", "two budgets", "MaxActing is -3", "KindOf is nil",
 		"Initial is -3ns", "Max is -4ns",
 	} {
 		require.ErrorContains(t, err, want)
@@ -83,9 +95,8 @@ func TestValidateJoinsAllProblems(t *testing.T) {
 		require.Equal(t, 1, strings.Count(line, ErrInvalidConfig.Error()), "wrapped once: %s", line)
 	}
 	for _, valid := range []testConfig{
-		{}, unlimited, limited(0, 0), limited(rate.Inf, 0), limited(rate.Limit(math.Inf(1)), 3),
-		inParts(1, 1, map[string]float64{"a": 0.1, "b": 0.2, "c": 0.7}), inParts(1, 1,
-			map[string]float64{"a": 1}),
+		{}, unlimited, held(0), held(3), limited(rate.Inf, 0), limited(rate.Limit(math.Inf(1)), 3),
+		limited(math.SmallestNonzeroFloat64, 1),
 	} {
 		require.NoError(t, valid.Validate())
 	}

@@ -35,9 +35,6 @@ type DispatcherConfig struct {
 	// A limit must have a burst of what it admits in a Slack, or it admits less.
 	// Zero means that no task is late.
 	Slack time.Duration
-	// ContinueAfterPanic makes Run go on after an action has panicked. By default
-	// Run stops and returns an error that wraps [ErrPanic].
-	ContinueAfterPanic bool
 	// Metrics counts what the dispatcher also logs. Nil means none.
 	Metrics DispatcherMetrics
 }
@@ -166,11 +163,11 @@ func (d *Dispatcher[T, R]) wake() {
 // under way, reports them to the core, and returns nil.
 //
 // A panic in an action is logged with its stack and reported to the core as the
-// zero value of R. Unless ContinueAfterPanic is set, Run then stops as if ctx
-// had ended. It returns an error that wraps [ErrPanic], and the value of the
-// panic if that is an error. An action that calls runtime.Goexit is logged and
-// reported the same way, but does not stop Run. A panic in the core is not
-// recovered.
+// zero value of R. Run then stops as if ctx had ended: what a broken action has
+// left behind is not known. It returns an error that wraps [ErrPanic], and the
+// value of the panic if that is an error. An action that calls runtime.Goexit
+// is logged and reported the same way, but does not stop Run. A panic in the
+// core is not recovered.
 //
 // Run may be called again after it has returned, but not twice at a time.
 func (d *Dispatcher[T, R]) Run(ctx context.Context) error {
@@ -263,7 +260,7 @@ func (d *Dispatcher[T, R]) perform(ctx context.Context, task T) {
 func (d *Dispatcher[T, R]) finish(task T, result R, panicked error) {
 	d.Update(func() {
 		d.idle++
-		if d.panicked == nil && !d.config.ContinueAfterPanic {
+		if d.panicked == nil {
 			d.panicked = panicked
 		}
 		d.core.Finish(time.Now(), task, result)

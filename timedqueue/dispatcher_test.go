@@ -180,7 +180,7 @@ func TestQ5NeverTwoActionsForOneKey(t *testing.T) {
 						case 0:
 							q.Remove(key)
 						case 1:
-							q.SetValue(key, i)
+							q.Set(key, i, time.Now())
 						default:
 							q.Add(key, i, time.Now())
 						}
@@ -295,7 +295,7 @@ func TestQ9PollsEveryTenSecondsWhateverNextSays(t *testing.T) {
 func TestQ9SleepsThroughATimeWithoutLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var acted atomic.Int64
-		q := queueNow(t, limited(0, 0))
+		q := queueNow(t, held(0))
 		core := &countingCore{Core: q}
 		d := run(t, core, 1, func(context.Context, Item[string, int]) Result {
 			acted.Add(1)
@@ -345,7 +345,7 @@ func TestUpdateWakes(t *testing.T) {
 		d.Update(func() { q.Add("now", 0, time.Now()) })
 		synctest.Wait()
 		require.Equal(t, "now at 1s", <-acted)
-		d.Update(func() { q.Reschedule("late", began.Add(2*time.Second)) })
+		d.Update(func() { q.Set("late", 0, began.Add(2*time.Second)) })
 		sleep(time.Second)
 		synctest.Wait()
 		require.Equal(t, "late at 2s", <-acted)

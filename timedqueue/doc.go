@@ -16,30 +16,31 @@
 //
 //	Add ──► waiting ──Start──► acting ──Finish──► gone      (done, skipped)
 //	           ▲                  │
-//	           └──────────────────┘      (failed, requeued, postponed: at a time)
+//	           └──────────────────┘      (failed, continued, postponed: at a time)
 //
 // # Budgets
 //
 // A [Budget] limits how many actions start a second, of all items or of each
 // share. A share is the items of one zone, node or namespace, for example. An
 // item starts when each budget has a token for it, and one that waits for a
-// scarce share does not delay the others. A budget can reserve parts of its
-// tokens for kinds of work, so that none of them starves. The limit of a share
-// can be changed at any time; zero holds its items and loses none.
+// scarce share does not delay the others. The limit of a share can be changed at
+// any time; zero holds its items and loses none. A budget can also bound how
+// many items of a share are acted on at a time.
 //
 // # What it promises
 //
-// A key is in the queue at most once, and adding it again changes nothing. Only
-// an action spends tokens; those of an action that did nothing are returned. A
-// poll of a queue with nothing due spends none. Remove during an action wins
-// over the action's result. A key that is removed and added again during an
-// action waits until that action has ended. So there are never two actions for
-// one key at a time. The zero value of a result is a failure.
+// A key is in the queue at most once, and adding it again changes nothing.
+// [Queue.Set] says again and again what is due, and never ends the backoff of a
+// key that fails. Only an action spends tokens; those of an action that did
+// nothing are returned. A poll of a queue with nothing due spends none. Remove
+// during an action wins over the action's result. A key that is removed and
+// added again during an action waits until that action has ended. So there are
+// never two actions for one key at a time. The zero value of a result is a
+// failure.
 //
 // An action that panics has failed. The panic is logged with its stack and
-// counted. Run then stops and returns [ErrPanic], unless ContinueAfterPanic is
-// set. While it has a free worker, it polls the core at least every ten
-// seconds.
+// counted. Run then stops and returns [ErrPanic]. While it has a free worker, it
+// polls the core at least every ten seconds.
 //
 // # The caller's duties
 //

@@ -13,8 +13,9 @@ type Entry[K comparable, V any] struct {
 	value    V
 	due      time.Duration
 	order    uint32 // of insertion; compared so that it may wrap
-	link     uint32 // ready: the lane that it is in; acting: the number of its start
+	link     uint32 // waiting: its kind; ready: its lane; acting: the number of its start
 	index    int32  // in its heap, or among those that are acted on
+	shares   uint32 // the hash of its shares' names, zero before it needs one
 	attempts uint16
 	state    state
 	kept     bool // a caller holds it, so it is not used for another key
@@ -24,8 +25,8 @@ type Entry[K comparable, V any] struct {
 func (e *Entry[K, V]) Key() K { return e.key }
 
 // Value returns where the queue keeps the key's value. The caller may change
-// it. When what a budget or Less reads has changed, [Queue.Refile] must follow
-// before any other use of the queue.
+// it. When what a budget, Less or KindOf reads has changed, [Queue.Refile] must
+// follow before any other use of the queue.
 func (e *Entry[K, V]) Value() *V { return &e.value }
 
 // state is where an entry is in its life:
@@ -39,13 +40,16 @@ func (e *Entry[K, V]) Value() *V { return &e.value }
 //	 │    Finish: stays, no time   │ │  Schedule, Unschedule
 //	 ├─────────────────────────────┘ ▼
 //	 │                            changed ──Finish──► waiting, idle
-//	 └──Remove──► out          Remove │ ▲ Add, Keep
-//	                                  ▼ │
+//	 └──Remove──► out          Remove │
+//	                                  ▼
 //	                               removed ──Finish──► out
+//	                                  │ ▲
+//	                        Add, Keep ▼ │ Remove
+//	                              replaced ──Finish──► waiting, idle
 //
-// Finish also takes acting to waiting (failed, requeued, postponed) and to out
-// (done, skipped). Remove takes each state but removed to out, and acting and
-// changed to removed.
+// Finish also takes acting to waiting (failed, continued, postponed) and to out
+// (done, skipped). Remove takes each state but removed to out, and acting,
+// changed and replaced to removed.
 type state uint8
 
 const (
@@ -55,21 +59,23 @@ const (
 	idle
 	// waiting: in the heap by due time.
 	waiting
-	// ready: due, and in a lane of a share that has no token, or whose tokens go
-	// to several kinds.
+	// ready: due, and in a lane of a share that did not admit it.
 	ready
 	// acting: handed out. The result of the action decides what comes next.
 	acting
-	// changed: handed out. A call has decided meanwhile what comes next; the
-	// result of the action only settles its tokens.
+	// changed: handed out. A call has decided meanwhile when it is due next; a
+	// result that failed can only delay that.
 	changed
 	// removed: handed out, and removed meanwhile. It is kept until the action
 	// ends, so that its key is not acted on twice at a time.
 	removed
+	// replaced: handed out, removed, and put into the queue again. The result of
+	// the action is that of its former self.
+	replaced
 )
 
 func (s state) String() string {
-	return [...]string{"out", "idle", "waiting", "ready", "acting", "changed", "removed"}[s]
+	return [...]string{"out", "idle", "waiting", "ready", "acting", "changed", "removed", "replaced"}[s]
 }
 
 // member reports whether the key counts as being in the queue.
@@ -79,9 +85,6 @@ func (s state) member() bool { return s != out && s != removed }
 func (s state) handedOut() bool { return s >= acting }
 
 func (e *Entry[K, V]) setIndex(i int32) { e.index = i }
-
-// never is the due time of an idle entry.
-const never = time.Duration(1<<63 - 1)
 
 // freeList keeps entries for reuse, so that a key that is removed and added
 // again allocates nothing. It holds at most extraFree more than are in use.

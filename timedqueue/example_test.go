@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -124,7 +126,7 @@ func ExampleBudget() {
 	}
 	queue.SetLimit(noon, "zone", "zone-a", 0) // fully disrupted: hold
 	queue.SetLimit(noon, "zone", "zone-b", 1)
-	queue.SetValue("a3", "zone-b") // its label was changed
+	queue.Set("a3", "zone-b", noon) // its label was changed
 
 	for now := noon; ; {
 		item, ok := queue.Start(now)
@@ -148,30 +150,70 @@ func ExampleBudget() {
 	// held: 2
 }
 
-// Reserved parts: a flood of evictions does not starve the heartbeats, and no
-// token waits for a kind without work.
-func ExampleBudget_reserved() {
-	kindOf := func(_, kind string) string { return kind }
-	queue, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, string]{
-		Budgets: []timedqueue.Budget[string, string]{{
-			Limit: 10, Burst: 8, Reserved: map[string]float64{"heartbeat": 0.5},
+// MaxActing with holders: the pods of one node of a zone are evicted at a time.
+func ExampleBudget_maxActing() {
+	type pod struct{ zone, node string }
+	queue, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, pod]{
+		Budgets: []timedqueue.Budget[string, pod]{{
+			Limit:     rate.Inf,
+			ShareOf:   func(_ string, p pod) string { return p.zone },
+			MaxActing: 1,
+			HolderOf:  func(_ string, p pod) string { return p.node },
 		}},
-		KindOf: kindOf,
 	}, noon)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, pod := range []string{"p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8"} {
-		queue.Add(pod, "eviction", noon)
+	for _, name := range []string{"n1-a", "n2-a", "n1-b", "n2-b"} {
+		queue.Add(name, pod{"zone", name[:2]}, noon)
 	}
-	for _, node := range []string{"n1", "n2"} {
-		queue.Add(node, "heartbeat", noon)
+	var acting []timedqueue.Item[string, pod]
+	start := func() {
+		for item, ok := queue.Start(noon); ok; item, ok = queue.Start(noon) {
+			fmt.Println("evicting", item.Key)
+			acting = append(acting, item)
+		}
 	}
-	for item, ok := queue.Start(noon); ok; item, ok = queue.Start(noon) {
-		fmt.Print(item.Key, " ")
+	start()
+	fmt.Println("node n1 is done")
+	for _, item := range acting { // the pods are gone
+		queue.Finish(noon, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
 	}
-	fmt.Println()
+	start()
 	// Output:
-	// n1 p1 n2 p2 p3 p4 p5 p6
+	// evicting n1-a
+	// evicting n1-b
+	// node n1 is done
+	// evicting n2-a
+	// evicting n2-b
+}
+
+// Set says what is due each time that the object is seen. It ends no backoff,
+// so a key whose failure changes its own object is not tried at once again.
+func ExampleQueue_Set() {
+	queue, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, string]{
+		Backoff: timedqueue.Backoff{Initial: time.Second, Max: time.Minute},
+	}, noon)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	now := noon
+	for observed := range 3 {
+		queue.Set("node", fmt.Sprint("version ", observed), now)
+		item, _ := queue.Start(now)
+		fmt.Println(now.Format(time.TimeOnly), item.Value)
+		queue.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeFailed})
+		queue.Set("node", "with a condition that tells the failure", now)
+		now, _ = queue.Next(now)
+	}
+	queue.Retry("node") // what was missing is there now
+	now, _ = queue.Next(now)
+	fmt.Println(now.Format(time.TimeOnly), "tried again")
+	// Output:
+	// 12:00:00 version 0
+	// 12:00:01 version 1
+	// 12:00:03 version 2
+	// 12:00:03 tried again
 }

@@ -35,13 +35,15 @@ func TestQ6ZeroHoldsAReturnedToken(t *testing.T) {
 	mustStart(t, q, at(time.Hour), "b") // the token was kept
 }
 
-func TestQ6ZeroLimitOfABudgetHolds(t *testing.T) {
-	q := newTestQueue(t, limited(0, 0))
+func TestQ6HeldBudgetHolds(t *testing.T) {
+	q := newTestQueue(t, held(0))
 	q.Add("a", 0, at(0))
 	mustHold(t, q, at(time.Hour))
 	limit, ok := q.Limit("all", "")
 	require.True(t, ok)
 	require.Zero(t, limit)
+	setLimit(q, at(time.Hour), 1)
+	mustStart(t, q, at(time.Hour), "a")
 }
 
 func TestQ6NothingIsEarnedAtZero(t *testing.T) {
@@ -90,12 +92,12 @@ func TestQ6SetLimitCountsWhatWasEarnedAtTheOldRate(t *testing.T) {
 }
 
 func TestQ6HeldKeysCanBeChanged(t *testing.T) {
-	q := newTestQueue(t, limited(0, 0))
+	q := newTestQueue(t, held(0))
 	q.Add("a", 0, at(0))
 	q.Add("b", 0, at(0))
 	q.Add("c", 0, at(0))
 	q.Remove("a")
-	q.Reschedule("b", at(2*time.Hour))
+	q.Set("b", 0, at(2*time.Hour))
 	setLimit(q, at(time.Hour), rate.Inf)
 	require.Equal(t, []string{"c"}, startAll(q, at(time.Hour)))
 	require.Equal(t, []string{"b"}, startAll(q, at(2*time.Hour)))

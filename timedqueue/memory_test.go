@@ -113,7 +113,7 @@ func TestQ7QueueThatShrinksGivesItsMemoryBack(t *testing.T) {
 func TestQ7MemoryPerEntryInAShareIsBounded(t *testing.T) {
 	entries := sized(100_000, 1_000_000)
 	keys := manyKeys(entries)
-	config := limited(0, 1)
+	config := held(1)
 	config.Budgets[0].ShareOf = func(string, int) string { return "" }
 	q := newTestQueue(t, config)
 	before := heapInUse()

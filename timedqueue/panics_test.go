@@ -163,24 +163,6 @@ func TestQ11APanicWhileRunEndsIsReturned(t *testing.T) {
 	})
 }
 
-func TestQ11AProgramMayGoOnAfterAPanic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := &panicking{
-			core:   &listCore{tasks: []string{"a", "b", "c"}},
-			config: DispatcherConfig{ContinueAfterPanic: true},
-		}
-		require.NoError(t, p.run(t, func(_ context.Context, task string) listResult {
-			if task != "c" {
-				panic("broken")
-			}
-			return "done"
-		}))
-		require.Equal(t, []string{"a: ", "b: ", "c: done"}, p.core.finished)
-		require.Equal(t, time.Hour, p.ran)
-		require.Equal(t, int64(2), p.metrics.panicked.Load())
-	})
-}
-
 func TestQ11RunCanBeCalledAgainAfterAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core := &listCore{tasks: []string{"a", "b"}}
@@ -256,7 +238,7 @@ func (c *panickingCore) run(ctx context.Context, t *testing.T) error {
 			<-ctx.Done()
 		}
 		return "done"
-	}, DispatcherConfig{Workers: 2, ContinueAfterPanic: true})
+	}, DispatcherConfig{Workers: 2})
 	require.NoError(t, err)
 	return d.Run(ctx)
 }
@@ -302,7 +284,7 @@ func TestQ11EveryActionIsReportedOnceHoweverItEnds(t *testing.T) {
 				runtime.Goexit()
 			}
 			return "done"
-		}, DispatcherConfig{Workers: 3, ContinueAfterPanic: true})
+		}, DispatcherConfig{Workers: 3})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(klog.NewContext(t.Context(), klog.Logger{}), time.Hour)
 		defer cancel()
@@ -315,7 +297,11 @@ func TestQ11EveryActionIsReportedOnceHoweverItEnds(t *testing.T) {
 				}
 			})
 		}
-		require.NoError(t, d.Run(ctx))
+		for ctx.Err() == nil {
+			if err := d.Run(ctx); err != nil {
+				require.ErrorIs(t, err, ErrPanic)
+			}
+		}
 		adding.Wait()
 		require.Empty(t, core.tasks)
 		require.Len(t, core.finished, callers*each)

@@ -2,13 +2,13 @@ package timedqueue
 
 import "math"
 
-// parts divides the tokens of a budget between kinds of work. Each kind with a
-// reserved part has a credit. A token that is granted while the kind has work
+// parts divides the tokens of a [Throttle] between kinds of work. Each kind with
+// a reserved part has a credit. A token that is granted while the kind has work
 // to start adds its part; a token of its own subtracts one.
 //
 // The next token goes to the kind with a positive credit that would otherwise
 // fall short first, as in Pfair scheduling (Baruah and others, 1996). With no
-// positive credit it goes by the order of the items. While a kind has work to
+// positive credit it goes by the order of the kinds. While a kind has work to
 // start, it gets at least its part of the tokens, less one. No token waits for
 // a kind without work.
 type parts struct {
@@ -29,7 +29,8 @@ const mostDebt = -1
 const roundingError = 1e-9
 
 // entitled returns the kind that the next token is reserved for, given the
-// kinds that have work to start. False means that it goes by order.
+// kinds that have work to start. False means that it goes by the order of the
+// kinds.
 func (p *parts) entitled(has func(kind int) bool) (int, bool) {
 	best, leastSlack := -1, math.Inf(1)
 	for kind, part := range p.part {

@@ -37,6 +37,12 @@ func limited(limit rate.Limit, burst int) testConfig {
 	return testConfig{Budgets: []testBudget{{Name: "all", Limit: limit, Burst: burst}}}
 }
 
+// held is a config with one budget of all items that holds until it is given a
+// limit.
+func held(burst int) testConfig {
+	return testConfig{Budgets: []testBudget{{Name: "all", Held: true, Burst: burst}}}
+}
+
 func withBackoff(config testConfig, backoff Backoff) testConfig {
 	config.Backoff = backoff
 	return config
@@ -49,7 +55,7 @@ func setLimit(q *Queue[string, int], now time.Time, limit rate.Limit) {
 
 // allOutcomes holds each outcome, and some strings that are none.
 var allOutcomes = []Outcome{
-	OutcomeDone, OutcomeSkipped, OutcomeFailed, OutcomeRequeued, OutcomePostponed, "", "Unknown",
+	OutcomeDone, OutcomeSkipped, OutcomeFailed, OutcomeContinued, OutcomePostponed, "", "Unknown",
 }
 
 var (
@@ -59,8 +65,9 @@ var (
 )
 
 // mustStart starts the next item, which has to be key.
-func mustStart[V any](t *testing.T, q *Queue[string, V], now time.Time, key string) Item[string,
-	V] {
+func mustStart[V any](
+	t *testing.T, q *Queue[string, V], now time.Time, key string,
+) Item[string, V] {
 	t.Helper()
 	item, ok := q.Start(now)
 	require.True(t, ok, "nothing started, want %s", key)
@@ -93,26 +100,30 @@ func requireNothingLeft[V any](t *testing.T, q *Queue[string, V]) {
 	require.Zero(t, q.Len())
 	require.Zero(t, q.Pending())
 	require.Empty(t, q.entries)
-	for _, k := range q.kinds {
-		require.Zero(t, k.waiting.len())
-		require.Zero(t, k.open.len())
+	for i := range q.waiting {
+		require.Zero(t, q.waiting[i].len())
 	}
-	require.Zero(t, q.closed.len())
+	require.Zero(t, q.limits.open.len())
+	require.Zero(t, q.limits.closed.len())
 	require.Empty(t, q.acting)
+	require.Empty(t, q.backoffs)
 }
 
 // requireShares checks that a budget has these shares and no others.
 func requireShares[V any](t *testing.T, q *Queue[string, V], budget string, want ...string) {
 	t.Helper()
 	names, lanes := []string{}, 0
-	for name, s := range q.budget(budget).shares {
+	for name, s := range q.limits.budget(budget).shares {
 		names = append(names, name)
 		lanes += len(s.lanes)
+		if s.lane != nil {
+			lanes++
+		}
 	}
 	require.ElementsMatch(t, append([]string{}, want...), names)
 	inUse := 0
-	for _, l := range q.lanes {
-		if l != nil && l.share.budget.Name == budget {
+	for _, l := range q.limits.lanes {
+		if l.share != nil && l.share.budget.Name == budget {
 			inUse++
 		}
 	}
@@ -121,9 +132,21 @@ func requireShares[V any](t *testing.T, q *Queue[string, V], budget string, want
 
 // dropIdle drops all shares that are like new ones.
 func (q *Queue[K, V]) dropIdle() {
-	for p := q.idle.first(); p != nil && time.Duration(p.due) <= q.now; p = q.idle.first() {
-		q.dropShare(p.element)
+	idle := &q.limits.idle
+	for p := idle.first(); p != nil && time.Duration(p.due) <= q.clock.now; p = idle.first() {
+		q.limits.drop(p.element)
 	}
+}
+
+// setValue changes the value of a key where the queue keeps it, and reports
+// whether the key is in the queue.
+func setValue[V any](q *Queue[string, V], key string, value V) bool {
+	e, ok := q.Find(key)
+	if ok {
+		*e.Value() = value
+		q.Refile(e)
+	}
+	return ok
 }
 
 func TestQ1AddingAgainChangesNothing(t *testing.T) {
@@ -146,32 +169,37 @@ func TestQ1AddingAgainChangesNothing(t *testing.T) {
 	mustHold(t, q, at(time.Hour))
 }
 
-func TestQ1RescheduleMovesEarlierAndLater(t *testing.T) {
+func TestQ1SetMovesEarlierAndLater(t *testing.T) {
 	q := newTestQueue(t, unlimited)
 	q.Add("early", 0, at(10*time.Second))
 	q.Add("late", 0, at(20*time.Second))
-	require.True(t, q.Reschedule("late", at(5*time.Second)))
-	require.True(t, q.Reschedule("early", at(30*time.Second)))
-	require.False(t, q.Reschedule("absent", at(0)))
+	require.False(t, q.Set("late", 1, at(5*time.Second)))
+	require.False(t, q.Set("early", 2, at(30*time.Second)))
+	require.Equal(t, 2, q.Len())
+	require.True(t, q.Set("absent", 3, at(time.Hour)))
 
 	mustHold(t, q, at(4*time.Second))
-	mustStart(t, q, at(5*time.Second), "late")
+	require.Equal(t, 1, mustStart(t, q, at(5*time.Second), "late").Value)
 	mustHold(t, q, at(29*time.Second))
-	mustStart(t, q, at(30*time.Second), "early")
+	require.Equal(t, 2, mustStart(t, q, at(30*time.Second), "early").Value)
+	mustHold(t, q, at(time.Hour-1))
+	require.Equal(t, 3, mustStart(t, q, at(time.Hour), "absent").Value)
 }
 
-func TestQ1RescheduleDuringActionWinsOverItsResult(t *testing.T) {
+// Whatever the result, the key stays, due as Set says. A backoff that ends
+// earlier makes no difference.
+func TestQ1SetDuringActionWinsOverItsResult(t *testing.T) {
 	for _, outcome := range allOutcomes {
 		t.Run(string(outcome), func(t *testing.T) {
 			q := newTestQueue(t, unlimited)
 			q.Add("a", 1, at(0))
 			item := mustStart(t, q, at(0), "a")
-			require.True(t, q.Reschedule("a", at(time.Minute)))
+			require.False(t, q.Set("a", 2, at(time.Minute)))
 			mustHold(t, q, at(0))
-			q.Finish(at(0), item, Result{Outcome: outcome})
+			q.Finish(at(0), item, Result{Outcome: outcome, At: at(time.Second)})
 			require.Equal(t, 1, q.Len())
 			mustHold(t, q, at(59*time.Second))
-			mustStart(t, q, at(time.Minute), "a")
+			require.Equal(t, 2, mustStart(t, q, at(time.Minute), "a").Value)
 		})
 	}
 }
@@ -187,38 +215,44 @@ func TestQ2OrderIsDueThenInsertion(t *testing.T) {
 
 // kubernetes/kubernetes#96876 and #98851 came from refreshing by removing and
 // adding again: each pass over the nodes put all of them back in random order.
-func TestQ2SetValueKeepsTheKeysPlace(t *testing.T) {
-	q := newTestQueue(t, unlimited)
-	keys := []string{"a", "b", "c", "d", "e"}
-	for _, key := range keys {
-		q.Add(key, 0, at(0))
+func TestQ2SetKeepsTheKeysPlace(t *testing.T) {
+	for name, set := range map[string]func(q *Queue[string, int], key string){
+		"Set":    func(q *Queue[string, int], key string) { q.Set(key, 7, at(0)) },
+		"Refile": func(q *Queue[string, int], key string) { setValue(q, key, 7) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newTestQueue(t, unlimited)
+			keys := []string{"a", "b", "c", "d", "e"}
+			for _, key := range keys {
+				q.Add(key, 0, at(0))
+			}
+			for _, key := range []string{"d", "a", "c", "a", "e", "b"} {
+				set(q, key)
+			}
+			require.Equal(t, keys, startAll(q, at(0)))
+			item, ok := q.Get("c")
+			require.True(t, ok)
+			require.Equal(t, 7, item.Value)
+		})
 	}
-	for _, key := range []string{"d", "a", "c", "a", "e", "b"} {
-		require.True(t, q.SetValue(key, 7))
-	}
-	require.False(t, q.SetValue("absent", 7))
-	require.Equal(t, keys, startAll(q, at(0)))
-	item, ok := q.Get("c")
-	require.True(t, ok)
-	require.Equal(t, 7, item.Value)
 }
 
-func TestQ2RescheduleKeepsTheOrderOfInsertion(t *testing.T) {
+func TestQ2AnotherDueTimeKeepsTheOrderOfInsertion(t *testing.T) {
 	q := newTestQueue(t, unlimited)
 	for _, key := range []string{"a", "b", "c"} {
 		q.Add(key, 0, at(time.Second))
 	}
-	q.Reschedule("a", at(time.Minute))
-	q.Reschedule("a", at(time.Second))
-	q.Reschedule("c", at(time.Second))
+	q.Set("a", 0, at(time.Minute))
+	q.Set("a", 0, at(time.Second))
+	q.Set("c", 0, at(time.Second))
 	require.Equal(t, []string{"a", "b", "c"}, startAll(q, at(time.Minute)))
 }
 
-func TestQ2SetValueDuringActionCountsFromTheNextAttempt(t *testing.T) {
+func TestQ2ValueChangedDuringActionCountsFromTheNextAttempt(t *testing.T) {
 	q := newTestQueue(t, unlimited)
 	q.Add("a", 1, at(0))
 	item := mustStart(t, q, at(0), "a")
-	require.True(t, q.SetValue("a", 2))
+	require.True(t, setValue(q, "a", 2))
 	require.Equal(t, 1, item.Value)
 	q.Finish(at(0), item, Result{Outcome: OutcomeFailed})
 	require.Equal(t, 2, mustStart(t, q, at(time.Second), "a").Value)

@@ -64,10 +64,12 @@ func testRandom(t *testing.T, kind walkKind, seeds int, reach ...string) {
 // everywhere is what happens in each kind of walk.
 var everywhere = []string{
 	"Add", "Add again", "Add of what acts and was removed", "Remove", "Remove of what acts",
-	"Reschedule", "Reschedule of what acts", "SetValue", "Keep", "Find", "Schedule",
+	"Set", "Set of what acts", "Set of a new key", "Set during a backoff", "Retry",
+	"failed after a call said when", "Keep", "Find", "Schedule",
 	"Unschedule", "Unschedule of what acts", "Drop",
 	"Refile", "stale entry", "Start", "Finish Done", "Finish Skipped", "Finish Failed",
-	"Finish Requeued", "Finish Postponed", "Finish ", "Finish Unknown", "RetryAfter", "At", "no At",
+	"Finish Continued", "Finish Postponed", "no outcome", "RetryAfter", "Err", "At", "Idle", "no At",
+	"At and Idle",
 	"late Finish", "clock set back",
 	"started by rank", "started by insertion",
 }
@@ -83,14 +85,16 @@ func TestRandomQueueWithGatesDoesAsTheReference(t *testing.T) {
 func TestRandomQueueWithSharesDoesAsTheReference(t *testing.T) {
 	reach := append([]string{
 		"held", "released", "no token", "overtaken for want of a token", "slept",
-		"RemoveShare", "InheritShare", "inherited", "merged", "swept", "kept its own limit",
-		"changed its share while it waited for a token", "Blocking",
+		"RemoveShare", "swept", "swept while it was held", "kept its own limit",
+		"changed its share while it waited for a token",
 	}, everywhere...)
 	testRandom(t, walkShares, 4000, reach...)
 }
 
-func TestRandomQueueWithPartsDoesAsTheReference(t *testing.T) {
-	testRandom(t, walkParts, 2000, "no token", "Start", "held", "merged", "swept")
+func TestRandomQueueWithSlotsDoesAsTheReference(t *testing.T) {
+	reach := append([]string{"no slot", "joined its holder", "no token", "slept", "swept",
+		"overtaken for want of a token"}, everywhere...)
+	testRandom(t, walkSlots, 4000, reach...)
 }
 
 // walkKind is which budgets the queue of a walk has.
@@ -100,11 +104,11 @@ const (
 	walkUnlimited walkKind = iota
 	walkGates
 	walkShares
-	walkParts
+	walkSlots
 )
 
 func (k walkKind) String() string {
-	return [...]string{"unlimited", "gates", "shares", "parts"}[k]
+	return [...]string{"unlimited", "gates", "shares", "slots"}[k]
 }
 
 var _ fmt.Stringer = walkKind(0)

@@ -15,7 +15,8 @@ type reference struct {
 	backoff Backoff
 	ranked  bool // Less orders by rank
 	now     time.Time
-	serial  int // the last number
+	started bool // Start was called
+	serial  int  // the last number
 	items   []*refItem
 	actions []*refAction
 	budgets []*refBudget
@@ -31,16 +32,26 @@ type refItem struct {
 	number   int // by insertion, zero for none yet
 	key      int
 	value    work
-	due      time.Time
-	idle     bool // it has no due time
+	asked    time.Time // when it is due, except for its backoff
+	until    time.Time // the end of its backoff, zero if it has none
+	idle     bool      // it has no due time
+	placed   bool      // it has had a due time, or was filed again
 	attempts int
+}
+
+func (i *refItem) due() time.Time {
+	if i.until.After(i.asked) {
+		return i.until
+	}
+	return i.asked
 }
 
 type refAction struct {
 	key       int
 	of        *refItem // that it was started for; it may be gone
-	overtaken bool     // its result no longer matters to the item
+	overtaken bool     // a call has said meanwhile when the item is due
 	spent     []refSpent
+	returned  []*bool // in the histories of the shares
 	started   Item[int, work]
 }
 
@@ -95,9 +106,25 @@ func (r *reference) keep(key int, value work) bool {
 func (r *reference) add(key int, value work, due time.Time) bool {
 	isNew := r.keep(key, value)
 	if isNew {
-		r.reschedule(key, due)
+		r.schedule(key, due)
 	}
 	return isNew
+}
+
+func (r *reference) set(key int, value work, due time.Time) bool {
+	isNew := r.keep(key, value)
+	r.setValue(key, value)
+	r.schedule(key, due)
+	return isNew
+}
+
+func (r *reference) retry(key int) bool {
+	item := r.find(key)
+	if item == nil || item.until.IsZero() {
+		return false
+	}
+	item.until = time.Time{}
+	return true
 }
 
 func (r *reference) remove(key int) bool {
@@ -110,31 +137,37 @@ func (r *reference) drop(gone *refItem) {
 	r.items = slices.DeleteFunc(r.items, func(item *refItem) bool { return item == gone })
 }
 
+// setValue changes the value of an item. If that moves it to another share,
+// none of its shares begins with tokens.
 func (r *reference) setValue(key int, value work) bool {
 	item := r.find(key)
 	if item == nil {
 		return false
 	}
+	moves := item.placed && slices.ContainsFunc(r.budgets,
+		func(b *refBudget) bool { return b.nameOf(item.value) != b.nameOf(value) })
+	item.value, item.placed = value, true
 	for _, b := range r.budgets {
-		if b.of != nil && b.of(item.value) != b.of(value) {
-			r.inherit(b, b.of(value), b.of(item.value))
+		if moves && b.of != nil {
+			r.shareWithoutTokens(b, b.of(value))
 		}
 	}
-	item.value = value
 	return true
 }
 
-func (r *reference) reschedule(key int, due time.Time) bool {
+func (r *reference) schedule(key int, due time.Time) {
 	item := r.find(key)
 	if item == nil {
-		return false
+		return
 	}
 	if item.number == 0 {
 		item.number = r.nextNumber()
 	}
-	item.due, item.idle = due, false
+	if due.IsZero() {
+		due = r.now
+	}
+	item.asked, item.idle, item.placed = due, false, true
 	r.overtake(item)
-	return true
 }
 
 func (r *reference) unschedule(key int) {
@@ -142,11 +175,12 @@ func (r *reference) unschedule(key int) {
 	if item == nil {
 		return
 	}
-	item.idle, item.attempts, item.number = true, 0, 0
+	item.idle, item.attempts, item.number, item.until = true, 0, 0, time.Time{}
 	r.overtake(item)
 }
 
-// overtake makes the result of the action on an item irrelevant.
+// overtake makes the result of the action on an item irrelevant, except for the
+// backoff after a failure.
 func (r *reference) overtake(item *refItem) {
 	if action := r.acting(item.key); action != nil && action.of == item {
 		action.overtaken = true
@@ -157,14 +191,14 @@ func (r *reference) overtake(item *refItem) {
 func (r *reference) waiting() []*refItem {
 	var waiting []*refItem
 	for _, item := range r.items {
-		if !item.idle && !item.due.After(r.now) && r.acting(item.key) == nil {
+		if !item.idle && !item.due().After(r.now) && r.acting(item.key) == nil {
 			waiting = append(waiting, item)
 		}
 	}
 	slices.SortFunc(waiting, func(a, b *refItem) int {
 		switch {
-		case !a.due.Equal(b.due):
-			return a.due.Compare(b.due)
+		case !a.due().Equal(b.due()):
+			return a.due().Compare(b.due())
 		case r.ranked && a.value.rank != b.value.rank:
 			return a.value.rank - b.value.rank
 		}
@@ -199,9 +233,9 @@ func (r *reference) next() (time.Time, bool) {
 
 // when returns the earliest time at which an item can start.
 func (r *reference) when(item *refItem) (time.Time, bool) {
-	when := item.due
+	when := item.due()
 	for _, b := range r.budgets {
-		wait, ok := r.wait(b, b.nameOf(item.value))
+		wait, ok := r.wait(b, item.value)
 		if !ok {
 			return time.Time{}, false
 		}
@@ -215,8 +249,13 @@ func (r *reference) when(item *refItem) (time.Time, bool) {
 func (r *reference) start(item *refItem, got Item[int, work]) {
 	action := &refAction{key: item.key, of: item, started: got}
 	for _, b := range r.budgets {
-		action.spent = append(action.spent, r.take(b, b.nameOf(item.value)))
+		spent := r.take(b, item.value)
+		action.spent = append(action.spent, spent)
+		if spent.counted {
+			action.returned = append(action.returned, b.historyOf(spent.share.name).starts(r.now))
+		}
 	}
+	item.asked, item.until = item.due(), time.Time{}
 	r.actions = append(r.actions, action)
 }
 
@@ -225,29 +264,71 @@ func (r *reference) finish(started Item[int, work], result Result) {
 	if i < 0 {
 		return
 	}
-	action := r.actions[i]
+	action, outcome := r.actions[i], refOutcome(result)
+	returns := outcome == OutcomeSkipped || outcome == OutcomePostponed
+	for _, returned := range action.returned {
+		*returned = returns
+	}
 	r.actions = slices.Delete(r.actions, i, i+1)
-	if result.Outcome == OutcomeSkipped || result.Outcome == OutcomePostponed {
-		for _, spent := range action.spent {
-			spent.forget()
+	for _, spent := range action.spent {
+		if returns {
+			r.putBack(spent)
+		}
+		if spent.counted {
+			spent.budget.historyOf(spent.share.name).ends(r.now)
 		}
 	}
-	if slices.Contains(r.items, action.of) && !action.overtaken {
-		r.conclude(action.of, result)
+	switch {
+	case !slices.Contains(r.items, action.of):
+	case action.overtaken:
+		r.concludeLate(action.of, outcome, result)
+	default:
+		r.conclude(action.of, outcome, result)
 	}
 }
 
-func (r *reference) conclude(item *refItem, result Result) {
+// refOutcome is what a result counts as.
+func refOutcome(result Result) Outcome {
+	broken, forgotten := result.Err != nil, result.At.IsZero() && !result.Idle
+	contradicts := !result.At.IsZero() && result.Idle
 	switch result.Outcome {
 	case OutcomeDone, OutcomeSkipped:
+		if !broken {
+			return result.Outcome
+		}
+	case OutcomeContinued:
+		if !broken && !forgotten && !contradicts {
+			return OutcomeContinued
+		}
+	case OutcomePostponed:
+		if !forgotten && !contradicts {
+			return OutcomePostponed
+		}
+	}
+	return OutcomeFailed
+}
+
+func (r *reference) conclude(item *refItem, outcome Outcome, result Result) {
+	switch outcome {
+	case OutcomeDone, OutcomeSkipped:
 		r.drop(item)
-	case OutcomeRequeued, OutcomePostponed:
-		if result.Outcome == OutcomeRequeued {
+	case OutcomeContinued, OutcomePostponed:
+		if outcome == OutcomeContinued {
 			item.attempts = 0
 		}
-		item.due, item.idle = result.At, result.At.IsZero()
+		item.asked, item.idle = result.At, result.Idle
 	default:
-		item.due = r.now.Add(r.retryAfter(item, result))
+		item.asked, item.until = r.now, r.now.Add(r.retryAfter(item, result))
+		item.attempts++
+	}
+}
+
+func (r *reference) concludeLate(item *refItem, outcome Outcome, result Result) {
+	switch {
+	case item.idle || outcome != OutcomeFailed && outcome != OutcomePostponed:
+		item.attempts = 0
+	case outcome == OutcomeFailed:
+		item.until = r.now.Add(r.retryAfter(item, result))
 		item.attempts++
 	}
 }

@@ -15,9 +15,9 @@ const (
 	// OutcomeFailed: the action must be retried. The item stays and backs off. Its
 	// tokens are spent: a failure costs the API server as much as a success.
 	OutcomeFailed Outcome = "Failed"
-	// OutcomeRequeued: the action did its work, and there is more at Result.At.
-	// The item stays, with no failed attempts, and its tokens are spent.
-	OutcomeRequeued Outcome = "Requeued"
+	// OutcomeContinued: the action did its work, and there is more to do at
+	// Result.At. The item stays, with no failed attempts, and its tokens are spent.
+	OutcomeContinued Outcome = "Continued"
 	// OutcomePostponed: nothing was done now; it may be at Result.At. The item
 	// stays, with the attempts that it has, and its tokens are returned.
 	OutcomePostponed Outcome = "Postponed"
@@ -26,13 +26,36 @@ const (
 // Result is what an action reports. The zero value is a failure.
 type Result struct {
 	Outcome Outcome
+	// Err is what went wrong. With an error nothing is a success: Done, Skipped
+	// and Continued count as Failed.
+	Err error
 	// RetryAfter is how long an item that failed waits for its next attempt. Zero
 	// means the queue's backoff, which grows with each failure. An action sets it
 	// when the server says when to retry, for example by a Retry-After header.
 	RetryAfter time.Duration
-	// At is when an item that is requeued or postponed is due. The zero time means
-	// that it is not due until it is scheduled.
+	// At is when an item that is continued or postponed is due. Without At and
+	// without Idle either counts as Failed: a time that was forgotten must not
+	// lose the item.
 	At time.Time
+	// Idle says that an item that is continued or postponed has no due time until
+	// it is scheduled. At must be zero then.
+	Idle bool
+}
+
+// outcome returns what a result counts as.
+func (r Result) outcome() Outcome {
+	switch r.Outcome {
+	case OutcomeDone, OutcomeSkipped:
+		if r.Err == nil {
+			return r.Outcome
+		}
+	case OutcomeContinued, OutcomePostponed:
+		saysWhen := r.At.IsZero() == r.Idle
+		if saysWhen && (r.Err == nil || r.Outcome == OutcomePostponed) {
+			return r.Outcome
+		}
+	}
+	return OutcomeFailed
 }
 
 // returnsTokens reports whether the action did nothing that costs a token.

@@ -1,6 +1,7 @@
 package timedqueue
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 // The zero value of a result, or an unknown outcome, counts as a failure. It
 // has a backoff, a spent token and one more failed attempt.
 func TestQ11WhatIsNoOutcomeIsAFailure(t *testing.T) {
-	for _, result := range []Result{{}, {Outcome: "Unknown"}, {Outcome: "done"}, {At: at(0)}, failed} {
+	for _, result := range []Result{{}, {Outcome: "Unknown"}, {Outcome: "done"}, {At: at(0)},
+		{Idle: true}, failed} {
 		q := newTestQueue(t, withBackoff(limited(0.1, 1), unlimited.Backoff))
 		q.Add("a", 0, at(0))
 		q.Finish(at(0), mustStart(t, q, at(0), "a"), result)
@@ -25,6 +27,8 @@ func TestQ11WhatIsNoOutcomeIsAFailure(t *testing.T) {
 		require.Equal(t, 2, item.Attempts)
 	}
 }
+
+var errTest = errors.New("broken")
 
 func TestQ11OutcomesSayWhatBecomesOfItemTokenAndAttempts(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -45,14 +49,32 @@ func TestQ11OutcomesSayWhatBecomesOfItemTokenAndAttempts(t *testing.T) {
 			2, false},
 		"failed, negative": {Result{Outcome: OutcomeFailed, RetryAfter: -1}, true, seconds(12), 2,
 			false},
-		"requeued": {Result{Outcome: OutcomeRequeued, At: at(time.Minute)}, true,
+		"continued": {Result{Outcome: OutcomeContinued, At: at(time.Minute)}, true,
 			at(time.Minute), 0, false},
-		"requeued, no time": {Result{Outcome: OutcomeRequeued}, true, time.Time{}, 0, false},
+		"continued, idle": {Result{Outcome: OutcomeContinued, Idle: true}, true,
+			time.Time{}, 0, false},
+		"continued, no time": {Result{Outcome: OutcomeContinued}, true, seconds(12), 2, false},
+		"continued, both": {Result{Outcome: OutcomeContinued, Idle: true, At: at(time.Minute)}, true,
+			seconds(12), 2, false},
 		"postponed": {Result{Outcome: OutcomePostponed, At: at(time.Minute)}, true,
 			at(time.Minute), 1, true},
-		"postponed, no time": {Result{Outcome: OutcomePostponed}, true, time.Time{}, 1, true},
-		"postponed, told when": {Result{Outcome: OutcomePostponed, RetryAfter: time.Hour}, true,
+		"postponed, idle": {Result{Outcome: OutcomePostponed, Idle: true}, true,
 			time.Time{}, 1, true},
+		"postponed, no time": {Result{Outcome: OutcomePostponed}, true, seconds(12), 2, false},
+		"postponed, both": {Result{Outcome: OutcomePostponed, Idle: true, At: at(time.Minute)}, true,
+			seconds(12), 2, false},
+		"postponed, told when": {Result{Outcome: OutcomePostponed, Idle: true, RetryAfter: time.Hour},
+			true, time.Time{}, 1, true},
+		"done, with an error": {Result{Outcome: OutcomeDone, Err: errTest}, true,
+			seconds(12), 2, false},
+		"skipped, with an error": {Result{Outcome: OutcomeSkipped, Err: errTest}, true,
+			seconds(12), 2, false},
+		"continued, with an error": {Result{Outcome: OutcomeContinued, At: at(time.Minute), Err: errTest},
+			true, seconds(12), 2, false},
+		"postponed, with an error": {Result{Outcome: OutcomePostponed, At: at(time.Minute), Err: errTest},
+			true, at(time.Minute), 1, true},
+		"failed, with an error": {Result{Outcome: OutcomeFailed, Err: errTest}, true,
+			seconds(12), 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := newTestQueue(t, withBackoff(limited(0.1, 1), unlimited.Backoff))
@@ -76,16 +98,16 @@ func TestQ11OutcomesSayWhatBecomesOfItemTokenAndAttempts(t *testing.T) {
 }
 
 func TestQ11ItemWithoutADueTimeWaitsUntilItIsScheduled(t *testing.T) {
-	for _, outcome := range []Outcome{OutcomeRequeued, OutcomePostponed} {
+	for _, outcome := range []Outcome{OutcomeContinued, OutcomePostponed} {
 		q := newTestQueue(t, unlimited)
 		q.Add("a", 1, at(0))
-		q.Finish(at(0), mustStart(t, q, at(0), "a"), Result{Outcome: outcome})
+		q.Finish(at(0), mustStart(t, q, at(0), "a"), Result{Outcome: outcome, Idle: true})
 		require.Equal(t, 1, q.Len())
 		require.Zero(t, q.Pending())
 		mustHold(t, q, at(1000*time.Hour))
 		_, ok := q.Next(at(1000 * time.Hour))
 		require.False(t, ok)
-		require.True(t, q.Reschedule("a", at(0)))
+		require.False(t, q.Set("a", 1, at(0)))
 		mustStart(t, q, at(1000*time.Hour), "a")
 	}
 }

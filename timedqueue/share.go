@@ -5,73 +5,16 @@ import (
 	"time"
 )
 
-func newBudget[K comparable, V any](config Budget[K, V]) *budget[K, V] {
-	return &budget[K, V]{Budget: config, shares: make(map[string]*share[K, V])}
+// A budget is a [Budget] with its shares. An overall budget has a single share,
+// and no item waits in it.
+type budget[K comparable, V any] struct {
+	Budget[K, V]
+	shares  map[string]*share[K, V]
+	peak    int // the most shares since the map was last made
+	delayed int // items in the lanes of its shares
 }
 
-// reserve divides the tokens of a budget between kinds of work.
-func (q *Queue[K, V]) reserve(b *budget[K, V]) {
-	part := make([]float64, len(q.kinds))
-	for i, name := range q.names {
-		part[i] = b.Reserved[name]
-	}
-	q.parts = newParts(part)
-}
-
-// origin returns the share that the tokens of a share came from, unless it is
-// dropped.
-func (s *share[K, V]) origin() *share[K, V] {
-	for s.from != nil && s.from.dropped {
-		s.from = s.from.from
-	}
-	return s.from
-}
-
-// share returns the share of a name, and creates it if there is none.
-func (q *Queue[K, V]) share(b *budget[K, V], name string) *share[K, V] {
-	if s, known := b.shares[name]; known {
-		return s
-	}
-	s := &share[K, V]{budget: b, name: name, bucket: newBucket(b.Limit, b.Burst)}
-	if b.ShareOf != nil {
-		s.lanes = make([]*lane[K, V], len(q.kinds))
-		for i := range s.lanes {
-			s.lanes[i] = q.newLane(s, i)
-		}
-	}
-	b.shares[name] = s
-	b.peak = max(b.peak, len(b.shares))
-	q.file(s)
-	return s
-}
-
-func (q *Queue[K, V]) newLane(s *share[K, V], kind int) *lane[K, V] {
-	l := &lane[K, V]{share: s, kind: kind}
-	l.heap.before = q.before
-	if n := len(q.freeLanes); n > 0 {
-		l.id = q.freeLanes[n-1]
-		q.freeLanes = q.freeLanes[:n-1]
-		q.lanes[l.id] = l
-		return l
-	}
-	l.id = uint32(len(q.lanes))
-	q.lanes = append(q.lanes, l)
-	return l
-}
-
-// dropShare drops a share without items and without tokens that are out.
-func (q *Queue[K, V]) dropShare(s *share[K, V]) {
-	q.takeFromHeap(s)
-	s.dropped = true
-	s.from = s.origin() // so that shares that came from s keep no chain
-	for _, l := range s.lanes {
-		q.lanes[l.id] = nil
-		q.freeLanes = append(q.freeLanes, l.id)
-	}
-	if live := len(q.lanes) - len(q.freeLanes); len(q.lanes) > keptWhenEmpty && live < len(q.lanes)/8 {
-		q.renumberLanes(live)
-	}
-	b := s.budget
+func (b *budget[K, V]) remove(s *share[K, V]) {
 	delete(b.shares, s.name)
 	if b.peak > keptWhenEmpty && len(b.shares) < b.peak/8 {
 		shares := make(map[string]*share[K, V], len(b.shares))
@@ -80,87 +23,125 @@ func (q *Queue[K, V]) dropShare(s *share[K, V]) {
 	}
 }
 
-// renumberLanes makes the list of lanes short again.
-func (q *Queue[K, V]) renumberLanes(live int) {
-	lanes := make([]*lane[K, V], 0, live)
-	for _, l := range q.lanes {
-		if l == nil {
-			continue
-		}
-		l.id = uint32(len(lanes))
-		for i := range l.heap.len() {
-			l.heap.at(i).element.link = l.id
-		}
-		lanes = append(lanes, l)
-	}
-	q.lanes, q.freeLanes = lanes, nil
+// A share is the part of a budget for the items of one name. The due items that
+// wait for it are in its lanes, one for each holder.
+type share[K comparable, V any] struct {
+	budget *budget[K, V]
+	name   string
+	bucket bucket
+	lane   *lane[K, V]            // without HolderOf, its only one, or nil
+	lanes  map[string]*lane[K, V] // by holder
+	// Lanes with items. A lane is in holding while an action of its holder is under
+	// way: its items need no slot.
+	holding, others heap[*lane[K, V]]
+	items           int // in the lanes
+	acting          int // actions under way that took a token here
+	slots           int // holders of those; without HolderOf, the actions
+	heap            *heap[*share[K, V]]
+	index           int32
+	ownLimit        bool // its limit was set; it stays until it is removed
+	removed         bool // no more items are expected; see RemoveShare
 }
 
-// dropRemoved drops a share that was removed and is empty. If its tokens came
-// from another share, that share then has no more tokens than this one had.
-func (q *Queue[K, V]) dropRemoved(s *share[K, V]) {
-	if !s.removed || s.dropped || s.items > 0 || len(s.bucket.out) > 0 {
-		return
+// A lane is the items of one holder that wait for a share, in order.
+type lane[K comparable, V any] struct {
+	id     uint32
+	share  *share[K, V]
+	holder string
+	items  heap[*Entry[K, V]]
+	acting int // actions of the holder that took a token of the share
+	heap   *heap[*lane[K, V]]
+	index  int32
+}
+
+func (s *share[K, V]) setIndex(i int32) { s.index = i }
+func (l *lane[K, V]) setIndex(i int32)  { l.index = i }
+
+// laneOf returns the lane of a holder, or nil.
+func (s *share[K, V]) laneOf(holder string) *lane[K, V] {
+	if s.budget.HolderOf == nil {
+		return s.lane
 	}
-	if origin := s.origin(); origin != nil {
-		origin.bucket.lower(q.now, &s.bucket)
-		q.file(origin)
-		q.dropShare(s)
+	return s.lanes[holder]
+}
+
+func (s *share[K, V]) addLane(l *lane[K, V]) {
+	switch {
+	case s.budget.HolderOf == nil:
+		s.lane = l
 		return
+	case s.lanes == nil:
+		s.lanes = make(map[string]*lane[K, V])
 	}
-	if s.bucket.full(q.now) {
-		q.dropShare(s)
+	s.lanes[l.holder] = l
+}
+
+func (s *share[K, V]) removeLane(l *lane[K, V]) {
+	if s.lane = nil; s.budget.HolderOf != nil {
+		delete(s.lanes, l.holder)
 	}
 }
 
-// file puts a share and its lanes into the heaps where they belong. With a
-// token, its lanes with items are open. Without one, a share with items is
-// closed. A share that is, or will be, like a new one is idle.
-func (q *Queue[K, V]) file(s *share[K, V]) {
-	if s.budget.ShareOf == nil || s.dropped {
-		return
+// hasSlot reports whether a holder may act, as far as MaxActing says.
+func (s *share[K, V]) hasSlot(holder string) bool {
+	if s.slotsFree() {
+		return true
 	}
-	q.takeFromHeap(s)
-	wait, ok := s.bucket.until(q.now)
-	for _, l := range s.lanes {
-		q.fileLane(l, ok && wait == 0)
+	l := s.lanes[holder]
+	return l != nil && l.acting > 0
+}
+
+func (s *share[K, V]) slotsFree() bool {
+	return s.budget.MaxActing == 0 || s.slots < s.budget.MaxActing
+}
+
+// first returns the lane whose first item is the first that has a slot, or nil.
+func (s *share[K, V]) first() *lane[K, V] {
+	var first *lane[K, V]
+	if p := s.holding.first(); p != nil {
+		first = p.element
+	}
+	if p := s.others.first(); p != nil && s.slotsFree() &&
+		(first == nil || s.others.precedes(p, s.holding.first())) {
+		first = p.element
+	}
+	return first
+}
+
+// admits returns how long after now the share has a token for a holder. It
+// returns false when only a new limit or the end of an action lets it have one.
+func (s *share[K, V]) admits(now time.Duration, holder string) (time.Duration, bool) {
+	if !s.hasSlot(holder) {
+		return 0, false
+	}
+	return s.bucket.until(now)
+}
+
+// forgettable reports whether a share is as a new one would be, except for its
+// tokens.
+func (s *share[K, V]) forgettable() bool {
+	return s.budget.ShareOf != nil && s.items == 0 && s.acting == 0 && !s.ownLimit
+}
+
+// fileLane puts a lane into the heap where it belongs: none if it is empty.
+func (s *share[K, V]) fileLane(l *lane[K, V]) {
+	var in *heap[*lane[K, V]]
+	first := l.items.first()
+	switch {
+	case first == nil:
+	case l.acting > 0:
+		in = &s.holding
+	default:
+		in = &s.others
 	}
 	switch {
-	case s.items > 0 && !ok:
-		q.putInHeap(s, &q.closed, never)
-	case s.items > 0 && wait > 0:
-		q.putInHeap(s, &q.closed, q.now+wait)
-	case s.items == 0 && !s.ownLimit && len(s.bucket.out) == 0:
-		if wait, ok := s.bucket.untilFull(q.now); ok {
-			q.putInHeap(s, &q.idle, q.now+wait)
-		}
+	case in != nil && l.heap == in:
+		in.move(int(l.index), first.due)
+		return
+	case l.heap != nil:
+		l.heap.remove(int(l.index))
 	}
-}
-
-// fileLane opens or closes a lane, or moves an open one.
-func (q *Queue[K, V]) fileLane(l *lane[K, V], hasToken bool) {
-	open := &q.kinds[l.kind].open
-	first := l.heap.first()
-	switch {
-	case hasToken && first != nil && l.open:
-		open.move(int(l.index), first.due)
-	case hasToken && first != nil:
-		l.open = true
-		open.push(first.due, l)
-	case l.open:
-		l.open = false
-		open.remove(int(l.index))
-	}
-}
-
-func (q *Queue[K, V]) putInHeap(s *share[K, V], h *heap[*share[K, V]], at time.Duration) {
-	s.heap = h
-	h.push(int64(at), s)
-}
-
-func (q *Queue[K, V]) takeFromHeap(s *share[K, V]) {
-	if s.heap != nil {
-		s.heap.remove(int(s.index))
-		s.heap = nil
+	if l.heap = in; in != nil {
+		in.push(first.due, l)
 	}
 }

@@ -66,7 +66,7 @@ func TestQ10ShareIsDroppedOnlyWhenANewOneWouldBeTheSame(t *testing.T) {
 		out = append(out, start(at(0), fmt.Sprint("out ", i)))
 		q.Finish(at(0), start(at(0), fmt.Sprint("spent ", i)), done)
 	}
-	all := func() int { return len(q.budget("zone").shares) }
+	all := func() int { return len(q.limits.budget("zone").shares) }
 	q.Finish(seconds(999), start(seconds(999), "at 999 s"), done)
 	require.Equal(t, 3*shares+1, all(), "none is as good as new")
 
@@ -75,7 +75,7 @@ func TestQ10ShareIsDroppedOnlyWhenANewOneWouldBeTheSame(t *testing.T) {
 	for i, item := range out {
 		limit, _ := q.Limit("zone", fmt.Sprint("own ", i))
 		require.Equal(t, rate.Limit(1), limit)
-		require.Contains(t, q.budget("zone").shares, item.Key, "its token may come back")
+		require.Contains(t, q.limits.budget("zone").shares, item.Key, "its token may come back")
 		q.Finish(seconds(1001), item, done)
 	}
 	q.Finish(seconds(1002), start(seconds(1002), "at 1002 s"), done)
@@ -102,23 +102,22 @@ func TestQ10RemovedShareKeepsItsItems(t *testing.T) {
 	requireNothingLeft(t, q)
 }
 
-// A removed share in which an item starts is in use again. It does not merge
-// into the share that its tokens came from.
+// A removed share in which an item starts is in use again: it is not forgotten
+// when it is full, and a key that moves there finds its tokens.
 func TestQ10StartCancelsTheRemovalOfAShare(t *testing.T) {
 	q := newZones(t, perZone(0.1, 2))
-	q.Add("a1", in("a"), at(0))
-	q.Finish(at(0), mustStart(t, q, at(0), "a1"), done)
-	q.InheritShare(at(0), "zone", "b", "a")
-	q.RemoveShare(at(0), "zone", "b")
-	requireShares(t, q, "zone", "a")
-
-	q.InheritShare(at(0), "zone", "b", "a")
-	q.SetLimit(at(0), "zone", "b", 0)
 	q.Add("b1", in("b"), at(0))
+	q.Add("a1", in("a"), at(0))
+	q.SetLimit(at(0), "zone", "b", 0)
+	mustStart(t, q, at(0), "a1")
 	mustHold(t, q, at(0))
 	q.RemoveShare(at(0), "zone", "b")
 	q.Finish(at(0), mustStart(t, q, at(0), "b1"), done)
+	q.Advance(seconds(100))
+	q.Add("a2", in("a"), at(0))
+	setValue(q, "a2", in("b"))
 	requireShares(t, q, "zone", "a", "b")
+	mustStart(t, q, seconds(100), "a2")
 }
 
 // A removed share whose limit was zero fills up as any other.
@@ -173,7 +172,7 @@ func TestQ7SharesThatComeAndGoGiveTheirMemoryBack(t *testing.T) {
 			before := heapInUse()
 			pass(q)
 			left := heapInUse() - before
-			t.Logf("%d bytes are left, %d shares", left, len(q.budget("zone").shares))
+			t.Logf("%d bytes are left, %d shares", left, len(q.limits.budget("zone").shares))
 			require.Less(t, left, 1_000_000) // 2,000 shares are not full yet
 			requireNothingLeft(t, q)
 		})
@@ -193,7 +192,7 @@ func TestQ7EmptiedShareGivesItsMemoryBack(t *testing.T) {
 		},
 		"moved to one share and started": func(q *zones) {
 			for _, key := range keys {
-				q.SetValue(key, in("here"))
+				setValue(q, key, in("here"))
 			}
 			q.SetLimit(at(0), "zone", "here", rate.Inf)
 			for item, ok := q.Start(at(0)); ok; item, ok = q.Start(at(0)) {
@@ -202,7 +201,7 @@ func TestQ7EmptiedShareGivesItsMemoryBack(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := newZones(t, perZone(0, 1))
+			q := newZones(t, heldZones(1))
 			before := heapInUse()
 			for i, key := range keys {
 				q.Add(key, in(fmt.Sprint(i%200)), at(0))

@@ -28,6 +28,13 @@ func perZone(limit rate.Limit, burst int) zoneBudget {
 		Limit: limit, Burst: burst}
 }
 
+// heldZones is a budget whose shares hold until they are given limits.
+func heldZones(burst int) zoneBudget {
+	b := perZone(0, burst)
+	b.Held = true
+	return b
+}
+
 func perRack(limit rate.Limit, burst int) zoneBudget {
 	return zoneBudget{Name: "rack", ShareOf: func(_ string, n node) string { return n.rack },
 		Limit: limit, Burst: burst}
@@ -174,12 +181,13 @@ func TestQ10ItemsEnterAShareOnlyWhenDue(t *testing.T) {
 	}
 	q.Add("due", in("z"), at(0))
 	mustStart(t, q, at(0), "due")
-	mustHold(t, q, at(time.Hour-1))
+	mustHold(t, q, at(time.Hour-time.Minute))
+	requireShares(t, q, "zone", "z")
 	for i := range 1000 {
-		q.SetValue(fmt.Sprint(i), in(fmt.Sprint(-i)))
+		setValue(q, fmt.Sprint(i), in(fmt.Sprint(-i)))
 	}
 	mustHold(t, q, at(time.Hour-1))
-	requireShares(t, q, "zone", "z")
+	require.Zero(t, q.Delayed("zone"))
 	require.Len(t, startAll(q, at(time.Hour)), 1000)
 }
 
@@ -223,7 +231,7 @@ func TestQ6LimitOfAShareCountsAlsoBeforeItsFirstItem(t *testing.T) {
 
 // The name of a share is ignored for a budget that all items share.
 func TestQ6BudgetOfAllItemsHasOneShare(t *testing.T) {
-	q := newZones(t, overall(0, 1))
+	q := newZones(t, zoneBudget{Name: "overall", Held: true})
 	q.Add("p", in("a"), at(0))
 	q.Add("q", in("b"), at(0))
 	mustHold(t, q, seconds(100))
@@ -231,7 +239,6 @@ func TestQ6BudgetOfAllItemsHasOneShare(t *testing.T) {
 	limit, _ := q.Limit("overall", "another")
 	require.Equal(t, rate.Limit(1), limit)
 	q.RemoveShare(seconds(100), "overall", "")
-	q.InheritShare(seconds(100), "overall", "new", "")
 	requireShares(t, q, "overall", "")
 	mustStart(t, q, seconds(100), "p")
 	mustHold(t, q, seconds(100))
@@ -246,7 +253,7 @@ func TestQ3SkippedReturnsTheTokensToTheirShares(t *testing.T) {
 	}
 	item := mustStart(t, q, at(0), "a1")
 	mustStart(t, q, at(0), "a2")
-	q.SetValue("a1", in("z2")) // the token was of z1
+	setValue(q, "a1", in("z2")) // the token was of z1
 	q.Finish(at(0), item, skipped)
 	mustStart(t, q, at(0), "b1")
 	mustHold(t, q, at(0))
@@ -292,7 +299,7 @@ func TestNextIsTheEarliestOfAllShares(t *testing.T) {
 	next, ok := q.Next(at(0))
 	require.True(t, ok)
 	require.WithinDuration(t, at(time.Second), next, 2*time.Nanosecond)
-	q.Reschedule("late", at(time.Millisecond))
+	q.Set("late", in("z1"), at(time.Millisecond))
 	next, _ = q.Next(at(0))
 	require.Equal(t, at(time.Millisecond), next)
 	q.Remove("late")
@@ -368,11 +375,11 @@ func TestQ10ManySharesAreOpenedInSteps(t *testing.T) {
 	for range shares/mostMoves + 1 {
 		mustHold(t, q, seconds(0.5))
 	}
-	require.Equal(t, shares, q.closed.len())
+	require.Equal(t, shares, q.limits.closed.len())
 	for range 3 {
-		before := q.closed.len()
+		before := q.limits.closed.len()
 		mustHold(t, q, seconds(1))
-		require.Equal(t, before-mostMoves, q.closed.len())
+		require.Equal(t, before-mostMoves, q.limits.closed.len())
 		next, ok := q.Next(seconds(1))
 		require.True(t, ok)
 		require.False(t, next.After(seconds(1)), "there is more to open")
@@ -380,9 +387,8 @@ func TestQ10ManySharesAreOpenedInSteps(t *testing.T) {
 	mustStart(t, q, seconds(1), fmt.Sprint("second of z", shares-1))
 }
 
-// What all items share delays each of them while it has no token; a share
-// delays those that wait in it.
-func TestC3DelayedAndExhaustedSayWhatDelays(t *testing.T) {
+// A share delays the items that wait in it.
+func TestC3DelayedCountsWhatWaitsForAShare(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	q, err := NewQueue(QueueConfig[string, string]{
 		Budgets: []Budget[string, string]{
@@ -400,14 +406,9 @@ func TestC3DelayedAndExhaustedSayWhatDelays(t *testing.T) {
 	_, ok = q.Start(now)
 	require.True(t, ok, "the blue one")
 	require.Equal(t, 3, q.Delayed("color"))
-	require.False(t, q.Exhausted(now, "all"))
 	q.Add("f", "green", now)
 	_, ok = q.Start(now)
 	require.True(t, ok)
-	require.True(t, q.Exhausted(now, "all"))
-	require.False(t, q.Exhausted(now.Add(time.Second), "all"))
-	require.False(t, q.Exhausted(now, "color"))
-	require.False(t, q.Exhausted(now, "none"))
 	require.Zero(t, q.Delayed("all"))
 	require.Zero(t, q.Delayed("none"))
 	q.Remove("b")

@@ -3,7 +3,6 @@ package timedqueue
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -24,8 +23,8 @@ type Kind[T any] struct {
 
 // ThrottleConfig says what a [Throttle] limits.
 type ThrottleConfig[T any] struct {
-	// Limit is how many tokens are earned a second. [rate.Inf] is no limit. Zero,
-	// as in package rate, allows none.
+	// Limit is how many tokens are earned a second. [rate.Inf] is no limit.
+	// Required.
 	Limit rate.Limit
 	// Burst is how many tokens can be saved up. A throttle starts with all of
 	// them. Zero means 1.
@@ -41,8 +40,8 @@ func (c ThrottleConfig[T]) Validate() error {
 	complain := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("%w: %s", ErrInvalidConfig, fmt.Sprintf(format, args...)))
 	}
-	if c.Limit < 0 || math.IsNaN(float64(c.Limit)) {
-		complain("ThrottleConfig.Limit is %v, want zero or more", c.Limit)
+	if !isLimit(c.Limit) {
+		complain("ThrottleConfig.Limit is %v, want more than zero, or rate.Inf for no limit", c.Limit)
 	}
 	if c.Burst < 0 {
 		complain("ThrottleConfig.Burst is %d, want zero or more", c.Burst)
@@ -80,18 +79,18 @@ func (c ThrottleConfig[T]) Validate() error {
 // that cheap tasks of other kinds do not starve it. What a task returns is
 // saved up for the next one of its kind, if that can start.
 //
-// Parts hold as in [Budget].Reserved. While a kind has a task that can start,
-// it gets at least its part of the tokens granted, less its Cost. Counted from
-// any later moment, it is less one more. No token waits while a kind has a task
-// that can start, except those that are saved up for such a task. Returned
-// tokens that are not saved up count as granted.
+// While a kind has a task that can start, it gets at least its reserved part of
+// the tokens granted, less its Cost. Counted from any later moment, it is less
+// one more, because the kind may have been ahead. A gap between two tokens does
+// not end the stretch. No token waits while a kind has a task that can start,
+// except those that are saved up for such a task. Returned tokens that are not
+// saved up count as granted.
 //
 // Start asks each source for its Next. A Throttle is a core without Finish, has
 // no clock, and is not safe for concurrent use. Now never goes backwards inside
 // it.
 type Throttle[T any] struct {
-	epoch  time.Time
-	now    time.Duration // the latest now, as a distance from epoch
+	clock  clock
 	bucket bucket
 	parts  *parts
 	kinds  []savings[T]
@@ -99,10 +98,10 @@ type Throttle[T any] struct {
 	sources Source[T]
 }
 
-// savings are the tokens that a kind has saved up for its next task, by number.
+// savings are the tokens that a kind has saved up for its next task.
 type savings[T any] struct {
 	Kind[T]
-	tokens []uint64
+	tokens int
 	// While Start chooses: the source says that it has a task; it was asked for
 	// one and had none.
 	startable, empty bool
@@ -110,12 +109,11 @@ type savings[T any] struct {
 
 // A Grant is the tokens that a task was started with. The zero value has none.
 type Grant struct {
-	kind   int
-	tokens []uint64
+	kind, tokens int
 }
 
 // Tokens returns how many tokens the task may spend.
-func (g Grant) Tokens() int { return len(g.tokens) }
+func (g Grant) Tokens() int { return g.tokens }
 
 // NewThrottle returns a throttle with its burst of tokens from now on, which
 // must not be the zero time.
@@ -126,7 +124,7 @@ func NewThrottle[T any](config ThrottleConfig[T], now time.Time) (*Throttle[T], 
 	if now.IsZero() {
 		return nil, fmt.Errorf("%w: now is zero, want the present time", ErrInvalidConfig)
 	}
-	t := &Throttle[T]{epoch: now, bucket: newBucket(config.Limit, config.Burst)}
+	t := &Throttle[T]{clock: clock{epoch: now}, bucket: newBucket(config.Limit, config.Burst)}
 	part := make([]float64, len(config.Kinds))
 	for i, kind := range config.Kinds {
 		kind.Cost = max(kind.Cost, 1)
@@ -144,7 +142,7 @@ func NewThrottle[T any](config ThrottleConfig[T], now time.Time) (*Throttle[T], 
 // Start hands out a task with the tokens that it may spend. Settle each grant
 // once.
 func (t *Throttle[T]) Start(now time.Time) (T, Grant, bool) {
-	now = t.advance(now)
+	now = t.clock.advance(now)
 	for i := range t.kinds {
 		t.kinds[i].empty = false
 	}
@@ -164,31 +162,32 @@ func (t *Throttle[T]) Start(now time.Time) (T, Grant, bool) {
 // Settle ends a grant: unused of its tokens are returned, and the others are
 // spent.
 func (t *Throttle[T]) Settle(now time.Time, grant Grant, unused int) {
-	now = t.advance(now)
-	spent := len(grant.tokens) - min(max(unused, 0), len(grant.tokens))
-	t.settle(grant.tokens[:spent], 0)
-	t.returned(now, grant.kind, grant.tokens[spent:])
+	now = t.clock.advance(now)
+	unused = min(max(unused, 0), grant.tokens)
+	// They are saved up for the next task of the kind. Otherwise tasks that spend
+	// less than their Cost would lose that much of their reserved part. The next
+	// task's last token comes from choose.
+	if unused > 0 && t.kinds[grant.kind].canStart(now) {
+		k := &t.kinds[grant.kind]
+		saved := min(unused, k.Cost-1-k.tokens)
+		k.tokens += saved
+		unused -= saved
+	}
+	t.putBack(unused)
 }
 
-// returned saves up the tokens that a task did not spend for the next one of
-// its kind. Otherwise tasks that spend less than their Cost would lose that
-// much of their reserved part. The next task's last token comes from choose.
-func (t *Throttle[T]) returned(now time.Time, kind int, tokens []uint64) {
-	saved := 0
-	if len(tokens) > 0 && t.kinds[kind].canStart(now) {
-		k := &t.kinds[kind]
-		saved = min(len(tokens), k.Cost-1-len(k.tokens))
-		k.tokens = append(k.tokens, tokens[:saved]...)
+func (t *Throttle[T]) putBack(tokens int) {
+	for range tokens {
+		t.bucket.putBack(t.clock.now)
 	}
-	t.settle(tokens[saved:], len(tokens))
 }
 
 // Next returns when to call Start: no later than it can next hand something
 // out. It returns false when no source has a task to come, or the limit is
 // zero.
 func (t *Throttle[T]) Next(now time.Time) (time.Time, bool) {
-	now = t.advance(now)
-	wait, ok := t.bucket.until(t.now)
+	now = t.clock.advance(now)
+	wait, ok := t.bucket.until(t.clock.now)
 	if !ok {
 		return time.Time{}, false
 	}
@@ -222,7 +221,7 @@ func (s *savings[T]) canStart(now time.Time) bool {
 // choose takes a token and returns the kind that it is for. It returns false
 // when there is no token, or no kind has a task.
 func (t *Throttle[T]) choose() (int, bool) {
-	if wait, ok := t.bucket.until(t.now); !ok || wait > 0 {
+	if wait, ok := t.bucket.until(t.clock.now); !ok || wait > 0 {
 		return 0, false
 	}
 	has := func(kind int) bool { return t.kinds[kind].startable }
@@ -242,8 +241,8 @@ func (t *Throttle[T]) choose() (int, bool) {
 // enough.
 func (t *Throttle[T]) save(now time.Time, kind int) (T, Grant, bool) {
 	k := &t.kinds[kind]
-	k.tokens = append(k.tokens, t.bucket.take(t.now))
-	if len(k.tokens) < k.Cost {
+	t.bucket.take(t.clock.now)
+	if k.tokens++; k.tokens < k.Cost {
 		var none T
 		return none, Grant{}, false
 	}
@@ -254,7 +253,7 @@ func (t *Throttle[T]) save(now time.Time, kind int) (T, Grant, bool) {
 		return task, Grant{}, false
 	}
 	grant := Grant{kind, k.tokens}
-	k.tokens = nil
+	k.tokens = 0
 	return task, grant, true
 }
 
@@ -262,29 +261,10 @@ func (t *Throttle[T]) save(now time.Time, kind int) (T, Grant, bool) {
 // without a debt for those tokens.
 func (t *Throttle[T]) giveUp(kind int) {
 	k := &t.kinds[kind]
-	if len(k.tokens) == 0 {
+	if k.tokens == 0 {
 		return
 	}
-	t.settle(k.tokens, len(k.tokens))
-	k.tokens = k.tokens[:0]
+	t.putBack(k.tokens)
+	k.tokens = 0
 	t.parts.had[kind] = false
-}
-
-func (t *Throttle[T]) settle(tokens []uint64, unused int) {
-	for i, number := range tokens {
-		t.bucket.settle(t.now, number, i < unused)
-	}
-}
-
-// advance returns now, or the latest time that any call has passed if that is
-// later. It returns now itself because sources write wall times to objects. One
-// that is counted from the epoch is wrong after a suspension of the machine or
-// a change of its clock.
-func (t *Throttle[T]) advance(now time.Time) time.Time {
-	if at := now.Sub(t.epoch); at >= t.now && at < maxNow {
-		t.now = at
-		return now
-	}
-	t.now = max(t.now, min(now.Sub(t.epoch), maxNow))
-	return t.epoch.Add(t.now)
 }

@@ -131,7 +131,7 @@ func (w *throttled) settle() {
 // savedUp is how many tokens are out of the bucket for tasks to come.
 func (w *throttled) savedUp() (all int) {
 	for i := range w.throttle.kinds {
-		all += len(w.throttle.kinds[i].tokens)
+		all += w.throttle.kinds[i].tokens
 	}
 	return all
 }
@@ -140,7 +140,7 @@ func (w *throttled) start() error {
 	has := make([]bool, len(w.kinds))
 	before := make([]int, len(w.kinds)) // saved up, by kinds that still have a task
 	for kind := range w.kinds {
-		saved := len(w.throttle.kinds[kind].tokens)
+		saved := w.throttle.kinds[kind].tokens
 		if has[kind] = w.supplies[kind].left > 0; has[kind] {
 			before[kind] = saved
 		} else if saved > 0 { // it is returned, and what comes begins again
@@ -150,9 +150,9 @@ func (w *throttled) start() error {
 	task, grant, ok := w.throttle.Start(w.now)
 	tokens := 0 // granted in this Start
 	for kind := range w.kinds {
-		more := len(w.throttle.kinds[kind].tokens) - before[kind]
+		more := w.throttle.kinds[kind].tokens - before[kind]
 		if ok && kind == task {
-			more += len(grant.tokens)
+			more += grant.tokens
 		}
 		tokens += more
 	}
@@ -167,10 +167,10 @@ func (w *throttled) start() error {
 	if ok {
 		w.started++
 		w.open = append(w.open, grant)
-		w.granted += float64(len(grant.tokens))
-		w.stretch[task].own += float64(len(grant.tokens))
-		if len(grant.tokens) != w.kinds[task].Cost {
-			return fmt.Errorf("a task of cost %d has %d tokens", w.kinds[task].Cost, len(grant.tokens))
+		w.granted += float64(grant.tokens)
+		w.stretch[task].own += float64(grant.tokens)
+		if grant.tokens != w.kinds[task].Cost {
+			return fmt.Errorf("a task of cost %d has %d tokens", w.kinds[task].Cost, grant.tokens)
 		}
 	} else if err := w.idle(); err != nil {
 		return err

@@ -42,14 +42,14 @@ func TestDuesFarAway(t *testing.T) {
 	q := newTestQueue(t, unlimited)
 	q.Add("never", 0, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
 	q.Add("now", 0, at(0))
-	q.Add("zero time", 0, time.Time{})
+	q.Add("year one", 0, time.Time{}.Add(1))
 	q.Add("long ago", 0, time.Date(-5000, 1, 1, 0, 0, 0, 0, time.UTC))
-	require.Equal(t, []string{"zero time", "long ago", "now"}, startAll(q, at(0)))
+	require.Equal(t, []string{"year one", "long ago", "now"}, startAll(q, at(0)))
 	mustHold(t, q, at(100*365*24*time.Hour))
 	next, ok := q.Next(at(0))
 	require.True(t, ok)
 	require.True(t, next.After(at(100*365*24*time.Hour)))
-	q.Reschedule("never", at(0))
+	q.Set("never", 0, at(0))
 	mustStart(t, q, at(0), "never")
 }
 

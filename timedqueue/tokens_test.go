@@ -90,18 +90,22 @@ func TestQ3ReturnedTokensNeverExceedBurst(t *testing.T) {
 	}
 }
 
-// If the token had stayed, the bucket would have been full, and would not have
-// earned the other one.
-func TestQ3TokenThatComesBackLateLetsNoMoreThroughThanTheBurst(t *testing.T) {
+// It is added again like any other, though another one was earned meanwhile:
+// what was acting when a stretch began counts on top of the burst.
+func TestQ3TokenThatComesBackLateIsAddedUpToTheBurst(t *testing.T) {
 	q := newTestQueue(t, limited(0.1, 0))
-	for _, key := range []string{"a", "b", "c"} {
+	for _, key := range []string{"a", "b", "c", "d"} {
 		q.Add(key, 0, at(0))
 	}
 	a := mustStart(t, q, at(0), "a")
-	mustStart(t, q, at(10*time.Second), "b")
+	b := mustStart(t, q, at(10*time.Second), "b")
 	q.Finish(at(10*time.Second), a, Result{Outcome: OutcomeSkipped})
-	mustHold(t, q, at(19999*time.Millisecond))
-	mustStart(t, q, at(20*time.Second), "c")
+	mustStart(t, q, at(10*time.Second), "c")
+	q.Finish(at(20*time.Second), b, Result{Outcome: OutcomeSkipped})
+	mustStart(t, q, at(20*time.Second), "d")
+	q.Add("e", 0, at(0))
+	mustHold(t, q, at(29999*time.Millisecond)) // the burst is one
+	mustStart(t, q, at(30*time.Second), "e")
 }
 
 // An action that was started without a limit spent no token and has none to
@@ -161,9 +165,9 @@ func TestQ3RateHoldsOverTime(t *testing.T) {
 	}
 }
 
-// Any number of returned tokens are as if never taken: the tokens at hand are
-// those of a replay without them.
-func TestQ3ManyReturnedTokensAreAsIfNeverTaken(t *testing.T) {
+// Any number of tokens may come back. Those at hand are those of a replay in
+// whole units.
+func TestQ3ManyReturnedTokensAreAtHandAgain(t *testing.T) {
 	for seed := range uint64(sized(5, 20)) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		r := newReturns(t, 1000, 10)
@@ -192,11 +196,12 @@ func TestQ3ManyReturnedTokensAreAsIfNeverTaken(t *testing.T) {
 		r.check()
 		r.pass(time.Hour)
 		r.check()
+		require.LessOrEqual(t, r.want.budgets[0].historyOf("").excess(1000), int64(0))
 	}
 }
 
 // Long actions end in any order and in any way.
-func TestQ3TokensThatAreOutForLongAreAsIfNeverTaken(t *testing.T) {
+func TestQ3TokensThatAreOutForLongComeBack(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 4))
 		r := newReturns(t, 1+random.IntN(30), walkLimits[1+random.IntN(6)])
@@ -272,32 +277,10 @@ func (r *returns) pass(d time.Duration) {
 }
 
 func (r *returns) check() {
-	b := &r.queue.gates[0].shares[""].bucket
-	b.earn(r.queue.now)
+	b := &r.queue.limits.overall[0].shares[""].bucket
+	b.earn(r.queue.clock.now)
 	want := float64(r.want.tokens(r.share)) / float64(refToken)
 	if diff := b.tokens - want; diff > 1e-6 || diff < -1e-6 {
 		require.Failf(r, "tokens", "%v at hand, want %v", b.tokens, want)
 	}
-}
-
-// A token from a share that was merged into another since is returned to
-// neither.
-func TestQ3TokenThatComesBackAfterAMergeRaisesNothing(t *testing.T) {
-	q := newZones(t, perZone(0.1, 1))
-	for _, key := range []string{"a1", "a2", "a3"} {
-		q.Add(key, in("a"), at(0))
-	}
-	q.Add("b1", in("b"), seconds(10))
-	out := mustStart(t, q, at(0), "a1")
-	q.InheritShare(at(0), "zone", "b", "a")
-	for _, key := range []string{"a2", "a3"} {
-		q.SetValue(key, in("held"))
-	}
-	q.SetLimit(at(0), "zone", "held", 0)
-	q.Finish(seconds(10), mustStart(t, q, seconds(10), "b1"), done)
-	q.RemoveShare(seconds(10), "zone", "b")
-	q.Finish(seconds(10), out, skipped)
-	q.SetValue("a2", in("a"))
-	mustHold(t, q, seconds(19.999)) // b1 has used what there was
-	mustStart(t, q, seconds(20), "a2")
 }

@@ -3,6 +3,8 @@ package timedqueue
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -38,8 +40,9 @@ func (w *walk) compareKey(key int) error {
 	if got.Value != item.value || got.Attempts != item.attempts {
 		return fmt.Errorf("Get(%d) is %+v, want %+v", key, got, *item)
 	}
-	if item.idle != got.Due.IsZero() || !item.idle && near(item.due) && !got.Due.Equal(item.due) {
-		return fmt.Errorf("Get(%d).Due is %v, want %v, idle %v", key, got.Due, item.due, item.idle)
+	due := item.due()
+	if item.idle != got.Due.IsZero() || !item.idle && near(due) && !got.Due.Equal(due) {
+		return fmt.Errorf("Get(%d).Due is %v, want %v, idle %v", key, got.Due, due, item.idle)
 	}
 	return w.compareEntry(w.queue.entries[key], item)
 }
@@ -47,37 +50,13 @@ func (w *walk) compareKey(key int) error {
 func (w *walk) compareEntry(e *Entry[int, work], item *refItem) error {
 	acting := w.want.acting(item.key) != nil
 	due, hasDue := w.queue.Due(e)
-	if hasDue && near(item.due) && !due.Equal(item.due) {
-		return fmt.Errorf("Due(%d) is %v, want %v", item.key, due, item.due)
+	if hasDue && near(item.due()) && !due.Equal(item.due()) {
+		return fmt.Errorf("Due(%d) is %v, want %v", item.key, due, item.due())
 	}
 	return errors.Join(
 		same(fmt.Sprintf("whether %d has a due time", item.key), hasDue, !item.idle && !acting),
 		same(fmt.Sprintf("Acting(%d)", item.key), w.queue.Acting(e), acting),
-		w.compareBlocking(e, item, acting),
 	)
-}
-
-// compareBlocking knows the answer only right after a Start that found nothing.
-func (w *walk) compareBlocking(e *Entry[int, work], item *refItem, acting bool) error {
-	name, blocked := w.queue.Blocking(e)
-	waits := !item.idle && !acting && !item.due.After(w.want.now)
-	if blocked && !waits {
-		return fmt.Errorf("Blocking(%d) is %q, but the item is not due, or acted on", item.key, name)
-	}
-	if !w.held {
-		return nil
-	}
-	if !blocked {
-		return same(fmt.Sprintf("whether Blocking(%d) is known", item.key), blocked, waits)
-	}
-	w.reach("Blocking", true)
-	for _, b := range w.want.budgets {
-		if b.name == name {
-			return same(fmt.Sprintf("whether %q has a token for %d", name, item.key),
-				w.want.hasToken(b, item), false)
-		}
-	}
-	return fmt.Errorf("Blocking(%d) is %q, which is no budget", item.key, name)
 }
 
 func (w *walk) compareAll() error {
@@ -96,7 +75,7 @@ func (w *walk) compareNext() error {
 	w.want.advance(w.now)
 	got, ok := w.queue.Next(w.now)
 	want, wantOK := w.want.next()
-	keyed := len(w.queue.keyed) > 0
+	keyed := len(w.queue.limits.shared) > 0
 	switch {
 	case !ok || !wantOK && !keyed:
 		return same("whether there is a Next", ok, wantOK)
@@ -112,14 +91,23 @@ func (w *walk) compareNext() error {
 	return nil
 }
 
-// empty ends all actions, removes all keys and checks that nothing is left.
-func (w *walk) empty() error {
+// bounded checks that no share did more over any stretch than Q10 allows.
+func (w *walk) bounded() error {
 	for _, b := range w.want.budgets {
-		for _, s := range b.shares {
-			if err := same("the starts in a window above those allowed", s.excess(), 0); err != nil {
-				return err
+		for name, h := range b.history {
+			if excess := h.excess(b.burst); excess > 0 {
+				return fmt.Errorf("share %q of %s did more in a stretch than allowed, by %v tokens",
+					name, b.name, float64(excess)/float64(refToken))
 			}
 		}
+	}
+	return nil
+}
+
+// empty ends all actions, removes all keys and checks that nothing is left.
+func (w *walk) empty() error {
+	if err := w.bounded(); err != nil {
+		return err
 	}
 	for _, item := range w.open {
 		w.queue.Finish(w.now, item, Result{})
@@ -127,43 +115,59 @@ func (w *walk) empty() error {
 	for key := range walkKeys {
 		w.queue.Remove(key)
 	}
-	for _, b := range w.queue.keyed {
+	limits := w.queue.limits
+	for _, b := range limits.shared {
 		for name := range b.shares {
 			w.queue.SetLimit(w.now, b.Name, name, 1000)
 		}
 	}
 	w.queue.Advance(w.latest.Add(time.Hour))
 	shares := 0
-	for _, b := range w.queue.keyed {
+	for _, b := range limits.shared {
 		for name := range b.shares {
 			w.queue.RemoveShare(w.now, b.Name, name)
 		}
-		shares += len(b.shares)
+		if b.ShareOf != nil {
+			shares += len(b.shares)
+		}
 	}
-	left := len(w.queue.entries) + len(w.queue.acting)
-	left += w.queue.closed.len() + w.queue.idle.len() + w.queue.Len() + w.queue.Pending()
-	for _, k := range w.queue.kinds {
-		left += k.waiting.len() + k.open.len()
+	left := len(w.queue.entries) + len(w.queue.acting) + len(w.queue.backoffs)
+	left += limits.open.len() + limits.closed.len() + limits.idle.len()
+	left += w.queue.Len() + w.queue.Pending()
+	for i := range w.queue.waiting {
+		left += w.queue.waiting[i].len()
 	}
 	return errors.Join(
 		same("the number of shares left", shares, 0),
-		same("the number of lanes left", len(w.queue.lanes)-len(w.queue.freeLanes), 0),
+		same("the number of lanes left", limits.liveLanes(), 0),
 		same("what is left", left, 0),
 		soundness(w.queue),
 	)
 }
 
+// liveLanes counts the lanes in use.
+func (m *limits[K, V]) liveLanes() int {
+	live := 0
+	for _, l := range m.lanes {
+		if l.share != nil {
+			live++
+		}
+	}
+	return live
+}
+
 // soundness checks that redundant state inside a queue is consistent.
 func soundness[K comparable, V any](q *Queue[K, V]) error {
+	indexOfShare := func(s *share[K, V]) int32 { return s.index }
+	m := q.limits
 	err := errors.Join(
-		ordered("closed", &q.closed, func(s *share[K, V]) int32 { return s.index }),
-		ordered("idle", &q.idle, func(s *share[K, V]) int32 { return s.index }),
+		ordered("open", &m.open, indexOfShare),
+		ordered("closed", &m.closed, indexOfShare),
+		ordered("idle", &m.idle, indexOfShare),
 	)
-	for i := range q.kinds {
+	for i := range q.waiting {
 		err = errors.Join(err,
-			ordered("waiting", &q.kinds[i].waiting, func(e *Entry[K, V]) int32 { return e.index }),
-			ordered("open", &q.kinds[i].open, func(l *lane[K, V]) int32 { return l.index }),
-		)
+			ordered("waiting", &q.waiting[i], func(e *Entry[K, V]) int32 { return e.index }))
 	}
 	for i, e := range q.acting {
 		if int(e.index) != i || !e.state.handedOut() {
@@ -175,51 +179,99 @@ func soundness[K comparable, V any](q *Queue[K, V]) error {
 		if e.state.member() && e.state != idle {
 			pending++
 		}
+		if _, backsOff := q.backoffs[e]; backsOff && e.state != waiting && e.state != ready {
+			err = errors.Join(err, fmt.Errorf("an entry that is %v backs off", e.state))
+		}
 	}
-	for _, budgets := range [][]*budget[K, V]{q.gates, q.keyed} {
+	lanes := 0
+	for _, budgets := range [][]*budget[K, V]{m.overall, m.shared} {
 		for _, b := range budgets {
 			delayed := 0
 			for _, s := range b.shares {
 				err = errors.Join(err, soundShare(q, s))
 				delayed += s.items
+				lanes += len(lanesOf(s))
 			}
 			err = errors.Join(err, same("the items that wait for "+b.Name, q.Delayed(b.Name), delayed))
 		}
 	}
-	return errors.Join(err, same("the count of pending entries", q.pending, pending))
+	return errors.Join(err,
+		same("the count of pending entries", q.pending, pending),
+		same("the count of lanes", m.liveLanes(), lanes))
+}
+
+func lanesOf[K comparable, V any](s *share[K, V]) []*lane[K, V] {
+	lanes := slices.Collect(maps.Values(s.lanes))
+	if s.lane != nil {
+		lanes = append(lanes, s.lane)
+	}
+	return lanes
 }
 
 func soundShare[K comparable, V any](q *Queue[K, V], s *share[K, V]) error {
-	var err error
-	items, open := 0, false
-	for _, l := range s.lanes {
-		open = open || l.open
-		items += l.heap.len()
-		err = errors.Join(err, ordered("a lane of "+s.name, &l.heap, func(e *Entry[K,
-			V]) int32 {
-			return e.index
-		}))
-		if l.open && q.kinds[l.kind].open.at(int(l.index)).element != l {
-			err = errors.Join(err, fmt.Errorf("lane %d of %s is not where it says", l.id, s.name))
+	indexOfLane := func(l *lane[K, V]) int32 { return l.index }
+	err := errors.Join(
+		ordered("holding of "+s.name, &s.holding, indexOfLane),
+		ordered("others of "+s.name, &s.others, indexOfLane),
+	)
+	items, acting, slots := 0, 0, 0
+	for _, l := range lanesOf(s) {
+		items += l.items.len()
+		acting += l.acting
+		if l.acting > 0 {
+			slots++
 		}
-		if q.lanes[l.id] != l {
-			err = errors.Join(err, fmt.Errorf("lane %d of %s has another's number", l.id, s.name))
-		}
-		for i := range l.heap.len() {
-			p := l.heap.at(i)
-			if p.element.state != ready || p.element.link != l.id {
-				err = errors.Join(err, fmt.Errorf("an entry of %s is %v in %d", s.name, p.element.state,
-					p.element.link))
-			}
-		}
+		err = errors.Join(err, soundLane(q, s, l))
 	}
-	if s.heap != nil && s.heap.at(int(s.index)).element != s {
+	if s.budget.HolderOf == nil {
+		acting, slots = s.acting, s.acting
+	}
+	wait, ok := s.bucket.until(q.clock.now)
+	first := s.first()
+	in := s.heap
+	switch {
+	case first == nil:
+	case !ok:
+		err = errors.Join(err, same("whether held "+s.name+" is in no heap", in == nil, true))
+	case in != &q.limits.open && in != &q.limits.closed:
+		err = errors.Join(err, fmt.Errorf("share %s has items and is neither open nor closed", s.name))
+	case in == &q.limits.open && wait > 0:
+		err = errors.Join(err, fmt.Errorf("share %s is open and has no token", s.name))
+	}
+	if in != nil && in.at(int(s.index)).element != s {
 		err = errors.Join(err, fmt.Errorf("share %s is not where it says", s.name))
 	}
 	return errors.Join(err,
 		same("the items of "+s.name, s.items, items),
-		same("whether "+s.name+" is in a heap", s.heap != nil || items == 0 || open, true),
-		same("whether "+s.name+" is gone", s.dropped, false))
+		same("the actions of "+s.name, s.acting, acting),
+		same("the slots of "+s.name, s.slots, slots))
+}
+
+func soundLane[K comparable, V any](q *Queue[K, V], s *share[K, V], l *lane[K, V]) error {
+	var err error
+	var want *heap[*lane[K, V]]
+	switch {
+	case l.items.len() > 0 && l.acting > 0:
+		want = &s.holding
+	case l.items.len() > 0:
+		want = &s.others
+	case s.budget.HolderOf != nil && l.acting == 0:
+		err = fmt.Errorf("lane %d of %s is not needed", l.id, s.name)
+	}
+	if l.heap != want || want != nil && want.at(int(l.index)).element != l {
+		err = errors.Join(err, fmt.Errorf("lane %d of %s is not where it belongs", l.id, s.name))
+	}
+	if q.limits.lanes[l.id] != l || l.share != s {
+		err = errors.Join(err, fmt.Errorf("lane %d of %s has another's number", l.id, s.name))
+	}
+	for i := range l.items.len() {
+		e := l.items.at(i).element
+		if e.state != ready || e.link != l.id {
+			err = errors.Join(err, fmt.Errorf("an entry of %s is %v in %d", s.name, e.state, e.link))
+		}
+	}
+	return errors.Join(err, ordered("a lane of "+s.name, &l.items,
+		func(e *Entry[K, V]) int32 { return e.index }))
 }
 
 // ordered reports an element that precedes its parent or has a wrong index.

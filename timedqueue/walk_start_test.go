@@ -65,7 +65,7 @@ func (w *walk) startOf(kind string) (bool, error) {
 	next, some := source.Next(w.now)
 	item, ok := source.Start(w.now)
 	w.did("Start of %q: %d, %v", kind, item.Key, ok)
-	w.held = !ok && kind == ""
+	w.want.started = true
 	if ok && (!some || next.After(w.latest)) {
 		return ok, fmt.Errorf("started key %d, and Next was %v, %v", item.Key, next, some)
 	}
@@ -78,6 +78,7 @@ func (w *walk) startOf(kind string) (bool, error) {
 	}
 	if !ok {
 		w.reach("no token", len(w.want.waiting()) > 0)
+		w.countSlots()
 		return false, same("the number of items that could start", 0, len(w.startable(kind)))
 	}
 	w.reach("started by kind", kind != "")
@@ -89,13 +90,13 @@ func (w *walk) startOf(kind string) (bool, error) {
 	if i < 0 {
 		return true, fmt.Errorf("started key %d, which could not start", item.Key)
 	}
-	if w.queue.parts == nil && i > 0 {
+	if i > 0 {
 		return true, fmt.Errorf("started key %d before key %d, which comes first",
 			item.Key, could[0].key)
 	}
 	want := could[i]
-	if item.Value != want.value || item.Attempts != want.attempts || near(want.due) &&
-		!item.Due.Equal(want.due) {
+	if item.Value != want.value || item.Attempts != want.attempts || near(want.due()) &&
+		!item.Due.Equal(want.due()) {
 		return true, fmt.Errorf("started %+v, want %+v", item, *want)
 	}
 	w.countOrder(want, could)
@@ -117,13 +118,38 @@ func (w *walk) startable(kind string) []*refItem {
 func (w *walk) countOrder(started *refItem, could []*refItem) {
 	w.reach("Start", true)
 	w.reach("overtaken for want of a token", w.want.waiting()[0] != started)
+	w.countHolder(started)
 	for _, o := range could {
-		if o == started || !o.due.Equal(started.due) {
+		if o == started || !o.due().Equal(started.due()) {
 			continue
 		}
 		ranks := w.want.ranked && o.value.rank != started.value.rank
 		w.reach("started by rank", ranks)
 		w.reach("started by insertion", !ranks)
+	}
+}
+
+// countHolder counts items that start although no slot is free, since their
+// holder acts.
+func (w *walk) countHolder(started *refItem) {
+	for _, b := range w.want.budgets {
+		holders := w.want.holders(b, started.value)
+		joined := b.holderOf != nil && b.most > 0 && len(holders) >= b.most
+		w.reach("joined its holder", joined)
+	}
+}
+
+// countSlots counts items that wait only for a slot.
+func (w *walk) countSlots() {
+	for _, item := range w.want.waiting() {
+		only, lacks := true, false
+		for _, b := range w.want.budgets {
+			without := *b
+			without.most = 0
+			only = only && w.want.hasToken(&without, item)
+			lacks = lacks || !w.want.hasSlot(b, item.value)
+		}
+		w.reach("no slot", only && lacks)
 	}
 }
 
@@ -136,6 +162,10 @@ func (w *walk) result() Result {
 	}
 	if w.choose.IntN(3) > 0 {
 		result.At = w.due()
+	}
+	result.Idle = result.At.IsZero() != (w.choose.IntN(6) == 0)
+	if w.choose.IntN(6) == 0 {
+		result.Err = errTest
 	}
 	return result
 }
@@ -160,16 +190,24 @@ func (w *walk) finish() {
 	w.ended = append(w.ended, item)
 	w.queue.Finish(w.now, item, result)
 	w.want.advance(w.now)
+	action := w.want.acting(item.Key)
+	w.reach("failed after a call said when", action.overtaken && !action.of.idle &&
+		refOutcome(result) == OutcomeFailed && slices.Contains(w.want.items, action.of))
 	w.want.finish(item, result)
 	w.countFinish(result)
 }
 
 func (w *walk) countFinish(result Result) {
-	w.reach("Finish "+string(result.Outcome), true)
-	w.reach("RetryAfter", result.RetryAfter > 0 && result.Outcome == OutcomeFailed)
-	at := result.Outcome == OutcomeRequeued || result.Outcome == OutcomePostponed
-	w.reach("At", at && !result.At.IsZero())
-	w.reach("no At", at && result.At.IsZero())
+	outcome := refOutcome(result)
+	w.reach("Finish "+string(result.Outcome), result.Outcome == outcome)
+	w.reach("no outcome", result.Outcome == "" || result.Outcome == "Unknown")
+	w.reach("RetryAfter", result.RetryAfter > 0 && outcome == OutcomeFailed)
+	w.reach("Err", result.Err != nil && result.Outcome != outcome)
+	at := result.Outcome == OutcomeContinued || result.Outcome == OutcomePostponed
+	w.reach("At", at && at == (outcome != OutcomeFailed) && !result.At.IsZero())
+	w.reach("Idle", at && outcome != OutcomeFailed && result.Idle)
+	w.reach("no At", at && result.At.IsZero() && !result.Idle)
+	w.reach("At and Idle", at && !result.At.IsZero() && result.Idle)
 }
 
 // sleep acts as a dispatcher until something starts: it calls Start again when
@@ -210,7 +248,7 @@ func (w *walk) follow() error {
 
 func (w *walk) followShares() error {
 	for _, b := range w.want.budgets {
-		shares := w.queue.budget(b.name).shares
+		shares := w.queue.limits.budget(b.name).shares
 		for _, s := range slices.Clone(b.shares) {
 			if err := w.followDropped(b, s, shares[s.name]); err != nil {
 				return err
@@ -232,22 +270,20 @@ func (w *walk) followShares() error {
 }
 
 func (w *walk) followDropped(b *refBudget, s *refShare, seen *share[int, work]) error {
-	if s.seen == nil {
+	if s.seen == nil || s.empty && seen != nil { // it may have been dropped right before
 		s.seen = seen
 	}
+	s.empty = false
 	if seen != nil && s.seen == seen {
 		return nil
 	}
-	if s.left && s.origin() != nil && !w.want.out(s) {
-		w.reach("merged later", true)
-		w.want.merge(b, s)
-		return nil
-	}
-	if s.own || w.want.out(s) || w.want.tokens(s) < s.burst {
+	full := w.want.tokens(s) >= s.burst
+	if s.own || w.want.acts(s) || !full && s.limit > 0 || b.of == nil {
 		return fmt.Errorf("share %s of %s was dropped, but not unused", s.name, b.name)
 	}
 	w.reach("swept", true)
-	w.want.forget(b, s)
+	w.reach("swept while it was held", !full)
+	b.forget(s)
 	return nil
 }
 

@@ -29,12 +29,11 @@ type walk struct {
 	want    *reference
 	now     time.Time
 	latest  time.Time
-	sweeps  bool              // each new share drops the unused ones
+	sweeps  bool              // each step drops the unused shares
 	open    []Item[int, work] // started and not finished
 	ended   []Item[int, work] // finished, for Finish again
 	kinds   []string          // that are started apart, now and then
 	handles []walkHandle      // from Keep and Find
-	held    bool              // the last Start found nothing, and nothing happened since
 	log     []string
 	reached map[string]int
 }
@@ -56,19 +55,23 @@ func newWalk(choose chooser, kind walkKind) (*walk, error) {
 	w.sweeps = choose.IntN(2) == 0
 	config.Budgets = w.budgets(kind)
 	config.KindOf = func(_ int, v work) string { return v.kind }
-	if kind != walkParts && w.choose.IntN(3) == 0 {
+	shared := slices.ContainsFunc(config.Budgets,
+		func(b Budget[int, work]) bool { return b.ShareOf != nil || b.HolderOf != nil })
+	if !shared && w.choose.IntN(3) == 0 {
 		config.Kinds = []string{"b", "a"}
 		w.kinds = []string{"a", "b", "c or another"}
 	}
 	for _, b := range config.Budgets {
-		w.did("budget %q: %v, burst %d, parts %v", b.Name, b.Limit, b.Burst, b.Reserved)
-		budget := &refBudget{name: b.Name, limit: b.Limit, burst: max(b.Burst, 1),
-			fair: len(b.Reserved) > 0}
+		w.did("budget %q: %v, burst %d, at most %d act", b.Name, b.Limit, b.Burst, b.MaxActing)
+		budget := &refBudget{name: b.Name, limit: b.Limit, burst: max(b.Burst, 1), most: b.MaxActing}
 		if b.ShareOf != nil {
 			budget.of = func(v work) string { return b.ShareOf(0, v) }
 		}
+		if b.HolderOf != nil {
+			budget.holderOf = func(v work) string { return b.HolderOf(0, v) }
+		}
 		w.want.budgets = append(w.want.budgets, budget)
-		if budget.gate() {
+		if budget.of == nil {
 			w.want.share(budget, "")
 		}
 	}
@@ -87,18 +90,21 @@ func (w *walk) budgets(kind walkKind) []Budget[int, work] {
 			Budget[int, work]{Name: "zone", ShareOf: func(_ int, v work) string { return v.zone }},
 			Budget[int, work]{Name: "team", ShareOf: func(_ int, v work) string { return v.team }})
 	}
-	fair := -1
-	if kind == walkParts {
-		fair = w.choose.IntN(2) // of those that all items share
-	}
 	var budgets []Budget[int, work]
-	for i, b := range all {
-		if i != fair && w.choose.IntN(10) < 3 {
+	for _, b := range all {
+		if w.choose.IntN(10) < 3 {
 			continue
 		}
 		b.Limit, b.Burst = choice(w, walkLimits...), w.choose.IntN(5)
-		if i == fair {
-			b.Reserved = map[string]float64{"a": 0.5, "b": 0.2}
+		b.Held = b.Limit == 0
+		if kind == walkSlots {
+			b.MaxActing = w.choose.IntN(3)
+		}
+		if b.MaxActing > 0 {
+			b.HolderOf = choice(w, nil,
+				func(_ int, v work) string { return v.zone },
+				func(_ int, v work) string { return v.team },
+				func(_ int, v work) string { return v.kind })
 		}
 		budgets = append(budgets, b)
 	}
@@ -123,7 +129,6 @@ func (w *walk) run() error {
 		if w.sweeps {
 			w.queue.dropIdle()
 		}
-		w.held = false
 		err := w.follow() // a share may be dropped and made again in a step
 		if err == nil {
 			err = w.step()
@@ -153,14 +158,10 @@ func (w *walk) step() error {
 		w.reach("Remove", removed)
 		w.reach("Remove of what acts", removed && acting != nil)
 		return same("Remove", removed, w.want.remove(key))
-	case 5, 6:
-		due := w.due()
-		w.did("Reschedule(%d, %v)", key, due.Sub(epoch))
-		w.reach("Reschedule", w.want.find(key) != nil)
-		w.reach("Reschedule of what acts", w.want.find(key) != nil && w.want.acting(key) != nil)
-		return same("Reschedule", w.queue.Reschedule(key, due), w.want.reschedule(key, due))
-	case 7, 8:
-		return w.setValue(key)
+	case 5, 6, 7:
+		return w.set(key)
+	case 8:
+		return w.retry(key)
 	case 9:
 		return w.keep(key)
 	case 10, 11, 12:
@@ -188,7 +189,7 @@ func (w *walk) value() work {
 func (w *walk) due() time.Time {
 	switch w.choose.IntN(16) {
 	case 0:
-		return time.Time{}
+		return choice(w, time.Time{}, time.Time{}, time.Time{}.Add(1))
 	case 1:
 		return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 	case 2, 3, 4:
@@ -209,15 +210,27 @@ func (w *walk) add(key int) error {
 	return same("Add", added, w.want.add(key, value, due))
 }
 
-func (w *walk) setValue(key int) error {
-	value := w.value()
-	w.did("SetValue(%d, %v)", key, value)
-	e, known := w.queue.entries[key]
-	w.reach("changed its share while it waited for a token", known && e.state == ready &&
-		value.zone != e.value.zone)
-	set := w.queue.SetValue(key, value)
-	w.reach("SetValue", set)
-	return same("SetValue", set, w.want.setValue(key, value))
+func (w *walk) set(key int) error {
+	value, due := w.value(), w.due()
+	w.did("Set(%d, %v, %v)", key, value, due.Sub(epoch))
+	item, acting := w.want.find(key), w.want.acting(key)
+	if e, known := w.queue.entries[key]; known && item != nil {
+		w.reach("changed its share while it waited for a token", e.state == ready &&
+			value.zone != e.value.zone)
+		w.reach("Set", true)
+		w.reach("Set of what acts", acting != nil)
+		w.reach("Set during a backoff", item.until.After(due) && item.until.After(w.want.now))
+	}
+	isNew := w.queue.Set(key, value, due)
+	w.reach("Set of a new key", isNew)
+	return same("Set", isNew, w.want.set(key, value, due))
+}
+
+func (w *walk) retry(key int) error {
+	w.did("Retry(%d)", key)
+	item := w.want.find(key)
+	w.reach("Retry", item != nil && item.until.After(w.want.now))
+	return same("Retry", w.queue.Retry(key), w.want.retry(key))
 }
 
 func (w *walk) keep(key int) error {
@@ -262,7 +275,7 @@ func (w *walk) useEntry() error {
 		w.did("Schedule(%d, %v), there: %v", key, due.Sub(epoch), there)
 		w.queue.Schedule(h.entry, due)
 		if there {
-			w.want.reschedule(key, due)
+			w.want.schedule(key, due)
 			w.reach("Schedule", true)
 		}
 	case 1:
@@ -286,7 +299,7 @@ func (w *walk) useEntry() error {
 		*h.entry.Value() = value
 		w.queue.Refile(h.entry)
 		if there {
-			h.item.value = value
+			w.want.setValue(key, value)
 			w.reach("Refile", true)
 		}
 	}
@@ -301,30 +314,15 @@ func (w *walk) changeShare() error {
 	names := append(slices.Clone(walkZones), walkTeams...)
 	for _, s := range b.shares {
 		names = append(names, s.name)
-		if s.origin() != nil {
-			names = append(names, s.name, s.name, s.name)
-		}
 	}
-	name, from := choice(w, names...), choice(w, names...)
-	switch w.choose.IntN(3) {
-	case 0:
+	name := choice(w, names...)
+	if w.choose.IntN(2) == 0 {
 		return w.setLimit(b, name)
-	case 1:
-		w.did("InheritShare(%q, %s, %s)", b.name, name, from)
-		w.queue.InheritShare(w.now, b.name, name, from)
-		w.tell()
-		if b.of != nil {
-			w.reach("InheritShare", true)
-			w.reach("inherited", b.find(name) == nil && b.find(from) != nil)
-			w.want.inherit(b, name, from)
-		}
-		return nil
-	default:
-		w.did("RemoveShare(%q, %s)", b.name, name)
-		w.queue.RemoveShare(w.now, b.name, name)
-		w.tell()
-		return w.removedShare(b, name)
 	}
+	w.did("RemoveShare(%q, %s)", b.name, name)
+	w.queue.RemoveShare(w.now, b.name, name)
+	w.tell()
+	return w.removedShare(b, name)
 }
 
 func (w *walk) setLimit(b *refBudget, name string) error {
@@ -349,23 +347,18 @@ func (w *walk) removedShare(b *refBudget, name string) error {
 		return nil
 	}
 	w.reach("RemoveShare", true)
-	w.want.setLimit(b, name, b.limit)
-	s.left = true
-	_, stays := w.queue.budget(b.name).shares[name]
-	origin, full := s.origin(), w.want.tokens(s) == s.burst
+	w.want.removeShare(b, s)
+	_, stays := w.queue.limits.budget(b.name).shares[name]
+	asNew := s.limit == 0 || w.want.tokens(s) == s.burst
 	inUse := slices.ContainsFunc(w.want.waiting(),
 		func(item *refItem) bool { return b.of(item.value) == name })
 	switch {
-	case stays && !w.want.out(s) && !inUse && (origin != nil || full):
-		return fmt.Errorf("share %s of %s stays after RemoveShare: full %v, has an origin %v", name,
-			b.name, full, origin != nil)
+	case stays && !w.want.acts(s) && !inUse && asNew:
+		return fmt.Errorf("share %s of %s stays after RemoveShare", name, b.name)
 	case stays:
-	case w.want.out(s):
-		return errors.New("a share that has tokens out was removed")
-	case origin != nil:
-		w.reach("merged", true)
-		w.want.merge(b, s)
-	case !full:
+	case w.want.acts(s):
+		return errors.New("a share was removed that has actions under way")
+	case !asNew:
 		return errors.New("a share that is not full was removed")
 	}
 	return nil

@@ -87,14 +87,14 @@ func (g *gates) arm(r *record) {
 		}
 	}
 	if !first.IsZero() {
-		queue.Reschedule(r, first)
+		queue.Set(r, struct{}{}, first)
 	}
 }
 
 // retry has a gate in quarantine called now, unless a call is under way.
 func (g *gates) retry(r *record, now time.Time) {
 	if r.gate.call == nil && r.gate.state == gateHung {
-		g.pools[poolQuarantine].queue.Reschedule(r, now)
+		g.pools[poolQuarantine].queue.Set(r, struct{}{}, now)
 	}
 }
 
@@ -135,7 +135,7 @@ func (g *gates) expire(now time.Time) (r *record, found bool) {
 	call := item.Key
 	ended := timedqueue.Result{Outcome: timedqueue.OutcomeDone}
 	if call.worker == poolPrompt && !g.move(call) {
-		ended = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: now.Add(g.timeout)}
+		ended = timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: now.Add(g.timeout)}
 	}
 	g.overdue.Finish(now, item, ended)
 	if call.hangs {
@@ -176,7 +176,7 @@ func (g *gates) finish(now time.Time, call *gateCall, result beatResult) (opened
 	g.pools[call.worker].free++
 	g.overdue.Remove(call)
 	g.pools[call.from].queue.Finish(
-		now, call.item, timedqueue.Result{Outcome: timedqueue.OutcomeRequeued},
+		now, call.item, timedqueue.Result{Outcome: timedqueue.OutcomeContinued, Idle: true},
 	)
 	r := call.record
 	r.gate.call = nil
@@ -188,7 +188,7 @@ func (g *gates) finish(now time.Time, call *gateCall, result beatResult) (opened
 	}
 	if call.hangs {
 		next := now.Add(retryWait(g.pause, r.gate.hangs, call.random))
-		g.pools[poolQuarantine].queue.Reschedule(r, next)
+		g.pools[poolQuarantine].queue.Set(r, struct{}{}, next)
 		return false
 	}
 	return g.answered(call, result)

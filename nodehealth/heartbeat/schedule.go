@@ -118,7 +118,7 @@ func (s *schedule) expedite(now time.Time, kind beatKind, r *record) {
 	beat := &r.beats[kind]
 	beat.expedited = true
 	if beat.phase != beatGated {
-		s.kinds[kind].queue.Reschedule(r.node.Name, now)
+		s.kinds[kind].queue.Set(r.node.Name, r, now)
 	}
 }
 
@@ -163,7 +163,7 @@ func (s *schedule) startBeat(now time.Time, kind beatKind) (beatTask, bool) {
 			return s.task(now, kind, item, permission), true
 		}
 		beat.phase = beatGated
-		k.queue.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed})
+		k.queue.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed, Idle: true})
 		if r.gate.call == nil {
 			s.gates.request(r, kind, now)
 		}
@@ -176,7 +176,7 @@ func (s *schedule) admit(now time.Time, r *record) {
 	for kind := range beatKinds {
 		if r.beats[kind].phase == beatGated {
 			r.beats[kind].phase = beatScheduled
-			s.kinds[kind].queue.Reschedule(r.node.Name, now)
+			s.kinds[kind].queue.Set(r.node.Name, r, now)
 		}
 	}
 }
@@ -230,7 +230,7 @@ func (s *schedule) Finish(now time.Time, task beatTask, result beatResult) {
 	if item, ok := k.queue.Get(name); ok && item.Value == r {
 		s.recordResult(now, task, result)
 		next := s.next(now, task, result)
-		ended = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: next}
+		ended = timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: next}
 		s.gates.request(r, task.kind, next)
 	}
 	k.queue.Finish(now, task.item, ended)

@@ -99,8 +99,8 @@ func (c Config) regions() zone.Config {
 
 func (c Config) marks() timedqueue.QueueConfig[string, mark] {
 	return timedqueue.QueueConfig[string, mark]{
-		// The limit is zero: a region has none before it is evaluated.
-		Budgets: []timedqueue.Budget[string, mark]{{Name: byRegion, ShareOf: shareOf}},
+		// Held: a region has no limit before it is evaluated.
+		Budgets: []timedqueue.Budget[string, mark]{{Name: byRegion, ShareOf: shareOf, Held: true}},
 		Backoff: c.backoff(),
 	}
 }

@@ -28,16 +28,14 @@ func (c *Controller) ObserveSet(now time.Time, set Set) {
 	}
 	c.enter(now, r)
 	if former.Object.GetGeneration() != set.Source.Owner.Object.GetGeneration() {
-		c.reviseNow(now, r)
+		c.reviseNow(r)
 	}
 }
 
 // reviseNow ends a back-off that was for another template, which may have been
 // what the API server has refused.
-func (c *Controller) reviseNow(now time.Time, r *record) {
-	if item, ok := c.revises.Get(r.uid); ok && item.Attempts > 0 && !item.Due.IsZero() {
-		c.revises.Reschedule(r.uid, now)
-	}
+func (c *Controller) reviseNow(r *record) {
+	c.revises.Retry(r.uid)
 }
 
 // ownAgain compiles a set again that has changed. Its objects are compared

@@ -95,11 +95,8 @@ func keep(q *queue, r *record, belongs bool, due time.Time) {
 
 // visitAt has a set visited at a time, or sooner.
 func (c *Controller) visitAt(r *record, due time.Time) {
-	if c.visits.Add(r.uid, r, due) {
-		return
-	}
-	if item, ok := c.visits.Get(r.uid); ok && (item.Due.IsZero() || due.Before(item.Due)) {
-		c.visits.Reschedule(r.uid, due)
+	if item, ok := c.visits.Get(r.uid); !ok || item.Due.IsZero() || due.Before(item.Due) {
+		c.visits.Set(r.uid, r, due)
 	}
 }
 

@@ -27,9 +27,7 @@ func (c *Controller) enter(now time.Time, r *record) {
 	keep(c.claims, r, r.phase == phaseClaiming, now)
 	switch {
 	case r.phase == phaseRevising && former != phaseRevising:
-		if !c.revises.Add(r.uid, r, now) {
-			c.revises.Reschedule(r.uid, now) // the history waited to be tidied
-		}
+		c.revises.Set(r.uid, r, now) // the history may have waited to be tidied
 	case r.phase != phaseManaged:
 		keep(c.revises, r, r.phase == phaseRevising, now)
 	case former != phaseManaged:
@@ -115,7 +113,7 @@ func (c *Controller) keepStatus(now time.Time, r *record) {
 		return
 	}
 	if item, ok := c.statuses.Get(r.uid); ok && item.Attempts == 0 && !item.Due.IsZero() {
-		c.statuses.Reschedule(r.uid, now) // it neither backs off nor is under way
+		c.statuses.Set(r.uid, r, now) // it neither backs off nor is under way
 	}
 }
 

@@ -158,9 +158,7 @@ func (f *Fake) arm(key timer, due time.Time) {
 		f.queue.Remove(key)
 		return
 	}
-	if !f.queue.Add(key, struct{}{}, due) {
-		f.queue.Reschedule(key, due)
-	}
+	f.queue.Set(key, struct{}{}, due)
 }
 
 // changed announces that a pod's containers or sandboxes have changed.

@@ -185,8 +185,9 @@ func (f *Fleet) RebootNode(now time.Time, name string) {
 func (f *Fleet) SetFaults(now time.Time, name string, faults Faults) {
 	now = f.queue.Advance(now)
 	if n, known := f.nodes[name]; known && n.node != nil {
-		if n.faults.APILatency != faults.APILatency {
-			f.queue.Reschedule(dueKey{node: name, kind: dueList}, now.Add(faults.APILatency))
+		list := dueKey{node: name, kind: dueList}
+		if _, waits := f.queue.Get(list); waits && n.faults.APILatency != faults.APILatency {
+			f.queue.Set(list, nil, now.Add(faults.APILatency))
 		}
 		f.setFaults(now, n, faults)
 	}

@@ -341,16 +341,12 @@ func (f *Fleet) schedule(r *podRecord, kind dueKind, due time.Time) {
 }
 
 func (f *Fleet) scheduleKey(r *podRecord, key dueKey, due time.Time) {
-	if !f.queue.Add(key, r, due) {
-		f.queue.Reschedule(key, due)
-	}
+	f.queue.Set(key, r, due)
 }
 
 func (f *Fleet) scheduleNode(n *nodeRecord, kind dueKind, due time.Time) {
 	key := dueKey{node: n.name, kind: kind}
-	if !f.queue.Add(key, nil, due) {
-		f.queue.Reschedule(key, due)
-	}
+	f.queue.Set(key, nil, due)
 }
 
 // dropWork makes nothing of a pod due any more.

@@ -234,10 +234,10 @@ func (f *Fleet) finishMirror(now time.Time, task Task, result Result) {
 		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeDone}
 		f.loseMirror(task.Pod)
 		if n != nil && f.mirrorAction(n, mirrorName(task.item.Key)) != mirrorKept {
-			outcome = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: now.Add(n.faults.APILatency)}
+			outcome = timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: now.Add(n.faults.APILatency)}
 		}
 	case task.Kind == TaskCreateMirror && result == ResultDone:
-		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: now.Add(reconcilePeriod)}
+		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: now.Add(reconcilePeriod)}
 	}
 	f.queue.Finish(now, task.item, outcome)
 }

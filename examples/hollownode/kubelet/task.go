@@ -129,7 +129,7 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 		r.leave(apiDeleted)
 	}
 	if result == ResultDone && f.mayWrite(r) {
-		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: now.Add(r.node.faults.APILatency)}
+		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: now.Add(r.node.faults.APILatency)}
 	}
 	f.queue.Finish(now, task.item, outcome)
 }

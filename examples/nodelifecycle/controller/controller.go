@@ -153,7 +153,7 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 		Budgets: []timedqueue.Budget[string, *node]{{
 			Name:    zoneBudget,
 			ShareOf: func(_ string, n *node) string { return n.zone },
-			// Zero: a zone holds its nodes until it was evaluated.
+			Held:    true, // a zone holds its nodes until it was evaluated
 		}},
 	}, now); err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ func (c *Controller) declareNode(now time.Time) (Action, bool) {
 		}
 		n := item.Value
 		if n.mustRead() { // the end of the read resumes it
-			c.declarations.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed})
+			c.declarations.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed, Idle: true})
 			continue
 		}
 		if c.config.DeclareUnconfirmed && !c.health.Expired(now, item.Key) {

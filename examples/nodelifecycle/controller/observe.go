@@ -211,8 +211,7 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	c.replan(now, n)
 }
 
-// setZone moves a node to another zone, which inherits the tokens of the one
-// left if it is new.
+// setZone moves a node to another zone.
 func (c *Controller) setZone(now time.Time, n *node) {
 	isNew, left, next := !n.counted, n.zone, c.config.ZoneOf(n.object)
 	if !isNew && next == left {
@@ -223,7 +222,6 @@ func (c *Controller) setZone(now time.Time, n *node) {
 	if isNew {
 		return
 	}
-	c.releases.InheritShare(now, zoneBudget, next, left)
 	if e, waits := c.releases.Find(n.object.Name); waits {
 		c.countQueued(left, -1)
 		c.countQueued(next, +1)

@@ -45,10 +45,9 @@ func (c *Controller) planRelease(n *node) {
 		n.turn = turn
 		c.countQueued(n.zone, +1)
 	case c.config.EvictionMode == EvictionModeNode, turn.After(n.turn):
-		// It has fallen again, or a timeout has begun again. Otherwise it keeps
-		// its backoff.
+		// It has fallen again, or a timeout has begun again.
 		n.turn = turn
-		c.releases.Reschedule(name, turn)
+		c.releases.Set(name, n, turn)
 	}
 }
 
@@ -111,13 +110,15 @@ func (c *Controller) takeRelease(now time.Time) {
 			if added {
 				c.writes.Drop(e)
 			}
-			c.releases.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed})
+			c.releases.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed, Idle: true})
 			continue
 		}
 		n.release = item
 		c.enter(n, released)
-		c.writes.Reschedule(item.Key, time.Time{}) // it has waited for its turn already
-		c.writes.SetValue(item.Key, n)             // it may have been another kind of write
+		// It has waited for its turn already and comes before all others. It may have
+		// been another kind of write, and backed off as that.
+		c.writes.Retry(item.Key)
+		c.writes.Set(item.Key, n, time.Unix(0, 0))
 		return
 	}
 }
@@ -125,7 +126,7 @@ func (c *Controller) takeRelease(now time.Time) {
 // resumeTurn gives a node back the turn that came while a write was under way.
 func (c *Controller) resumeTurn(n *node) {
 	if item, waits := c.releases.Get(n.object.Name); waits && item.Due.IsZero() {
-		c.releases.Reschedule(n.object.Name, n.turn)
+		c.releases.Set(n.object.Name, n, n.turn)
 	}
 }
 

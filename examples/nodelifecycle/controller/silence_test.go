@@ -338,7 +338,7 @@ func TestC3AWritePlannedBeforeASuspensionIsPlannedAgain(t *testing.T) {
 	w.c.setHold(w.now, holdOutage)
 	w.c.unswept = 0 // the sweep has not come to it
 	w.fail = nil
-	w.c.writes.Reschedule("a-000", w.now)
+	w.c.writes.Retry("a-000")
 	task, ok := w.c.writeNode(w.now)
 	require.True(t, ok)
 	require.False(t, hasNoExecute(task.(PatchTaints).Taints))

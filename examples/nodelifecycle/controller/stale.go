@@ -167,7 +167,7 @@ func (c *Controller) resultOfRead(now time.Time, err error) timedqueue.Result {
 // resumeDeclaration lets a silent node be declared that had to be read first.
 func (c *Controller) resumeDeclaration(n *node) {
 	if item, waits := c.declarations.Get(n.object.Name); waits && item.Due.IsZero() {
-		c.declarations.Reschedule(n.object.Name, n.silence.since)
+		c.declarations.Set(n.object.Name, n, n.silence.since)
 	}
 }
 

@@ -145,7 +145,7 @@ func (c *Controller) tellOfNode(now time.Time) (Task, bool) {
 			return Task{}, false
 		}
 		record, result := c.eventOf(now, item.Value)
-		if c.untold.Finish(now, item, result); result.Outcome == timedqueue.OutcomeRequeued {
+		if c.untold.Finish(now, item, result); result.Outcome == timedqueue.OutcomeContinued {
 			return Task{Action: record}, true
 		}
 	}
@@ -173,5 +173,5 @@ func (c *Controller) eventOf(now time.Time, n *node) (Record, timedqueue.Result)
 		message += " " + DescribeZone(zones[i], c.Queued(wait.Zone))
 	}
 	return Record{nodeReference(n.object), corev1.EventTypeWarning, ReasonEvictionDelayed, message},
-		timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: now.Add(tellAgain)}
+		timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: now.Add(tellAgain)}
 }

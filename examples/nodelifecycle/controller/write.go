@@ -74,7 +74,10 @@ func (c *Controller) isPlanned(n *node) bool {
 func (c *Controller) fileWrite(now time.Time, n *node, wasDue bool) {
 	name := n.object.Name
 	// One that waits after a failure goes on to wait, maybe as another kind.
-	waits := c.writes.SetValue(name, n)
+	e, waits := c.writes.Find(name)
+	if waits {
+		c.writes.Refile(e)
+	}
 	if n.state != due {
 		return
 	}

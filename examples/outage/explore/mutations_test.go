@@ -146,7 +146,7 @@ var ofNodes = []mutant.Mutation{
 			}
 			c.planRelease(n)
 			if n.turn.Before(now) && !n.state.holdsToken() {
-				c.releases.Reschedule(n.object.Name, now)
+				c.releases.Set(n.object.Name, n, now)
 			}`,
 		ordinary(invariant.InOrder)),
 	mutant.New("a restart starts tolerations again", "eviction", "(s sighting) origin(stored)",
