@@ -120,16 +120,16 @@ var ofNodes = []mutant.Mutation{
 	mutant.New("a node that waits is told of nowhere", controller, "(*Controller) replan(now)",
 		`n.notReady() && !c.isActedOn(n) -> false`,
 		unit("nodelifecycle/controller", "TestEventsAboutNodesThatWaitAreBounded")),
-	mutant.New("a token is spent while nothing is due", "timedqueue", "(q *Queue) candidate",
-		`if o == nil { return f } ->
-			for _, b := range q.keyed {
+	mutant.New("a token is spent while nothing is due", "timedqueue", "(q *Queue) first",
+		`f := q.limits.first() ->
+			f := q.limits.first()
+			for _, b := range q.limits.shared {
 				for _, s := range b.shares {
-					if wait, ok := s.bucket.until(q.now); f == nil && s.items == 0 && ok && wait == 0 {
-						s.bucket.settle(q.now, s.bucket.take(q.now), false)
+					if wait, ok := s.bucket.until(q.clock.now); f == nil && s.items == 0 && ok && wait == 0 {
+						s.bucket.take(q.clock.now)
 					}
 				}
-			}
-			if o == nil { return f }`,
+			}`,
 		ordinary(invariant.NoIdleToken)),
 	mutant.New("a refused write is sent again without a read", controller, "(*Controller) noteNodeRefusal(now)",
 		"n.readAt = now.Add(w) -> _ = now.Add(w)", ordinary(invariant.ReadFirst)),
@@ -253,14 +253,13 @@ var ofEvictions = []mutant.Mutation{
 	mutant.New("a failure gives its token back", "eviction", "(*Tracker) spends(outcome)",
 		"return true -> return outcome != OutcomeFailed",
 		ordinary(invariant.WithinBudget).From(620)),
-	mutant.New("budgets by node are ignored", "timedqueue", "(*Queue) laneOf",
-		`s := q.share(b, v); w, o := s.bucket.until(t) ->
-			s := q.share(b, v)
-			w, o := s.bucket.until(t)
+	mutant.New("budgets by node are ignored", "timedqueue", "(*limits) laneOf",
+		`w, o := s.admits(t, h) ->
+			w, o := s.admits(t, h)
 			if b.Name != "zone" { w = 0 }`,
 		ordinary(invariant.WithinBudget)),
-	mutant.New("the budget of all pods is ignored", "timedqueue", "(*Queue) addBudget",
-		"q.gates = append(q.gates, b) -> _ = q.gates",
+	mutant.New("the budget of all pods is ignored", "timedqueue", "newLimits",
+		"m.overall = append(m.overall, b) -> _ = m.overall",
 		ordinary(invariant.WithinBudget)),
 	mutant.New("a pod that a PodDisruptionBudget keeps counts as gone",
 		"eviction", "(*Tracker) learn",
@@ -424,7 +423,7 @@ var ofClocks = []mutant.Mutation{
 		"t.clock.shift -> 0",
 		ordinary(invariant.NoIdleToken).From(3320)),
 	mutant.New("a machine that was suspended writes the time of day without that",
-		"timedqueue", "(*Throttle) advance",
-		"a >= t.now && a < maxNow -> a > maxNow",
+		"timedqueue", "(*clock) advance",
+		"a < maxNow -> a > maxNow",
 		ordinary(invariant.TimesTold)),
 }
