@@ -233,11 +233,22 @@ type Status struct {
 func (t *Tracker[K]) Zones() []Status {
 	all := make([]Status, 0, len(t.zones))
 	for _, z := range t.zones {
-		all = append(all, Status{z.name, z.state, z.counts, z.rate, z.heldUntil})
+		all = append(all, z.status())
 	}
 	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Zone, b.Zone) })
 	return all
 }
+
+// Zone returns the zone of a name, and false if no node is in it.
+func (t *Tracker[K]) Zone(name string) (Status, bool) {
+	z, known := t.zones[name]
+	if !known {
+		return Status{}, false
+	}
+	return z.status(), true
+}
+
+func (z *zone) status() Status { return Status{z.name, z.state, z.counts, z.rate, z.heldUntil} }
 
 // enter counts a member in the zone of a name. Joins says that it was in no
 // zone or in another one.

@@ -30,6 +30,11 @@ func TestZ2TheFirstEvaluationOfAZoneIsFromInitial(t *testing.T) {
 		{Zone: "a", State: zone.FullDisruption, Counts: zone.Counts{NotReady: 1}, Rate: 0.1},
 		{Zone: "b", State: zone.Normal, Counts: zone.Counts{Ready: 1}, Rate: 0.1},
 	}, c.Zones())
+	for _, status := range c.Zones() {
+		one, known := c.Zone(status.Zone)
+		require.True(t, known)
+		require.Equal(t, status, one)
+	}
 }
 
 func TestZ2UnknownNodesAreNothing(t *testing.T) {
@@ -38,6 +43,8 @@ func TestZ2UnknownNodesAreNothing(t *testing.T) {
 	require.Zero(t, c.NotBefore("ghost"))
 	require.False(t, c.evaluate().Changed())
 	require.Empty(t, c.Zones())
+	_, known := c.Zone("a")
+	require.False(t, known)
 
 	c.ready("a", "a0")
 	c.evaluate()
