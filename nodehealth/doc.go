@@ -1,5 +1,6 @@
 // Package nodehealth reports whether nodes are alive, to a controller that
-// observes them. Package heartbeat is the node's half.
+// observes them. Package heartbeat is the node's half. Package observer is ready
+// to run, for a program that only asks.
 //
 // # The pieces
 //

@@ -22,7 +22,8 @@ func TestRoomsImportAlongThePicture(t *testing.T) {
 			}
 		}
 	}
-	files(t, append(slices.Collect(maps.Keys(subfolders)), withClientGo...)...) // they exist
+	exist := append(slices.Collect(maps.Keys(subfolders)), slices.Collect(maps.Keys(subfolderRooms))...)
+	files(t, append(exist, withClientGo...)...)
 }
 
 // A package that needs no client-go when it runs must not link it through
@@ -78,7 +79,8 @@ func hasArrow(from, target string) bool {
 		return slices.ContainsFunc(importers, func(importer string) bool { return below(from, importer) })
 	}
 	room, _, _ := strings.Cut(from, "/")
-	return below(target, room) || slices.Contains(rooms[room], target)
+	return below(target, room) || slices.Contains(rooms[room], target) ||
+		slices.Contains(subfolderRooms[from], target)
 }
 
 func TestImportsAreRefused(t *testing.T) {
@@ -96,6 +98,10 @@ func TestImportsAreRefused(t *testing.T) {
 		{"timedqueue", ours + "timedqueue/feed", "no arrow"},
 		{"eviction", ours + "timedqueue/feed", "no arrow"},
 		{"eviction/controller", ours + "timedqueue/feed", ""},
+		{"nodehealth/observer", ours + "zone", ""},
+		{"nodehealth", ours + "zone", "no arrow"},
+		{"nodehealth/observer", ours + "timedqueue/feed", ""},
+		{"nodehealth", ours + "nodehealth/observer", "no arrow"},
 		{"zone", "time", ""},
 		{"zone", "k8s.io/apiserver/pkg/server", "may require"},
 		{"zone", "github.com/stretchr/testify/require", "may require"},

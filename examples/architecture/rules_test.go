@@ -23,13 +23,20 @@ var subfolders = map[string][]string{
 	"daemon/ownership":     {"daemon"},
 	"daemon/revision":      {"daemon"},
 	"nodehealth/heartbeat": nil,
+	"nodehealth/observer":  nil,
 	"eviction/controller":  nil,
-	"timedqueue/feed":      {"eviction/controller"},
+	"timedqueue/feed":      {"eviction/controller", "nodehealth/observer"},
+}
+
+// subfolderRooms maps a package below a room to those that it may import and
+// its room may not.
+var subfolderRooms = map[string][]string{
+	"nodehealth/observer": {"zone"},
 }
 
 // withClientGo are the packages of the rooms that link client-go, however
 // indirectly.
-var withClientGo = []string{"eviction/controller", "timedqueue/feed"}
+var withClientGo = []string{"eviction/controller", "nodehealth/observer", "timedqueue/feed"}
 
 // notInRooms is what no importer of a room may have to link. The first is
 // linked by those of withClientGo alone.
@@ -64,6 +71,9 @@ var edgeFiles = map[string]string{
 	"eviction/evictor.go":               "evicts a pod when a worker calls it",
 	"eviction/signal.go":                "tells an action that is under way, on another goroutine",
 	"eviction/transport.go":             "is in between when the API server answers",
+	"nodehealth/observer/config.go":     "names the caller's informers",
+	"nodehealth/observer/observer.go":   "is told by informers, reads leases and calls the caller back",
+	"nodehealth/observer/view.go":       "is read by any goroutine while the core writes it",
 	"nodehealth/heartbeat/sender.go":    "reads the clock and drives the schedule",
 	"nodehealth/heartbeat/act.go":       "calls gates, renews leases and reports statuses",
 	"nodehealth/heartbeat/stepper.go":   "has the beats of a simulation sent, at its time",
