@@ -17,12 +17,13 @@ func (s *Scheduler) avoided(n *node, p *pod) string {
 	if s.barred(p).Have(n.object) {
 		return fit.ReasonAntiAffinity
 	}
-	switch {
-	case s.suspended:
+	if s.suspended {
 		return "" // the observer may be at fault
-	case s.health.Silent(n.name):
+	}
+	if s.seen.Silent(n.name) {
 		return ReasonSilent
-	case s.states[n.zone] == zone.FullDisruption && !zone.Excluded(n.object):
+	}
+	if zoneOf, _ := s.seen.ZoneOf(n.name); zoneOf.State == zone.FullDisruption && !zone.Excluded(n.object) {
 		return ReasonZone
 	}
 	return ""

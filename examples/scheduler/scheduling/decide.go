@@ -13,8 +13,9 @@ import (
 // rank orders a node among those that fit a pod.
 func (s *Scheduler) rank(now time.Time, n *node, p *pod) score {
 	heard, ok := s.health.LastHeartbeat(n.name)
+	zoneOf, _ := s.seen.ZoneOf(n.name)
 	return score{
-		one(s.states[n.zone] == zone.PartialDisruption),
+		one(zoneOf.State == zone.PartialDisruption),
 		one(ok && now.Sub(heard) > s.config.FreshFor),
 		int64(p.Disliked(n.object, s.config.Matcher)),
 		-p.Preferred(n.object),

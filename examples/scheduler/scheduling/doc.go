@@ -5,8 +5,8 @@
 // about nodes it asks the library:
 //
 //	taints       which taints of a node does the pod not tolerate? (package fit)
-//	nodehealth   which node is silent, before it is declared not ready?
-//	zone         which zone is disrupted?
+//	nodehealth   which node is silent, before it is declared not ready, and which
+//	             zone is disrupted? (package observer)
 //	daemon       what would DaemonSets take of a new node? (package fit)
 //	eviction     how do pods leave that make room for others?
 //	timedqueue   which pod is next, which backs off, what do requests cost?

@@ -9,9 +9,8 @@ import (
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/scheduler/fit"
-	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/nodehealth/observer"
 	"github.com/kubelife/lifecycle/timedqueue"
-	"github.com/kubelife/lifecycle/zone"
 )
 
 // reasonPreempted is the reason of the conditions that are the scheduler's to
@@ -32,7 +31,7 @@ func New(config Config, now time.Time) (*Scheduler, error) {
 		config: config, began: now,
 		nodes: map[string]*node{}, pods: map[types.UID]*pod{}, wanting: map[types.UID]*pod{},
 		excluding: map[types.UID]*pod{}, exclusions: 1,
-		sets: map[string]fit.DaemonSet{}, budgets: map[string]*budget{}, states: map[string]zone.State{},
+		sets: map[string]fit.DaemonSet{}, budgets: map[string]*budget{},
 	}
 	victims := config.Evictions
 	victims.Concerns = func(*corev1.Taint) bool { return false } // taints are others' business
@@ -41,16 +40,16 @@ func New(config Config, now time.Time) (*Scheduler, error) {
 		return eviction.Condition{Reason: reasonPreempted, Message: task.Decision.Request}
 	}
 	victims.LowPriorityFirst = true
-	var errs [5]error
-	s.health, errs[0] = nodehealth.NewNodeMonitor(config.Health, now)
-	s.zones, errs[1] = zone.NewTracker[string](config.Zone, now)
-	s.evictions, errs[2] = eviction.NewTracker(victims, now)
+	var errs [4]error
+	s.health, errs[0] = observer.NewTracker(observer.TrackerConfig{Health: config.Health, Zones: config.Zone}, now)
+	s.evictions, errs[1] = eviction.NewTracker(victims, now)
 	byImportance := timedqueue.QueueConfig[types.UID, *pod]{Less: (*pod).before}
-	s.active, errs[3] = timedqueue.NewQueue(byImportance, now)
-	s.timers, errs[4] = timedqueue.NewQueue(byImportance, now)
+	s.active, errs[2] = timedqueue.NewQueue(byImportance, now)
+	s.timers, errs[3] = timedqueue.NewQueue(byImportance, now)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
+	s.seen = s.health.View()
 	var err error
 	s.requests, err = timedqueue.NewThrottle(timedqueue.ThrottleConfig[Task]{
 		Limit: config.RequestLimit, Burst: max(config.RequestBurst, evictionCost),

@@ -15,7 +15,6 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/scheduler/fit"
 	"github.com/kubelife/lifecycle/nodehealth"
-	"github.com/kubelife/lifecycle/zone"
 )
 
 // ObserveNode takes a node as it is now.
@@ -24,7 +23,7 @@ func (s *Scheduler) ObserveNode(now time.Time, object *corev1.Node) {
 	s.evictions.ObserveNode(now, object)
 	n := s.nodeOf(object.Name)
 	before := n.object
-	n.object, n.zone = object, zone.ByTopology(object)
+	n.object = object
 	if before == nil || !reflect.DeepEqual(before.Labels, object.Labels) {
 		s.moved(n)
 	}
@@ -32,7 +31,7 @@ func (s *Scheduler) ObserveNode(now time.Time, object *corev1.Node) {
 		!reflect.DeepEqual(before.Spec, object.Spec) || nodehealth.ReadyStatus(before) != nodehealth.ReadyStatus(object) ||
 		!reflect.DeepEqual(before.Status.Allocatable, object.Status.Allocatable) {
 		n.allocatable = fit.AmountsOf(object.Status.Allocatable)
-		s.reckon(now, n)
+		s.touch(n)
 	}
 }
 
@@ -43,7 +42,6 @@ func (s *Scheduler) ForgetNode(now time.Time, name string) {
 	if n := s.nodes[name]; n != nil {
 		n.object = nil
 		s.moved(n)
-		s.reckon(now, n)
 		s.drop(n)
 	}
 }
@@ -201,10 +199,9 @@ func (s *Scheduler) ObserveDate(now, sent, date time.Time) { s.evictions.Observe
 // MarkSynced says that all that existed at the start was observed. Nothing is
 // decided before.
 func (s *Scheduler) MarkSynced(now time.Time) {
-	s.synced, s.unevaluated = true, true
-	s.health.MarkSynced()
+	s.synced = true
+	s.health.MarkSynced(now)
 	s.evictions.MarkSynced()
-	s.zones.Stabilize(now)
 }
 
 // Halt makes no pod leave any more until Resume. Pods are bound as ever.

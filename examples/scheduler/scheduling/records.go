@@ -63,7 +63,6 @@ type pod struct {
 type node struct {
 	name        string
 	object      *corev1.Node // nil: it is not known, or gone
-	zone        string
 	allocatable fit.Amounts
 	used        fit.Amounts
 	pods        map[types.UID]*pod

@@ -10,9 +10,8 @@ import (
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/scheduler/fit"
-	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/nodehealth/observer"
 	"github.com/kubelife/lifecycle/timedqueue"
-	"github.com/kubelife/lifecycle/zone"
 )
 
 // A Scheduler finds nodes for pods; see the package comment. It is not safe for
@@ -32,11 +31,9 @@ type Scheduler struct {
 	// nodes.
 	exclusions uint64
 
-	health      *nodehealth.NodeMonitor
-	zones       *zone.Tracker[string]
-	unevaluated bool // a node of a zone has changed
-	states      map[string]zone.State
-	suspended   bool // every zone is fully disrupted
+	health    *observer.Tracker
+	seen      *observer.View // of health
+	suspended bool           // every zone is fully disrupted
 
 	// active holds the pods whose turn it is, all due since began so that only
 	// their order counts. timers holds those that back off or are assumed.

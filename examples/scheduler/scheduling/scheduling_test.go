@@ -192,6 +192,25 @@ func TestDisruptedZonesAreAvoided(t *testing.T) {
 	require.Equal(t, []string{"bind r to a2"}, bound, "the observer is more likely at fault than all nodes")
 }
 
+// The end of a disruption helps pods on all nodes of the zone, also on those
+// that did not change.
+func TestZoneThatRecoversWakesPods(t *testing.T) {
+	ready := func(status corev1.ConditionStatus, cpu string) func(*corev1.Node) {
+		return func(node *corev1.Node) {
+			node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
+			node.Status.Allocatable = amounts(cpu, "8Gi", "110")
+		}
+	}
+	w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("a", ready(corev1.ConditionTrue, "1")),
+		nodeNamed("b1", inZone("b"), ready(corev1.ConditionFalse, "1")),
+		nodeNamed("b2", inZone("b"), ready(corev1.ConditionFalse, "4"))).synced()
+	w.add(podNamed("p", "3"))
+	require.Equal(t, []string{"report p: 0/3 nodes are available: 1 Insufficient cpu, " +
+		"2 node(s) were in a fully disrupted zone."}, w.step())
+	w.nodes(nodeNamed("b1", inZone("b"), ready(corev1.ConditionTrue, "1")))
+	require.Equal(t, []string{"bind p to b2"}, w.after(time.Second))
+}
+
 func TestPartiallyDisruptedZonesComeLast(t *testing.T) {
 	w := newWorld(t, scheduling.Config{}).synced()
 	for _, name := range []string{"a1", "a2", "a3", "a4"} {

@@ -31,12 +31,12 @@ func (s *Scheduler) Next(now time.Time) (time.Time, bool) {
 	if !s.synced {
 		return time.Time{}, false
 	}
-	if s.unevaluated || len(s.changed) > 0 {
+	if len(s.changed) > 0 {
 		return now, true
 	}
 	var first time.Time
 	for _, next := range []func(time.Time) (time.Time, bool){
-		s.requests.Next, s.timers.Next, s.health.Next, s.zones.Next,
+		s.requests.Next, s.timers.Next, s.health.Next,
 	} {
 		if at, ok := next(now); ok && (first.IsZero() || at.Before(first)) {
 			first = at

@@ -1,11 +1,10 @@
 package scheduling
 
 import (
+	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/nodehealth/observer"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
 )
@@ -18,12 +17,9 @@ const mostVisited = 2000
 // advance does what follows from time and from changes of nodes.
 func (s *Scheduler) advance(now time.Time) {
 	for task, ok := s.health.Start(now); ok; task, ok = s.health.Start(now) {
-		s.health.Finish(now, task, nodehealth.Result{Outcome: nodehealth.OutcomeDone})
-		if n := s.nodes[task.Key]; n != nil {
-			s.reckon(now, n)
-		}
+		s.health.Finish(now, task, observer.Result{})
+		s.follow(task.Change)
 	}
-	s.evaluateZones(now)
 	s.wakeHelped()
 	for item, ok := s.timers.Start(now); ok; item, ok = s.timers.Start(now) {
 		s.timers.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
@@ -53,40 +49,21 @@ func (s *Scheduler) wakeHelped() {
 	}
 }
 
-// reckon counts a node in its zone. A silent node is not ready there, although
-// it may not have been declared yet.
-func (s *Scheduler) reckon(now time.Time, n *node) {
-	s.touch(n)
-	s.unevaluated = true
-	if n.object == nil {
-		s.zones.Forget(now, n.name)
+// follow follows up a change of silence, of zones, or of the cluster: all nodes
+// concerned have changed.
+func (s *Scheduler) follow(change observer.Change) {
+	for _, name := range change.Nodes {
+		if n := s.nodes[name]; n != nil {
+			s.touch(n)
+		}
+	}
+	suspended := s.seen.Phase() == zone.PhaseSuspended
+	if suspended == s.suspended && len(change.Zones) == 0 {
 		return
 	}
-	ready := nodehealth.ReadyStatus(n.object) == corev1.ConditionTrue
-	s.zones.Observe(now, n.name, zone.Node{
-		Zone: n.zone, Ready: ready && !s.health.Silent(n.name), Excluded: zone.Excluded(n.object),
-	})
-}
-
-// evaluateZones takes the states of the zones. Where one begins or ends that
-// keeps pods away, all nodes concerned have changed.
-func (s *Scheduler) evaluateZones(now time.Time) {
-	s.unevaluated = false
-	evaluation := s.zones.Evaluate(now)
-	if !evaluation.Changed() {
-		return
-	}
-	turned := map[string]bool{}
-	for _, change := range evaluation.Changes {
-		s.states[change.Zone] = change.To
-		turned[change.Zone] = change.From != change.To
-	}
-	for _, gone := range evaluation.Gone {
-		delete(s.states, gone)
-	}
-	suspended := evaluation.Phase == zone.PhaseSuspended
 	for _, n := range s.nodes {
-		if turned[n.zone] || suspended != s.suspended {
+		zoneOf, _ := s.seen.ZoneOf(n.name)
+		if suspended != s.suspended || slices.Contains(change.Zones, zoneOf.Zone) {
 			s.touch(n)
 		}
 	}
