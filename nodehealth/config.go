@@ -55,6 +55,20 @@ type Config struct {
 	// StartupGracePeriod is how long a key that has never reported may take to do
 	// so. Zero means 60 s, the default of --node-startup-grace-period.
 	StartupGracePeriod time.Duration
+	// StartupFromCreation says that the StartupGracePeriod of a node which has
+	// never reported and has no lease counts from its creationTimestamp, as in
+	// kube-controller-manager. It never counts from later than the first
+	// observation of the node, from which it counts otherwise, so that a restart of
+	// the observer begins it again.
+	//
+	// The creationTimestamp is compared with now once, at the first observation. It
+	// has whole seconds, so the period ends up to a second late. It ends early by
+	// as much as the observer's clock is ahead of the API server's, and late by as
+	// much as it is behind. Do not call Start before MarkSynced: the lease of a node
+	// may not be observed yet.
+	//
+	// Only a [NodeMonitor] has nodes; a [Monitor] refuses it.
+	StartupFromCreation bool
 	// RecoveryPeriod is how long a silent key must be heard again, without
 	// another silence, before it counts as alive. With zero the first heartbeat is
 	// enough.

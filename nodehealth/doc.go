@@ -70,7 +70,7 @@
 //     whose clock was set back is declared.
 //   - Each node has its whole grace period after a restart. There the grace
 //     period of a node that has never reported, and has no lease, begins at its
-//     creationTimestamp.
+//     creationTimestamp, as here with Config.StartupFromCreation.
 //   - With Config.SightTimeout an outage of the API server counts in no grace
 //     period. There nodes are declared when it ends, unless they report first.
 //   - Silence is found when the grace period ends. There it is found in the

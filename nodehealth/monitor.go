@@ -1,6 +1,7 @@
 package nodehealth
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -32,10 +33,19 @@ type Monitor[K comparable] struct {
 // NewMonitor returns a monitor that watches no key. Now must not be the zero
 // time.
 func NewMonitor[K comparable](config Config, now time.Time) (*Monitor[K], error) {
+	var combine, creation error
 	if config.Combine != nil {
-		return nil, fmt.Errorf(
+		combine = fmt.Errorf(
 			"%w: Config.Combine is set, want nil for a Monitor: its keys have one source",
 			ErrInvalidConfig)
+	}
+	if config.StartupFromCreation {
+		creation = fmt.Errorf(
+			"%w: Config.StartupFromCreation is true, want false for a Monitor: its keys are no nodes",
+			ErrInvalidConfig)
+	}
+	if err := errors.Join(combine, creation); err != nil {
+		return nil, err
 	}
 	return newMonitor[K](config, now)
 }
@@ -329,12 +339,12 @@ func (m *Monitor[K]) record(key K) (*record[K], bool) {
 	return *entry.Value(), true
 }
 
-// watch starts to watch a key. A record that was forgotten goes on counting its
-// rounds.
-func (m *Monitor[K]) watch(now time.Time, key K, r *record[K], seen Observation) {
+// watch starts to watch a key, whose grace period began at since. A record that
+// was forgotten goes on counting its rounds.
+func (m *Monitor[K]) watch(since time.Time, key K, r *record[K], seen Observation) {
 	entry, _ := m.expiry.Keep(key, r)
 	*r = record[K]{
-		entry: entry, since: now, blind: m.sight.blind, reported: seen.Reported,
+		entry: entry, since: since, blind: m.sight.blind, reported: seen.Reported,
 		uid: r.uid, round: r.round,
 	}
 	if m.config.Detector != nil {

@@ -61,14 +61,14 @@ func NewNodeMonitor(config Config, now time.Time) (*NodeMonitor, error) {
 func (m *NodeMonitor) MarkSynced() { m.synced = true }
 
 // ObserveNode takes a node. One that is observed for the first time has its
-// whole grace period from now on. If its Ready condition is Unknown already, it
+// whole grace period from now on; but see Config.StartupFromCreation. If its Ready condition is Unknown already, it
 // counts as silent until it is heard.
 func (m *NodeMonitor) ObserveNode(now time.Time, object *corev1.Node) {
 	seen := m.monitor.advance(now)
 	n := m.node(object.Name)
 	ready := readyCondition(object)
 	if n.state == absent || n.uid != object.UID {
-		m.watchNew(seen, n, object, ready)
+		m.watchNew(seen, ageOf(object, now), n, object, ready)
 		return
 	}
 	unknown := ready != nil && ready.Status == corev1.ConditionUnknown
@@ -192,7 +192,8 @@ func (m *NodeMonitor) Expired(now time.Time, name string) bool {
 
 // LastHeartbeat returns when a node was last heard, by the observer's clock.
 // For a node that was not heard it returns when the node or its lease was first
-// seen, whichever was later.
+// seen, whichever was later, or with Config.StartupFromCreation when it was
+// created.
 func (m *NodeMonitor) LastHeartbeat(name string) (time.Time, bool) {
 	n, ok := m.watched(name)
 	if !ok {
@@ -268,7 +269,7 @@ func (m *NodeMonitor) Next(now time.Time) (time.Time, bool) { return m.monitor.N
 // known of the name's lease is kept: a lease that outlived its node is no
 // heartbeat.
 func (m *NodeMonitor) watchNew(
-	now time.Time, n *node, object *corev1.Node, ready *corev1.NodeCondition,
+	now time.Time, age time.Duration, n *node, object *corev1.Node, ready *corev1.NodeCondition,
 ) {
 	if n.state != absent {
 		m.monitor.forget(&n.record)
@@ -280,10 +281,24 @@ func (m *NodeMonitor) watchNew(
 		seen.Reported = ready.Reason != ReasonNeverReported
 		seen.Silent = ready.Status == corev1.ConditionUnknown
 	}
-	m.monitor.watch(now, object.Name, &n.record, seen)
-	if m.monitor.config.Combine != nil {
-		n.sources = &Heard{Lease: now, Status: now, Probe: now}
+	since := now
+	if m.monitor.config.StartupFromCreation && !seen.Reported && !n.lease.exists {
+		since = now.Add(-age)
 	}
+	m.monitor.watch(since, object.Name, &n.record, seen)
+	if m.monitor.config.Combine != nil {
+		n.sources = &Heard{Lease: since, Status: since, Probe: since}
+	}
+}
+
+// ageOf returns for how long a node has existed, at least. Its creationTimestamp
+// has lost up to a second. It is zero if that is missing, or in the future by a
+// clock that is behind.
+func ageOf(object *corev1.Node, now time.Time) time.Duration {
+	if object.CreationTimestamp.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(object.CreationTimestamp.Add(time.Second)))
 }
 
 // beat takes a heartbeat from the source that is not zero in from.
