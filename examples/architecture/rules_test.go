@@ -75,7 +75,7 @@ var edgeFiles = map[string]string{
 	"nodehealth/observer/observer.go":   "is told by informers, reads leases and calls the caller back",
 	"nodehealth/observer/view.go":       "is read by any goroutine while the core writes it",
 	"nodehealth/heartbeat/sender.go":    "reads the clock and drives the schedule",
-	"nodehealth/heartbeat/act.go":       "calls gates, renews leases and reports statuses",
+	"nodehealth/heartbeat/act.go":       "renews leases and reports statuses",
 	"nodehealth/heartbeat/stepper.go":   "has the beats of a simulation sent, at its time",
 	"daemon/executor.go":                "creates, deletes and reads pods",
 	"daemon/ownership/claimer.go":       "adopts and releases",

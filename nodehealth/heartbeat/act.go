@@ -2,7 +2,6 @@ package heartbeat
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,75 +10,49 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// actor performs the tasks of a schedule: it calls gates, renews leases and
-// reports statuses.
+// actor performs the tasks of a schedule: it renews leases and reports
+// statuses.
 type actor struct {
-	// config has no timeouts if the caller's context alone ends a task.
+	// config has no Timeout if the caller's context alone ends a task.
 	config Config
 	now    func() time.Time
 }
 
 func (a actor) act(ctx context.Context, task beatTask) beatResult {
-	logger := klog.LoggerWithValues(klog.FromContext(ctx), "node", klog.KRef("", task.node().Name))
+	logger := klog.LoggerWithValues(klog.FromContext(ctx), "node", klog.KRef("", task.item.Key))
 	ctx = klog.NewContext(ctx, logger)
-	if task.call != nil {
-		return a.callGate(ctx, task.call)
-	}
-	result, err := a.beat(ctx, task)
+	result := a.beat(ctx, task)
 	if ctx.Err() == nil { // the end of Run is no failure
-		logBeat(logger, task, result, err)
+		logBeat(logger, task, result)
 		a.count(task, result)
 	}
 	return result
 }
 
-// callGate calls a node's gate. An answer after GateTimeout does not count,
-// because the node may have died meanwhile.
-func (a actor) callGate(ctx context.Context, call *gateCall) beatResult {
-	limited, cancel := limit(ctx, a.config.GateTimeout)
-	defer cancel()
-	err := call.record.node.Alive(limited)
-	result := beatResult{started: call.began, outcome: outcomeDone, err: err}
-	switch {
-	case ctx.Err() == nil && limited.Err() != nil:
-		result.outcome = outcomeHung
-	case err != nil:
-		result.outcome = outcomeWithheld
+func (a actor) beat(ctx context.Context, task beatTask) beatResult {
+	result := beatResult{started: a.now(), outcome: timedqueue.OutcomeDone}
+	if task.withheld != nil {
+		result.outcome, result.err = timedqueue.OutcomePostponed, task.withheld
+		return result
+	}
+	if a.config.Timeout > 0 {
+		limited, cancel := context.WithTimeout(ctx, a.config.Timeout)
+		defer cancel()
+		ctx = limited
+	}
+	if task.kind == leaseBeat {
+		result.err = a.renew(ctx, task.item.Value)
+	} else {
+		result.reported, result.err = a.report(ctx, task)
+	}
+	if result.err != nil {
+		result.outcome, result.reported = timedqueue.OutcomeFailed, notDue
 	}
 	return result
-}
-
-// limit returns a context that ends after a time. Zero means no timeout.
-func limit(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	if timeout == 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, timeout)
-}
-
-func (a actor) beat(ctx context.Context, task beatTask) (beatResult, error) {
-	result := beatResult{started: a.now(), outcome: outcomeDone}
-	if task.withheld != nil {
-		result.outcome = outcomeWithheld
-		return result, task.withheld
-	}
-	limited, cancel := limit(ctx, a.config.Timeout)
-	defer cancel()
-	var err error
-	if task.kind == leaseBeat {
-		err = a.renew(limited, task.item.Value)
-	} else {
-		result.reported, err = a.report(limited, task)
-	}
-	if err != nil {
-		result.outcome, result.reported = outcomeFailed, notDue
-		if errors.Is(err, errNodeGone) {
-			result.outcome = outcomeGone
-		}
-	}
-	return result, err
 }
 
 // renew writes the lease. It assumes that the lease is as we last wrote it,
@@ -204,16 +177,16 @@ func (a actor) patchStatus(
 }
 
 func (a actor) count(task beatTask, result beatResult) {
-	metrics, late := a.config.Metrics, a.now().Sub(task.due)
+	metrics, late := a.config.Metrics, a.now().Sub(task.item.Due)
 	lease := task.kind == leaseBeat
 	switch {
-	case result.outcome == outcomeWithheld && lease:
+	case task.withheld != nil && lease:
 		metrics.LeaseWithheld()
-	case result.outcome == outcomeWithheld:
+	case task.withheld != nil:
 		metrics.StatusWithheld()
-	case result.outcome != outcomeDone && lease:
+	case result.err != nil && lease:
 		metrics.LeaseFailed()
-	case result.outcome != outcomeDone:
+	case result.err != nil:
 		metrics.StatusFailed()
 	case lease:
 		metrics.LeaseRenewed(late)
@@ -224,20 +197,20 @@ func (a actor) count(task beatTask, result beatResult) {
 
 // logBeat logs the first failure in a row always and the rest under -v=4.
 // During an outage of the API server, every node fails every few seconds.
-func logBeat(logger klog.Logger, task beatTask, result beatResult, err error) {
+func logBeat(logger klog.Logger, task beatTask, result beatResult) {
 	what := [beatKinds]string{"lease", "status"}[task.kind]
-	first := task.failures == 0
 	switch {
-	case err == nil && !first:
+	case task.withheld != nil:
+		logger.V(2).Info("Heartbeats are withheld", "what", what, "reason", task.withheld)
+	case result.err == nil && task.failures > 0:
 		logger.V(2).Info("Heartbeat is back", "what", what, "failures", task.failures)
-	case err == nil && result.reported != notDue:
+	case result.err == nil && result.reported != notDue:
 		logger.V(5).Info("Reported node status", "cause", result.reported)
-	case err == nil:
-	case !first:
-		logger.V(4).Info("Heartbeat failed again", "what", what, "failures", task.failures+1, "err", err)
-	case result.outcome == outcomeWithheld:
-		logger.Info("Node is not alive, heartbeat withheld", "what", what, "err", err)
+	case result.err == nil:
+	case task.failures > 0:
+		logger.V(4).Info(
+			"Heartbeat failed again", "what", what, "failures", task.failures+1, "err", result.err)
 	default:
-		logger.Error(err, "Heartbeat failed, will retry", "what", what)
+		logger.Error(result.err, "Heartbeat failed, will retry", "what", what)
 	}
 }

@@ -24,20 +24,12 @@ const (
 	defaultJitter = 0.04
 )
 
-// Defaults of our own.
-const (
-	// 10,000 nodes renew 1,000 leases a second, which keeps 20 workers busy when
-	// a call takes 20 ms.
-	defaultWorkers = 32
-	// A goroutine that hangs costs some kilobytes.
-	defaultQuarantineWorkers = 1024
-	// If 500 gates begin to hang together, 32 workers call all of them within
-	// 40 s. The answers of all other gates count for that long.
-	gateTimeoutFraction = 4
-)
+// 10,000 nodes renew 1,000 leases a second, which keeps 20 workers busy when a
+// call takes 20 ms.
+const defaultWorkers = 32
 
 // Config holds the settings of a [Sender]. The zero value of each time is the
-// kubelet's default, except for the times of gates, which are ours.
+// kubelet's default.
 //
 // The clients must not throttle: client-go's default of 5 calls a second is
 // enough for 50 nodes only. Set QPS to -1, as the kubelet does for its
@@ -89,25 +81,6 @@ type Config struct {
 	// renewals never wait for status reports. Zero means 32.
 	Workers int
 
-	// GateTimeout is how long a gate, [Node.Alive], may take to answer. Then the
-	// node counts as not alive and is in quarantine until its gate answers in
-	// time. Zero means a quarter of RenewInterval.
-	GateTimeout time.Duration
-	// GateMaxAge is how long the answer of an open gate counts when no worker is
-	// free to call the gate again. A machine that dies meanwhile seems alive for
-	// that long. A node whose answer is older is silent until its gate has been
-	// called. Zero means LeaseDuration.
-	GateMaxAge time.Duration
-	// GateWorkers is how many gates are called at a time. Beats have workers of
-	// their own and never wait for these. Zero means 32.
-	GateWorkers int
-	// QuarantineWorkers is how many gates may hang without occupying
-	// GateWorkers. It bounds the goroutines of gates that ignore the end of their
-	// contexts. If more gates hang, they occupy GateWorkers too. When those are
-	// exhausted, no gate can be called, and all nodes with gates fall silent after
-	// GateMaxAge. Zero means 1024.
-	QuarantineWorkers int
-
 	// Rand returns numbers in [0, 1). It is called with a lock held, one call at
 	// a time. Nil means math/rand/v2's Float64.
 	Rand func() float64
@@ -134,8 +107,6 @@ func (c Config) Validate() error {
 		{"StatusInterval", c.StatusInterval},
 		{"ReportInterval", c.ReportInterval},
 		{"Timeout", c.Timeout},
-		{"GateTimeout", c.GateTimeout},
-		{"GateMaxAge", c.GateMaxAge},
 	} {
 		if field.value < 0 {
 			complain("%s is %v, want zero or more", field.name, field.value)
@@ -152,17 +123,8 @@ func (c Config) Validate() error {
 	if !(c.Jitter >= 0 && c.Jitter <= 1) { // also NaN
 		complain("Jitter is %v, want 0 to 1", c.Jitter)
 	}
-	for _, field := range []struct {
-		name  string
-		value int
-	}{
-		{"Workers", c.Workers},
-		{"GateWorkers", c.GateWorkers},
-		{"QuarantineWorkers", c.QuarantineWorkers},
-	} {
-		if field.value < 0 {
-			complain("%s is %d, want zero or more", field.name, field.value)
-		}
+	if c.Workers < 0 {
+		complain("Workers is %d, want zero or more", c.Workers)
 	}
 	return errors.Join(problems...)
 }
@@ -176,10 +138,6 @@ func (c Config) withDefaults() Config {
 	c.Jitter = cmp.Or(c.Jitter, defaultJitter)
 	c.Timeout = cmp.Or(c.Timeout, c.RenewInterval)
 	c.Workers = cmp.Or(c.Workers, defaultWorkers)
-	c.GateTimeout = cmp.Or(c.GateTimeout, max(c.RenewInterval/gateTimeoutFraction, 1))
-	c.GateMaxAge = cmp.Or(c.GateMaxAge, c.LeaseDuration)
-	c.GateWorkers = cmp.Or(c.GateWorkers, defaultWorkers)
-	c.QuarantineWorkers = cmp.Or(c.QuarantineWorkers, defaultQuarantineWorkers)
 	if c.Metrics == nil {
 		c.Metrics = noMetrics{}
 	}

@@ -8,22 +8,19 @@
 // the kubelet's. A lease of 40 s is renewed every 10 s with 4 % jitter. A
 // status is checked every 10 s, and reported on change or else every 5 min.
 //
-// # Gates
+// # Silence
 //
-// A node is silent only when its machine is dead. The caller's gate, the
-// function Node.Alive, decides that. It is called right before each beat, on
-// workers of its own:
+// A node is silent only when its machine is dead, and the caller decides that:
 //
-//	due beat ──► gate ──nil────────────► renew the lease, check the status
-//	              │ ├───error──────────► silent; called again after a backoff
-//	              │ └───no answer──────► silent, in quarantine
-//	              └─────no free worker─► the former answer, up to GateMaxAge
+//	Add ──► beating ──Pause, or the time of AliveFor is over──► silent
+//	           ▲                                                  │
+//	           └─────────────── Resume or AliveFor ───────────────┘
+//	                  lease and status are sent at once
 //
-// No gate delays the beats of another node. One that does not answer within
-// GateTimeout is in quarantine. It is not called again before it has returned,
-// and then with backoff, on the workers of the quarantine. So gates that hang
-// cannot occupy the workers of those that answer, and the goroutines that hang
-// are bounded. [Sender.Quarantined] counts the nodes.
+// A caller that wants a node silent calls [Sender.Pause]. A caller that checks
+// a node calls [Sender.AliveFor] after each check that succeeds. When the check
+// fails or hangs, these calls stop and the node falls silent. The Sender calls
+// no check itself, so none can delay another node.
 //
 // A working machine with a broken runtime is alive. Its Status returns
 // Ready=False.
@@ -36,6 +33,6 @@
 //     their own.
 //   - Pass a Cache. Without one, a status that another client has overwritten
 //     stays so until the next report.
-//   - Call Changed when a status changes or a gate opens.
+//   - Call Changed when a status changes.
 //   - Send the heartbeats of a node from one process only.
 package heartbeat

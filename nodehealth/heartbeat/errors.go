@@ -13,5 +13,9 @@ var (
 	ErrRunning = errors.New("sender is running already")
 )
 
-// errNodeGone means that there is no Node with our UID.
-var errNodeGone = errors.New("the Node is gone, or another one has its name")
+// Why a beat fails or is withheld.
+var (
+	// errNodeGone means that there is no Node with our UID.
+	errNodeGone = errors.New("the Node is gone, or another one has its name")
+	errSilent   = errors.New("the node is paused, or its time by AliveFor is over")
+)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/klog/v2"
 )
 
 // fleetAPI stands for the API server of a fleet. It has leases and nodes with
@@ -360,6 +361,9 @@ func runFleet(t *testing.T, config Config) *Sender {
 	})
 	return h
 }
+
+// quiet discards the log of a test in which many beats fail or panic.
+func quiet(ctx context.Context) context.Context { return klog.NewContext(ctx, klog.Logger{}) }
 
 // fleetNode registers a node that is ready, and returns its half.
 func (f *fleetAPI) fleetNode(name string) Node {

@@ -10,8 +10,8 @@ type Metrics interface {
 	LeaseRenewed(late time.Duration)
 	// LeaseFailed counts a renewal that failed and will be retried.
 	LeaseFailed()
-	// LeaseWithheld counts a renewal that was due while the node was not alive,
-	// or gone.
+	// LeaseWithheld counts a renewal that was due while the node was silent, or
+	// its Node gone. The next one is due when that has ended.
 	LeaseWithheld()
 	// StatusReported counts a status that was written. Late is how long after the
 	// check was due the API server had answered.
@@ -20,7 +20,7 @@ type Metrics interface {
 	// will be retried.
 	StatusFailed()
 	// StatusWithheld counts a check of the status that was due while the node was
-	// not alive.
+	// silent. The next one is due when it returns.
 	StatusWithheld()
 }
 

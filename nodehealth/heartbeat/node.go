@@ -17,26 +17,12 @@ type Node struct {
 	// written to another Node of the same name. Required.
 	UID types.UID
 
-	// Alive is the gate. It is called right before each beat, or a little later
-	// when all gate workers are busy; see [Config.GateMaxAge]. While it returns an
-	// error the node is silent, like a machine without power: no lease, no status.
-	// It is called again after a backoff of up to the interval. When it returns
-	// nil the status is reported at once. Nil means always alive.
-	//
-	// A node whose gate has not answered within [Config.GateTimeout] is silent,
-	// too. The gate is not called again before the call has returned, and then
-	// after a backoff of up to RenewInterval. No other node waits for it.
-	//
-	// A working machine with a broken runtime is alive. Let Status return
-	// Ready=False for it, which observers see sooner than silence.
-	//
-	// Alive must return when its context ends. One call runs at a time, except
-	// that a node which is removed and added again is another node.
-	Alive func(ctx context.Context) error
-
 	// Status returns what the node reports. Nil means that this node only has a
 	// lease. One call runs at a time, and it must return when its context ends.
 	// The sender only reads what it returns, and only before the next call.
+	//
+	// A working machine with a broken runtime is not silent. Return Ready=False
+	// for it, which observers see sooner than silence.
 	//
 	// Each condition needs Type, Status, Reason and Message. LastHeartbeatTime
 	// becomes the time of the report. So does LastTransitionTime when the

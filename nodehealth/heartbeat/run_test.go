@@ -2,8 +2,10 @@ package heartbeat
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/timedqueue"
 )
@@ -71,30 +72,43 @@ func TestH7ABeatThatRunsEndHasBrokenOffIsNoFailure(t *testing.T) {
 	})
 }
 
-// A node's own functions may panic. That ends Run, and loses no node.
-func TestQ11APanicOfANodeEndsRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		api := newFleetAPI()
-		h, err := NewSender(api.config())
-		require.NoError(t, err)
-		node, broken := api.fleetNode("a"), true
-		report := node.Status
-		node.Status = func(ctx context.Context) (corev1.NodeStatus, error) {
-			if broken {
-				panic("broken")
-			}
-			return report(ctx)
-		}
-		require.NoError(t, h.Add(node))
-		ctx, cancel := context.WithTimeout(klog.NewContext(t.Context(), klog.Logger{}), time.Minute)
-		defer cancel()
-		require.ErrorIs(t, h.Run(ctx), timedqueue.ErrPanic)
-		require.True(t, h.known("a"))
-		require.Zero(t, api.count()["patch status"])
-		broken = false
-		require.NoError(t, h.Run(ctx), "it can run again")
-		require.Positive(t, api.count()["patch status"])
-	})
+// A node's own function may panic, which ends Run, or exit, which is a failure.
+// Neither loses the node.
+func TestQ11AStatusThatPanicsEndsRunAndOneThatExitsHasFailed(t *testing.T) {
+	for name, breaks := range map[string]func(){
+		"panics": func() { panic("broken") },
+		"exits":  runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api := newFleetAPI()
+				h, err := NewSender(api.config())
+				require.NoError(t, err)
+				node, broken, calls := api.fleetNode("a"), true, 0
+				report := node.Status
+				node.Status = func(ctx context.Context) (corev1.NodeStatus, error) {
+					calls++
+					if broken {
+						breaks()
+					}
+					return report(ctx)
+				}
+				require.NoError(t, h.Add(node))
+				ctx, cancel := context.WithTimeout(quiet(t.Context()), time.Minute)
+				defer cancel()
+				err = h.Run(ctx)
+				require.Equal(t, name == "panics", errors.Is(err, timedqueue.ErrPanic))
+				require.Less(t, calls, 20, "it backs off")
+				require.True(t, h.known("a"))
+				require.Zero(t, api.count()["patch status"])
+				broken = false
+				ctx, cancel = context.WithTimeout(quiet(t.Context()), time.Minute)
+				defer cancel()
+				require.NoError(t, h.Run(ctx), "it can run again")
+				require.Positive(t, api.count()["patch status"])
+			})
+		})
+	}
 }
 
 func TestH7NewStartsNothing(t *testing.T) {
@@ -165,13 +179,21 @@ func TestSenderMethodsAreSafeForConcurrentUse(t *testing.T) {
 			callers.Go(func() {
 				for i := range 200 {
 					name := fmt.Sprint(caller, "-", i%7)
-					switch i % 3 {
+					if err := h.Add(api.fleetNode(name)); err != nil {
+						t.Error(err)
+					}
+					switch i % 5 {
 					case 0:
-						if err := h.Add(api.fleetNode(name)); err != nil {
-							t.Error(err)
-						}
-					case 1:
 						h.Changed(name)
+					case 1:
+						h.Pause(name)
+					case 2:
+						h.Pause(name)
+						h.Resume(name)
+					case 3:
+						h.AliveFor(name, time.Second/2)
+					case 4:
+						h.Silent()
 					}
 					time.Sleep(time.Second)
 					h.Remove(name)
@@ -179,6 +201,7 @@ func TestSenderMethodsAreSafeForConcurrentUse(t *testing.T) {
 			})
 		}
 		callers.Wait()
+		require.Zero(t, h.Silent())
 		api.forgetCalls()
 		time.Sleep(time.Minute)
 		require.Empty(t, api.count())
@@ -187,7 +210,7 @@ func TestSenderMethodsAreSafeForConcurrentUse(t *testing.T) {
 
 // known tells whether the schedule still has the node.
 func (s *Sender) known(name string) (known bool) {
-	s.dispatcher.View(func() { known = s.schedule.known(name) })
+	s.dispatcher.View(func() { _, known = s.schedule.get(name) })
 	return known
 }
 
@@ -229,10 +252,6 @@ func TestSenderConfigValidate(t *testing.T) {
 		"jitter above one":     {Leases: leases, Jitter: 1.1},
 		"jitter not a number":  {Leases: leases, Jitter: math.NaN()},
 		"negative workers":     {Leases: leases, Workers: -1},
-		"negative gate time":   {Leases: leases, GateTimeout: -1},
-		"negative answer age":  {Leases: leases, GateMaxAge: -1},
-		"negative gate work":   {Leases: leases, GateWorkers: -1},
-		"negative quarantine":  {Leases: leases, QuarantineWorkers: -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := NewSender(config)
@@ -240,8 +259,8 @@ func TestSenderConfigValidate(t *testing.T) {
 		})
 	}
 	require.NoError(t, Config{Leases: leases}.Validate())
-	err := Config{Jitter: 2, GateWorkers: -1}.Validate()
-	for _, field := range []string{"Config.Leases", "Config.Jitter is 2", "Config.GateWorkers is -1"} {
+	err := Config{Jitter: 2, Workers: -1}.Validate()
+	for _, field := range []string{"Config.Leases", "Config.Jitter is 2", "Config.Workers is -1"} {
 		require.ErrorContains(t, err, field, "all problems are reported")
 	}
 }
@@ -254,8 +273,6 @@ func TestH7DefaultsAreTheKubelets(t *testing.T) {
 	require.Equal(t, 5*time.Minute, config.ReportInterval)
 	require.InDelta(t, 0.04, config.Jitter, 0)
 	require.Equal(t, 10*time.Second, config.Timeout)
-	require.Equal(t, 2500*time.Millisecond, config.GateTimeout)
-	require.Equal(t, 40*time.Second, config.GateMaxAge)
 
 	config = Config{LeaseDuration: 8 * time.Second, Timeout: time.Second}.withDefaults()
 	require.Equal(t, 2*time.Second, config.RenewInterval)

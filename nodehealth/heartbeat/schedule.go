@@ -1,18 +1,19 @@
 package heartbeat
 
 import (
+	"errors"
 	"time"
 
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// schedule decides which beat is sent and which gate is called: the core of
-// [Sender]. It has a queue for each kind of beat, and those of the gates. The
-// dispatcher that drives it is also its lock. Renewals, status reports and
-// gates have their own workers, so that none of them can delay the others.
+// schedule decides which beat is sent: the core of [Sender]. It has a queue for
+// each kind of beat. The dispatcher that drives it is also its lock. Renewals
+// and status reports have their own workers, so that neither can delay the
+// other.
 type schedule struct {
 	kinds          [beatKinds]kindQueue
-	gates          *gates
+	silent         int // nodes
 	leaseDuration  time.Duration
 	reportInterval time.Duration
 	jitter         float64
@@ -41,169 +42,142 @@ func newSchedule(config Config, now time.Time) (*schedule, error) {
 		}
 		s.kinds[kind] = kindQueue{queue: queue, interval: interval, free: config.Workers}
 	}
-	var err error
-	s.gates, err = newGates(config, now)
-	return s, err
+	return s, nil
 }
 
 // add makes the first beats of a node due now. It reports whether the name is
 // new.
 func (s *schedule) add(now time.Time, node Node, withLease bool) bool {
-	if s.known(node.Name) {
+	if _, known := s.get(node.Name); known {
 		return false
 	}
 	r := &record{node: node}
-	if node.Alive != nil {
-		s.gates.add(r)
-	}
 	if withLease {
-		s.addBeat(now, leaseBeat, r)
+		s.kinds[leaseBeat].queue.Add(node.Name, r, now)
 	}
 	if node.Status != nil {
-		s.addBeat(now, statusBeat, r)
+		s.kinds[statusBeat].queue.Add(node.Name, r, now)
 	}
 	return true
 }
 
-// addBeat has the gate called before the beat becomes due. Otherwise thousands
-// that are added together would be visited twice each.
-func (s *schedule) addBeat(now time.Time, kind beatKind, r *record) {
-	if r.node.Alive == nil {
-		s.kinds[kind].queue.Add(r.node.Name, r, now)
-		return
+func (s *schedule) remove(name string) bool {
+	r, known := s.get(name)
+	if !known {
+		return false
 	}
-	s.kinds[kind].queue.Keep(r.node.Name, r)
-	r.beats[kind].phase, r.beats[kind].due = beatGated, now
-	s.gates.request(r, kind, now)
+	if r.silent {
+		s.silent--
+	}
+	for kind := range s.kinds {
+		s.kinds[kind].queue.Remove(name)
+	}
+	return true
 }
 
-func (s *schedule) remove(name string) bool {
-	known := s.known(name)
-	for kind := range s.kinds {
-		if item, ok := s.kinds[kind].queue.Get(name); ok {
-			s.gates.remove(item.Value)
-		}
-		s.kinds[kind].queue.Remove(name)
+// changed makes the next check of the node's status due now.
+func (s *schedule) changed(now time.Time, name string) bool {
+	r, known := s.get(name)
+	if known {
+		s.expedite(now, statusBeat, r)
 	}
 	return known
 }
 
-// changed makes the next check of the node's status due now. It does so with a
-// withheld renewal too, because the gate may be open again.
-func (s *schedule) changed(now time.Time, name string) bool {
+// setAlive has a node fall silent at a time. Zero means never. It reports
+// whether the node is known, and whether it was silent and is not any more.
+func (s *schedule) setAlive(now time.Time, name string, until time.Time) (known, returns bool) {
+	r, known := s.get(name)
+	if !known {
+		return false, false
+	}
+	r.aliveUntil = until
+	alive := r.alive(now)
+	if !alive {
+		s.fallSilent(r)
+	}
+	returns = alive && r.silent
+	if returns {
+		s.comeBack(now, r)
+	}
+	return true, returns
+}
+
+// fallSilent leaves the node's beats where they are. Each is withheld when it
+// is due, and then waits for comeBack.
+func (s *schedule) fallSilent(r *record) {
+	if !r.silent {
+		r.silent = true
+		s.silent++
+	}
+}
+
+// comeBack makes the beats of a silent node due now, and has its status
+// reported. Nodes that return together are spread like those that are added
+// together.
+func (s *schedule) comeBack(now time.Time, r *record) {
+	r.silent, r.reassert = false, true
+	s.silent--
 	for kind := range beatKinds {
-		item, ok := s.kinds[kind].queue.Get(name)
-		if !ok || kind == leaseBeat && !item.Value.beats[leaseBeat].withheld {
+		r.beats[kind].spread = false
+		s.expedite(now, kind, r)
+	}
+}
+
+// get returns the record of a node that has been added.
+func (s *schedule) get(name string) (*record, bool) {
+	for kind := range s.kinds {
+		if item, ok := s.kinds[kind].queue.Get(name); ok {
+			return item.Value, true
+		}
+	}
+	return nil, false
+}
+
+// expedite makes a node's next beat of a kind due now, if the node has such
+// beats. One that is under way is followed by another, whatever its result is.
+// The beats of a silent node are due when it returns.
+func (s *schedule) expedite(now time.Time, kind beatKind, r *record) {
+	queue := s.kinds[kind].queue
+	if e, has := queue.Find(r.node.Name); has && !r.silent {
+		queue.Schedule(e, now)
+	}
+}
+
+// Start hands out the next beat that is due.
+func (s *schedule) Start(now time.Time) (beatTask, bool) {
+	for kind := range beatKinds {
+		k := &s.kinds[kind]
+		if k.free == 0 {
 			continue
 		}
-		s.expedite(now, kind, item.Value)
-		s.gates.request(item.Value, kind, now)
-		s.gates.retry(item.Value, now)
-	}
-	return s.known(name)
-}
-
-func (s *schedule) known(name string) bool {
-	for kind := range s.kinds {
-		if _, ok := s.kinds[kind].queue.Get(name); ok {
-			return true
-		}
-	}
-	return false
-}
-
-// expedite makes a node's next beat of a kind due now. A beat that waits for
-// its gate goes on waiting.
-func (s *schedule) expedite(now time.Time, kind beatKind, r *record) {
-	beat := &r.beats[kind]
-	beat.expedited = true
-	if beat.phase != beatGated {
-		s.kinds[kind].queue.Set(r.node.Name, r, now)
-	}
-}
-
-// Start hands out the next gate to call, or else the next beat to send.
-func (s *schedule) Start(now time.Time) (beatTask, bool) {
-	for {
-		r, found := s.gates.expire(now)
-		if !found {
-			break
-		}
-		if r != nil {
-			s.admit(now, r)
-		}
-	}
-	if call := s.gates.start(now, s.rand); call != nil {
-		return beatTask{call: call}, true
-	}
-	for kind := range beatKinds {
-		if task, ok := s.startBeat(now, kind); ok {
-			return task, true
-		}
-	}
-	return beatTask{}, false
-}
-
-// startBeat hands out the next beat of a kind that need not wait for its gate.
-func (s *schedule) startBeat(now time.Time, kind beatKind) (beatTask, bool) {
-	k := &s.kinds[kind]
-	for k.free > 0 {
-		item, ok := k.queue.Start(now)
-		if !ok {
-			break
-		}
-		r := item.Value
-		beat := &r.beats[kind]
-		if beat.due.IsZero() {
-			beat.due = item.Due
-		}
-		permission := s.gates.permit(now, r)
-		if permission != permitWait {
+		if item, ok := k.queue.Start(now); ok {
 			k.free--
-			return s.task(now, kind, item, permission), true
-		}
-		beat.phase = beatGated
-		k.queue.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed, Idle: true})
-		if r.gate.call == nil {
-			s.gates.request(r, kind, now)
+			return s.task(now, kind, item), true
 		}
 	}
 	return beatTask{}, false
-}
-
-// admit makes the beats that waited for a node's gate due now.
-func (s *schedule) admit(now time.Time, r *record) {
-	for kind := range beatKinds {
-		if r.beats[kind].phase == beatGated {
-			r.beats[kind].phase = beatScheduled
-			s.kinds[kind].queue.Set(r.node.Name, r, now)
-		}
-	}
 }
 
 func (s *schedule) task(
-	now time.Time, kind beatKind, item timedqueue.Item[string, *record], permission permission,
+	now time.Time, kind beatKind, item timedqueue.Item[string, *record],
 ) beatTask {
 	r := item.Value
-	beat := &r.beats[kind]
-	task := beatTask{
-		kind: kind, item: item, due: beat.due, failures: beat.failures, random: s.rand(),
+	task := beatTask{kind: kind, item: item, failures: r.beats[kind].failures, random: s.rand()}
+	switch {
+	case !r.alive(now):
+		s.fallSilent(r)
+		task.withheld = errSilent
+	case kind == statusBeat:
+		task.cause = r.reportCause(now)
+		r.reassert, r.reporting = false, task.cause != notDue
+	case r.gone:
+		task.withheld = errNodeGone
 	}
-	beat.phase, beat.expedited, beat.due = beatActing, false, time.Time{}
-	if permission == permitWithhold {
-		task.withheld = r.gate.err
-	}
-	if kind == leaseBeat {
-		if r.gone {
-			task.withheld = errNodeGone
-		}
-		return task
-	}
-	task.cause = r.reportCause(now)
-	r.reassert, r.reporting = false, task.cause != notDue
 	return task
 }
 
+// reportCause returns why a report is due whatever the status is.
 func (r *record) reportCause(now time.Time) reportCause {
 	switch {
 	case r.reportDue.IsZero():
@@ -218,43 +192,23 @@ func (r *record) reportCause(now time.Time) reportCause {
 
 // Finish takes the result of a task and makes the node's next beat due.
 func (s *schedule) Finish(now time.Time, task beatTask, result beatResult) {
-	if task.call != nil {
-		s.finishCall(now, task.call, result)
-		return
-	}
 	k, name, r := &s.kinds[task.kind], task.item.Key, task.item.Value
 	k.free++
 	ended := timedqueue.Result{Outcome: timedqueue.OutcomeDone}
 	// The result of a node that was removed meanwhile does not matter, even if
 	// another one of its name was added.
 	if item, ok := k.queue.Get(name); ok && item.Value == r {
-		s.recordResult(now, task, result)
-		next := s.next(now, task, result)
-		ended = timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: next}
-		s.gates.request(r, task.kind, next)
+		ended = timedqueue.Result{Outcome: timedqueue.OutcomePostponed, Idle: true} // until it is expedited
+		if task.withheld == nil {
+			s.recordResult(now, task, result)
+			ended = timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: s.next(now, task, result)}
+		}
 	}
 	k.queue.Finish(now, task.item, ended)
 }
 
-// finishCall takes a gate's answer. Beats that were withheld need not wait for
-// their next times when the gate has opened.
-func (s *schedule) finishCall(now time.Time, call *gateCall, result beatResult) {
-	opened := s.gates.finish(now, call, result)
-	r := call.record
-	if !s.gates.has(r) {
-		return
-	}
-	s.admit(now, r)
-	for kind := range beatKinds {
-		if beat := r.beats[kind]; opened && beat.withheld && beat.phase == beatScheduled {
-			s.expedite(now, kind, r)
-		}
-	}
-}
-
 // Next returns when Start can next hand something out.
-func (s *schedule) Next(now time.Time) (time.Time, bool) {
-	next, found := s.gates.next(now)
+func (s *schedule) Next(now time.Time) (next time.Time, found bool) {
 	for kind := range s.kinds {
 		if s.kinds[kind].free == 0 {
 			continue // the end of a task makes the difference
@@ -270,15 +224,13 @@ func (s *schedule) Next(now time.Time) (time.Time, bool) {
 func (s *schedule) recordResult(now time.Time, task beatTask, result beatResult) {
 	r := task.item.Value
 	beat := &r.beats[task.kind]
-	beat.phase, beat.withheld = beatScheduled, result.outcome == outcomeWithheld
 	if task.kind == statusBeat {
 		r.reporting = false
 	}
-	if result.outcome != outcomeDone {
+	if result.outcome != timedqueue.OutcomeDone {
 		beat.failures++
-		lost := task.cause == reassertion
-		r.gone = r.gone || result.outcome == outcomeGone
-		r.reassert = r.reassert || lost || beat.withheld
+		r.gone = r.gone || errors.Is(result.err, errNodeGone)
+		r.reassert = r.reassert || task.cause == reassertion
 		return
 	}
 	beat.failures = 0
@@ -289,21 +241,14 @@ func (s *schedule) recordResult(now time.Time, task beatTask, result beatResult)
 	s.statusChecked(now, task, result)
 }
 
-// renewed has the status reported at once when the node was silent. Its gate
-// was shut, or its lease may have expired because no renewal succeeded.
+// renewed has the status reported at once when the lease may have expired
+// because no renewal succeeded.
 func (s *schedule) renewed(now time.Time, r *record) {
-	silent := !r.lastSuccess.IsZero() && now.Sub(r.lastSuccess) > s.leaseDuration
+	expired := !r.lastSuccess.IsZero() && now.Sub(r.lastSuccess) > s.leaseDuration
 	r.lastSuccess = now
-	r.reassert = r.reassert || silent && !r.reporting
+	r.reassert = r.reassert || expired && !r.reporting
 	if r.reassert {
-		s.expediteIfAdded(now, statusBeat, r)
-	}
-}
-
-// expediteIfAdded is expedite for a node that may have no beat of the kind.
-func (s *schedule) expediteIfAdded(now time.Time, kind beatKind, r *record) {
-	if item, ok := s.kinds[kind].queue.Get(r.node.Name); ok && item.Value == r {
-		s.expedite(now, kind, r)
+		s.expedite(now, statusBeat, r)
 	}
 }
 
@@ -313,13 +258,14 @@ func (s *schedule) expediteIfAdded(now time.Time, kind beatKind, r *record) {
 // pkg/kubelet/kubelet_node_status.go).
 func (s *schedule) statusChecked(now time.Time, task beatTask, result beatResult) {
 	r := task.item.Value
-	if lease := r.beats[leaseBeat]; lease.withheld && lease.phase == beatScheduled {
-		s.expediteIfAdded(now, leaseBeat, r) // the Node exists again
-	}
 	if result.reported == notDue {
 		return
 	}
-	r.lastSuccess, r.gone = now, false
+	if r.gone {
+		r.gone = false
+		s.expedite(now, leaseBeat, r)
+	}
+	r.lastSuccess = now
 	factor := 1.0
 	if result.reported != periodReport {
 		factor = 0.5 + task.random
@@ -336,9 +282,6 @@ func (s *schedule) statusChecked(now time.Time, task beatTask, result beatResult
 func (s *schedule) next(now time.Time, task beatTask, result beatResult) time.Time {
 	r, interval := task.item.Value, s.kinds[task.kind].interval
 	beat := &r.beats[task.kind]
-	if beat.expedited {
-		return now
-	}
 	if beat.failures > 0 {
 		return now.Add(retryWait(interval, beat.failures, task.random))
 	}

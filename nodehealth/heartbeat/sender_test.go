@@ -1,8 +1,6 @@
 package heartbeat
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -248,96 +246,7 @@ func TestH7AFailedBeatIsTriedAgainSoon(t *testing.T) {
 	})
 }
 
-func TestH7NothingIsSentWhileTheNodeIsNotAlive(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		api := newFleetAPI()
-		counts := &fleetCounts{}
-		config := api.config()
-		config.Metrics = counts
-		h := runFleet(t, config)
-		var down atomic.Bool
-		node := api.fleetNode("a")
-		node.Alive = func(context.Context) error {
-			if down.Load() {
-				return errors.New("the provider does not answer")
-			}
-			return nil
-		}
-		require.NoError(t, h.Add(node))
-		time.Sleep(time.Minute)
-
-		down.Store(true)
-		renewed := api.lease("a").Spec.RenewTime
-		api.forgetCalls()
-		time.Sleep(10 * time.Minute)
-		require.Empty(t, api.count(), "neither lease nor status, not even for its period")
-		require.Equal(t, renewed, api.lease("a").Spec.RenewTime)
-		require.Greater(t, counts.get("lease withheld"), 60)
-		require.Greater(t, counts.get("status withheld"), 60)
-		require.Zero(t, counts.get("lease failed"))
-
-		// Meanwhile the node lifecycle controller has written what silence means.
-		api.setNode(
-			"a", func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionUnknown },
-		)
-		down.Store(false)
-		back := time.Now()
-		time.Sleep(10*time.Second + time.Millisecond)
-		require.NotEqual(t, renewed, api.lease("a").Spec.RenewTime)
-		ready := api.ready(t, "a")
-		require.Equal(t, corev1.ConditionTrue, ready.Status)
-		require.WithinDuration(
-			t, back, ready.LastTransitionTime.Time, 11*time.Second, "it was Unknown before",
-		)
-	})
-}
-
-func TestH7ChangedOpensTheGateAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		api := newFleetAPI()
-		h := runFleet(t, api.config())
-		var down atomic.Bool
-		node := api.fleetNode("a")
-		node.Alive = func(context.Context) error {
-			if down.Load() {
-				return errFleetAPI
-			}
-			return nil
-		}
-		require.NoError(t, h.Add(node))
-		synctest.Wait()
-		down.Store(true)
-		time.Sleep(time.Hour)
-
-		down.Store(false)
-		api.forgetCalls()
-		require.True(t, h.Changed("a"))
-		synctest.Wait()
-		require.Equal(t, map[string]int{"update lease": 1, "patch status": 1}, api.count())
-		require.False(t, h.Changed("b"))
-	})
-}
-
-func TestH7AGateThatHangsIsShut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		api := newFleetAPI()
-		config := api.config()
-		counts := &fleetCounts{}
-		config.Metrics = counts
-		h := runFleet(t, config)
-		node := api.fleetNode("a")
-		node.Alive = func(ctx context.Context) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}
-		require.NoError(t, h.Add(node))
-		time.Sleep(time.Minute)
-		require.Empty(t, api.count())
-		require.Greater(t, counts.get("lease withheld"), 3)
-	})
-}
-
-func TestH7SilenceOfALeaseDurationIsFollowedByAReport(t *testing.T) {
+func TestH7AnOutageOfALeaseDurationIsFollowedByAReport(t *testing.T) {
 	for _, outage := range []time.Duration{20 * time.Second, 2 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			api := newFleetAPI()

@@ -11,8 +11,8 @@ import (
 // virtual time the same calls give the same heartbeats. So Config.Rand is
 // required.
 //
-// Timeout and GateTimeout count for nothing, because a call of a client or a
-// gate takes no time here. Only the context that Step is passed ends one.
+// Timeout counts for nothing, because a call of a client takes no time here.
+// Only the context that Step is passed ends one.
 //
 // It is not safe for concurrent use.
 type Stepper struct {
@@ -36,7 +36,7 @@ func NewStepper(config Config, now time.Time) (*Stepper, error) {
 		return nil, err
 	}
 	s := &Stepper{config: config, schedule: schedule}
-	config.Timeout, config.GateTimeout = 0, 0
+	config.Timeout = 0
 	s.actor = actor{config: config, now: func() time.Time { return s.at }}
 	return s, nil
 }
@@ -61,9 +61,25 @@ func (s *Stepper) Remove(name string) bool { return s.schedule.remove(name) }
 // [Sender.Changed] does. O(log n).
 func (s *Stepper) Changed(now time.Time, name string) bool { return s.schedule.changed(now, name) }
 
-// Step sends the next beat that is due, or calls the next gate, and reports
-// whether there was one. It calls the clients and the functions of the node. A
-// failure is logged and retried later, as by a Sender.
+// Pause makes a node fall silent, as [Sender.Pause] does. O(1).
+func (s *Stepper) Pause(now time.Time, name string) bool { return s.AliveFor(now, name, 0) }
+
+// Resume ends the silence of a node, as [Sender.Resume] does. O(log n).
+func (s *Stepper) Resume(now time.Time, name string) bool {
+	found, _ := s.schedule.setAlive(now, name, time.Time{})
+	return found
+}
+
+// AliveFor makes a node alive for the time d from now, as [Sender.AliveFor]
+// does. O(log n).
+func (s *Stepper) AliveFor(now time.Time, name string, d time.Duration) bool {
+	found, _ := s.schedule.setAlive(now, name, now.Add(d))
+	return found
+}
+
+// Step sends the next beat that is due, and reports whether there was one. It
+// calls the clients and the Status of the node. A failure is logged and retried
+// later, as by a Sender.
 func (s *Stepper) Step(ctx context.Context, now time.Time) bool {
 	task, found := s.schedule.Start(now)
 	if !found {

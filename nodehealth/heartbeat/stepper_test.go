@@ -1,7 +1,6 @@
 package heartbeat
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,83 +8,98 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// outages are the times in which the gate of the node is shut, and in which all
-// calls fail.
-type outages struct{ began time.Time }
-
-func (o outages) within(from, to time.Duration) bool {
-	since := time.Since(o.began)
-	return since >= from && since < to
+// driven are heartbeats that are sent while run lasts.
+type driven interface {
+	Add(node Node) error
+	Pause(name string) bool
+	Resume(name string) bool
+	AliveFor(name string, d time.Duration) bool
+	run(d time.Duration)
 }
 
-func (o outages) gate(context.Context) error {
-	if o.within(8*time.Minute, 12*time.Minute) {
-		return errFleetAPI
+type drivenSender struct{ *Sender }
+
+func (drivenSender) run(d time.Duration) { time.Sleep(d) }
+
+type drivenStepper struct {
+	*Stepper
+	t *testing.T
+}
+
+func (s drivenStepper) Add(node Node) error     { return s.Stepper.Add(time.Now(), node) }
+func (s drivenStepper) Pause(name string) bool  { return s.Stepper.Pause(time.Now(), name) }
+func (s drivenStepper) Resume(name string) bool { return s.Stepper.Resume(time.Now(), name) }
+func (s drivenStepper) AliveFor(name string, d time.Duration) bool {
+	return s.Stepper.AliveFor(time.Now(), name, d)
+}
+
+func (s drivenStepper) run(d time.Duration) {
+	for end := time.Now().Add(d); ; {
+		for s.Step(s.t.Context(), time.Now()) {
+		}
+		next, found := s.Next(time.Now())
+		// The bubble began at such a time. A sender waits for the next one.
+		const slack = 100 * time.Millisecond
+		next = next.Add(slack - 1).Truncate(slack)
+		if !found || next.After(end) {
+			time.Sleep(time.Until(end))
+			return
+		}
+		time.Sleep(time.Until(next))
 	}
-	return nil
 }
 
-func (o outages) meddle(string, string) (time.Duration, error) {
-	if o.within(20*time.Minute, 25*time.Minute) {
-		return 0, errFleetAPI
-	}
-	return 0, nil
-}
-
-// observed returns what an hour of heartbeats shows the API server, when send
-// sends them.
-func observed(t *testing.T, send func(t *testing.T, config Config, node Node)) []fleetCall {
+// observed returns what an hour of heartbeats shows the API server. There are a
+// pause, a failing API server, a status that changes, and a time that is over.
+func observed(t *testing.T, drive func(t *testing.T, config Config) driven) []fleetCall {
 	t.Helper()
 	var calls []fleetCall
 	synctest.Test(t, func(t *testing.T) {
-		api := newFleetAPI()
-		o := outages{time.Now()}
-		api.setMeddle(o.meddle)
+		api, began := newFleetAPI(), time.Now()
+		api.setMeddle(func(string, string) (time.Duration, error) {
+			if since := time.Since(began); since >= 20*time.Minute && since < 25*time.Minute {
+				return 0, errFleetAPI
+			}
+			return 0, nil
+		})
 		config := api.config()
 		config.Rand = func() float64 { return 0.25 }
 		var status changeable
 		node := api.fleetNode("a")
-		node.Status, node.Alive = status.status, o.gate
+		node.Status = status.status
 		go func() {
 			time.Sleep(40 * time.Minute)
 			status.notReady.Store(true)
 		}()
-		send(t, config, node)
+		h := drive(t, config)
+		require.NoError(t, h.Add(node))
+		h.run(8*time.Minute + 50*time.Millisecond)
+		require.True(t, h.Pause("a"))
+		h.run(4 * time.Minute)
+		require.True(t, h.Resume("a"))
+		h.run(36 * time.Minute)
+		require.True(t, h.AliveFor("a", time.Minute))
+		h.run(6 * time.Minute)
+		require.True(t, h.AliveFor("a", time.Hour))
+		h.run(6 * time.Minute)
 		synctest.Wait()
 		api.mu.Lock()
 		defer api.mu.Unlock()
 		for _, call := range api.calls {
-			call.at = scheduleEpoch.Add(call.at.Sub(o.began))
+			call.at = scheduleEpoch.Add(call.at.Sub(began))
 			calls = append(calls, call)
 		}
 	})
 	return calls
 }
 
-// A stepper that is asked at the times of a sender sends what that sends. There
-// are a gate that shuts, a failing API server and a status that changes.
+// A stepper that is asked at the times of a sender sends what that sends.
 func TestAStepperSendsWhatASenderSends(t *testing.T) {
-	want := observed(t, func(t *testing.T, config Config, node Node) {
-		h := runFleet(t, config)
-		require.NoError(t, h.Add(node))
-		time.Sleep(time.Hour)
-	})
-	got := observed(t, func(t *testing.T, config Config, node Node) {
+	want := observed(t, func(t *testing.T, config Config) driven { return drivenSender{runFleet(t, config)} })
+	got := observed(t, func(t *testing.T, config Config) driven {
 		s, err := NewStepper(config, time.Now())
 		require.NoError(t, err)
-		require.NoError(t, s.Add(time.Now(), node))
-		for end := time.Now().Add(time.Hour); ; {
-			for s.Step(t.Context(), time.Now()) {
-			}
-			next, ok := s.Next(time.Now())
-			require.True(t, ok)
-			if next.After(end) {
-				return
-			}
-			// The bubble began at such a time. A sender waits for the next one.
-			const slack = 100 * time.Millisecond
-			time.Sleep(time.Until(next.Add(slack - 1).Truncate(slack)))
-		}
+		return drivenStepper{s, t}
 	})
 	require.Greater(t, len(want), 300)
 	require.ElementsMatch(t, want, got)
@@ -111,6 +125,9 @@ func TestAStepperKeepsTheRulesOfASender(t *testing.T) {
 	require.NoError(t, s.Add(scheduleEpoch, api.fleetNode("a")))
 	require.ErrorIs(t, s.Add(scheduleEpoch, api.fleetNode("a")), ErrDuplicateNode)
 	require.False(t, s.Changed(scheduleEpoch, "b"))
+	require.False(t, s.Pause(scheduleEpoch, "b"))
+	require.False(t, s.Resume(scheduleEpoch, "b"))
+	require.False(t, s.AliveFor(scheduleEpoch, "b", time.Minute))
 	require.True(t, s.Remove("a"))
 	require.False(t, s.Remove("a"))
 	require.False(t, s.Step(t.Context(), scheduleEpoch), "nothing is sent of a node that was removed")

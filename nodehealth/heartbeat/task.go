@@ -6,22 +6,6 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// outcome is how a task ended.
-type outcome int
-
-const (
-	// outcomeFailed: it must be retried. It is also the outcome of a panic.
-	outcomeFailed outcome = iota
-	// outcomeDone: the lease is renewed, the status is checked, the gate is open.
-	outcomeDone
-	// outcomeWithheld: the node is not alive and has sent nothing.
-	outcomeWithheld
-	// outcomeGone: the API server has no such node, or another one of its name.
-	outcomeGone
-	// outcomeHung: the gate has returned after its time.
-	outcomeHung
-)
-
 // reportCause is why a status is reported.
 type reportCause int
 
@@ -38,16 +22,11 @@ func (c reportCause) String() string {
 	return [...]string{"none", "first", "reassertion", "period", "change"}[c]
 }
 
-// beatTask is what the schedule hands out: a beat of one node to send or, if
-// call is set, its gate to call.
+// beatTask is a beat of one node that is due.
 type beatTask struct {
-	call *gateCall
-
 	kind beatKind
 	item timedqueue.Item[string, *record]
-	// due is when the beat was due, before it waited for its gate.
-	due time.Time
-	// withheld is why the node counts as not alive, or nil.
+	// withheld is why the beat must not be sent, or nil.
 	withheld error
 	// failures counts the tasks of this kind that have failed since the last
 	// success.
@@ -59,19 +38,14 @@ type beatTask struct {
 	random float64
 }
 
-func (t beatTask) node() Node {
-	if t.call != nil {
-		return t.call.record.node
-	}
-	return t.item.Value.node
-}
-
-// beatResult is how a task ended.
+// beatResult is how a task ended. The zero value, which is that of a panic, has
+// failed.
 type beatResult struct {
 	started time.Time
-	outcome outcome
+	// outcome is done, failed, or postponed: the beat was withheld.
+	outcome timedqueue.Outcome
 	// reported is why a status was written, notDue when none was.
 	reported reportCause
-	// err is what the gate returned.
+	// err is nil when the beat is done.
 	err error
 }

@@ -239,11 +239,11 @@ const (
 	enoughPods = 100_000
 	// mostMemory is what ours may need, in MiB, whatever it runs.
 	mostMemory = 1024
-	// mostGoroutines is how many ours may have, whatever it runs. They are the
-	// workers of --concurrent-calls, and those of a heartbeat.Sender for renewals,
-	// reports and gates. As many again are for connections, informers and the
-	// rest.
-	mostGoroutines = 2 * (32 + 3*32)
+	// mostGoroutines is how many ours may have, whatever it runs. 3*32 of them are
+	// the workers of --concurrent-calls, and those of a heartbeat.Sender for
+	// renewals and reports. The rest is for connections, informers and whatever
+	// else there is.
+	mostGoroutines = 256
 	// kubeletUpCalls and kubeletEndCalls are the API calls about a pod that a
 	// kubelet v1.37.1 was measured to send, to bring it up and to end it. It ran
 	// as kubemark's hollow node, on 2026-11-26.

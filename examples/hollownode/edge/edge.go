@@ -48,6 +48,8 @@ type Heartbeats interface {
 	Add(node heartbeat.Node) error
 	Remove(name string) bool
 	Changed(name string) bool
+	Pause(name string) bool
+	Resume(name string) bool
 }
 
 // Config is what an [Edge] needs. All except StreamPods, SlowHeartbeats, Wait,

@@ -26,9 +26,11 @@ type world struct {
 	fleet   *kubelet.Fleet
 	runtime *cri.Fake
 	now     time.Time
-	// cached are the pods of the informer, and beating the nodes with heartbeats.
+	// cached are the pods of the informer. Added and paused are the nodes that the
+	// sender has, and those of them that are paused.
 	cached   map[string][]*corev1.Pod
-	beating  map[string]heartbeat.Node
+	added    map[string]heartbeat.Node
+	paused   map[string]bool
 	changed  []string
 	problems []string
 	silent   bool
@@ -37,7 +39,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	w := &world{
 		T: t, cluster: memory.NewCluster(), now: start,
-		cached: map[string][]*corev1.Pod{}, beating: map[string]heartbeat.Node{},
+		cached: map[string][]*corev1.Pod{}, added: map[string]heartbeat.Node{}, paused: map[string]bool{},
 	}
 	var err error
 	w.runtime, err = cri.NewFake(start)
@@ -58,9 +60,35 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) Add(node heartbeat.Node) error { w.beating[node.Name] = node; return nil }
-func (w *world) Changed(name string) bool      { w.changed = append(w.changed, name); return true }
-func (w *world) Remove(name string) bool       { delete(w.beating, name); return true }
+func (w *world) Add(node heartbeat.Node) error {
+	if _, found := w.added[node.Name]; found {
+		return heartbeat.ErrDuplicateNode
+	}
+	w.added[node.Name] = node
+	return nil
+}
+
+func (w *world) Remove(name string) bool {
+	_, found := w.added[name]
+	delete(w.added, name)
+	delete(w.paused, name)
+	return found
+}
+
+func (w *world) Changed(name string) bool {
+	w.changed = append(w.changed, name)
+	_, found := w.added[name]
+	return found
+}
+
+func (w *world) Pause(name string) bool  { return w.setPaused(name, true) }
+func (w *world) Resume(name string) bool { return w.setPaused(name, false) }
+
+func (w *world) setPaused(name string, paused bool) bool {
+	_, found := w.added[name]
+	w.paused[name] = found && paused
+	return found
+}
 
 func (w *world) create(name string) *corev1.Pod {
 	w.Helper()
@@ -159,25 +187,25 @@ func TestNodesThatComeAndGoAreToldToTheSender(t *testing.T) {
 	w.Nodes.OnAdd(newNode(), true)
 	assert.True(t, w.fleet.HasPod("p"))
 	w.MarkSynced()
-	node, beats := w.beating["node"]
-	require.True(t, beats)
+	require.True(t, w.beats())
+	node := w.added["node"]
 	assert.EqualValues(t, "1", node.UID)
 	status, err := node.Status(t.Context())
 	require.NoError(t, err)
 	assert.Len(t, status.Conditions, 4)
 
 	w.Nodes.OnUpdate(newNode(), newNode(kubelet.AnnotationSilent))
-	assert.Empty(t, w.beating, "a silent node sends nothing")
+	assert.False(t, w.beats(), "a silent node sends nothing")
 	w.Nodes.OnUpdate(newNode(kubelet.AnnotationSilent), newNode(kubelet.AnnotationSilent, kubelet.AnnotationDiskPressure))
 	assert.Empty(t, w.changed)
 	w.Nodes.OnUpdate(newNode(kubelet.AnnotationSilent), newNode(kubelet.AnnotationMemoryPressure))
-	assert.Contains(t, w.beating, "node", "its first report is due at once")
+	assert.True(t, w.beats(), "its first report is due at once")
 	w.Nodes.OnUpdate(newNode(kubelet.AnnotationMemoryPressure), newNode(kubelet.AnnotationMemoryPressure))
 	w.Nodes.OnUpdate(newNode(kubelet.AnnotationMemoryPressure), newNode())
 	assert.Equal(t, []string{"node"}, w.changed, "once for each change")
 
 	w.Nodes.OnDelete(newNode())
-	assert.Empty(t, w.beating)
+	assert.Empty(t, w.added)
 	_, err = node.Status(t.Context())
 	require.ErrorIs(t, err, errUnknown)
 	w.Nodes.OnDelete(newNode())
@@ -185,8 +213,30 @@ func TestNodesThatComeAndGoAreToldToTheSender(t *testing.T) {
 
 // beats reports whether the node would send a heartbeat now.
 func (w *world) beats() bool {
-	node, added := w.beating["node"]
-	return added && (node.Alive == nil || node.Alive(w.Context()) == nil)
+	_, added := w.added["node"]
+	return added && !w.paused["node"]
+}
+
+// It must not stay paused where it was: an entry there would outlive its node.
+func TestASilentNodeThatBecomesSlowLeavesItsSender(t *testing.T) {
+	w, slow := newWorld(t), newWorld(t)
+	w.config.SlowHeartbeats = slow
+	w.MarkSynced()
+	silent, slowly := newNode(kubelet.AnnotationSilent), newNode()
+	slowly.Annotations[cri.AnnotationDomain+"/"+kubelet.AnnotationAPILatency] = "2s"
+	silentAndSlow := slowly.DeepCopy()
+	silentAndSlow.Annotations[cri.AnnotationDomain+"/"+kubelet.AnnotationSilent] = ""
+	w.Nodes.OnAdd(newNode(), false)
+	w.Nodes.OnUpdate(newNode(), silent)
+	assert.Contains(t, w.added, "node", "it is paused")
+	w.Nodes.OnUpdate(silent, silentAndSlow)
+	assert.Empty(t, w.added)
+	assert.Empty(t, slow.added)
+	w.Nodes.OnUpdate(silentAndSlow, slowly)
+	assert.Empty(t, w.added)
+	assert.True(t, slow.beats())
+	w.Nodes.OnDelete(slowly)
+	assert.Empty(t, slow.added)
 }
 
 // A cut by the caller and the annotation add up, and each ends alone.
@@ -196,7 +246,7 @@ func TestANodeIsSilentByItsCallerOrItsAnnotation(t *testing.T) {
 	w.Nodes.OnAdd(newNode(), true)
 	w.Recheck("unknown")
 	w.MarkSynced()
-	assert.False(t, w.beats(), "it was cut off before it came")
+	assert.Empty(t, w.added, "it was cut off before it came")
 	w.silent = false
 	assert.False(t, w.beats(), "until it is checked again")
 	w.Recheck("node")

@@ -100,14 +100,15 @@ func (e *Edge) setFaults(now time.Time, node *corev1.Node, was kubelet.Faults, k
 	e.config.Fleet.SetFaults(now, node.Name, faults)
 	sender := e.sender(faults)
 	beating := known && !was.Silent
-	if beating && e.isSlow(was) != e.isSlow(faults) {
+	if known && e.isSlow(was) != e.isSlow(faults) {
 		e.sender(was).Remove(node.Name)
 		beating = false
 	}
 	switch {
 	case faults.Silent:
-		// A gate of the sender would cost a call of it for each heartbeat.
-		sender.Remove(node.Name)
+		// A node that is silent from the beginning is not added: it would beat once.
+		sender.Pause(node.Name)
+	case !beating && sender.Resume(node.Name):
 	case !beating:
 		if err := sender.Add(e.beats(node)); err != nil {
 			e.config.Problem(node, err)

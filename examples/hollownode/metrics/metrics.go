@@ -55,7 +55,7 @@ func NewMetrics(config Config) (*Metrics, error) {
 		}, []string{"kind", "outcome"}),
 		beats: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hollownode_heartbeats_total",
-			Help: "Heartbeats by kind (lease, status) and outcome (done, failed, withheld: the node is being deleted).",
+			Help: "Heartbeats by kind (lease, status) and outcome (done, failed, withheld: the node is silent or being deleted).",
 		}, []string{"kind", "outcome"}),
 		late: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "hollownode_heartbeat_delay_seconds",
@@ -94,11 +94,11 @@ func (m *Metrics) StatusReported(late time.Duration) { m.beat("status", late) }
 // LeaseFailed counts a lease that was not renewed.
 func (m *Metrics) LeaseFailed() { m.beats.WithLabelValues("lease", "failed").Inc() }
 
-// LeaseWithheld counts a lease of a node that is being deleted.
+// LeaseWithheld counts a lease of a node that falls silent or is being deleted.
 func (m *Metrics) LeaseWithheld() { m.beats.WithLabelValues("lease", "withheld").Inc() }
 
 // StatusFailed counts a status that was not reported.
 func (m *Metrics) StatusFailed() { m.beats.WithLabelValues("status", "failed").Inc() }
 
-// StatusWithheld counts a status of a node that is being deleted.
+// StatusWithheld counts a status of a node that falls silent.
 func (m *Metrics) StatusWithheld() { m.beats.WithLabelValues("status", "withheld").Inc() }

@@ -89,6 +89,16 @@ func (s senders) Changed(name string) bool {
 	return s.each(name, (*heartbeat.Sender).Changed)
 }
 
+// Pause makes a node silent.
+func (s senders) Pause(name string) bool {
+	return s.each(name, (*heartbeat.Sender).Pause)
+}
+
+// Resume ends that.
+func (s senders) Resume(name string) bool {
+	return s.each(name, (*heartbeat.Sender).Resume)
+}
+
 func (s senders) each(name string, do func(*heartbeat.Sender, string) bool) (known bool) {
 	for _, sender := range s {
 		known = do(sender, name) || known

@@ -57,6 +57,15 @@ func (h *heartbeats) Changed(name string) bool {
 	return h.stepper.Changed(h.Now(), name)
 }
 
+// Pause implements [edge.Heartbeats].
+func (h *heartbeats) Pause(name string) bool { return h.stepper.Pause(h.Now(), name) }
+
+// Resume implements [edge.Heartbeats].
+func (h *heartbeats) Resume(name string) bool {
+	h.After(0, h.step)
+	return h.stepper.Resume(h.Now(), name)
+}
+
 func (h *heartbeats) begin() {}
 
 // step sends the heartbeats that are due.

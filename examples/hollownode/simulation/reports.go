@@ -26,10 +26,13 @@ const beatPeriod = 10 * time.Second
 type reports struct {
 	*process
 
-	nodes map[string]heartbeat.Node
+	nodes  map[string]heartbeat.Node
+	paused map[string]bool
 }
 
-func newReports(p *process) beats { return &reports{p, map[string]heartbeat.Node{}} }
+func newReports(p *process) beats {
+	return &reports{p, map[string]heartbeat.Node{}, map[string]bool{}}
+}
 
 // Add implements [edge.Heartbeats].
 func (r *reports) Add(node heartbeat.Node) error {
@@ -42,7 +45,21 @@ func (r *reports) Add(node heartbeat.Node) error {
 func (r *reports) Remove(name string) bool {
 	_, known := r.nodes[name]
 	delete(r.nodes, name)
+	delete(r.paused, name)
 	return known
+}
+
+// Pause implements [edge.Heartbeats].
+func (r *reports) Pause(name string) bool {
+	_, known := r.nodes[name]
+	r.paused[name] = known
+	return known
+}
+
+// Resume implements [edge.Heartbeats].
+func (r *reports) Resume(name string) bool {
+	delete(r.paused, name)
+	return r.Changed(name)
 }
 
 // Changed implements [edge.Heartbeats].
@@ -68,7 +85,7 @@ func (r *reports) beat() {
 // report writes the status of a node, if it has changed.
 func (r *reports) report(name string) {
 	node, known := r.nodes[name]
-	if !known || r.ended {
+	if !known || r.paused[name] || r.ended {
 		return
 	}
 	status, err := node.Status(context.Background())

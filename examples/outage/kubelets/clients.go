@@ -15,40 +15,28 @@ import (
 	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
 )
 
-var (
-	errUnexpected = errors.New("no kubelet sends this")
-	errSilent     = errors.New("machine is silent")
-)
+var errUnexpected = errors.New("no kubelet sends this")
 
 // beats is the sender of heartbeats for the edge.
 type beats struct{ *Kubelets }
 
-// Add begins the heartbeats of a machine. Its gate is the machine's, because
-// an API server that is down shuts no gate.
-func (b beats) Add(node heartbeat.Node) error {
-	if b.beating[node.Name] {
-		return nil // it was silent
+// Add begins the heartbeats of a machine.
+func (b beats) Add(node heartbeat.Node) error { return b.beats.Add(b.world.Wall(), node) }
+
+// Remove ends the heartbeats of a machine whose node is gone.
+func (b beats) Remove(name string) bool { return b.beats.Remove(name) }
+
+// Pause makes a machine silent. To the edge it is silent without an API server
+// too, but then its renewals fail and are retried.
+func (b beats) Pause(name string) bool {
+	if b.world.Machine(name).Silent() {
+		return b.beats.Pause(b.world.Wall(), name)
 	}
-	b.beating[node.Name] = true
-	m := b.world.Machine(node.Name)
-	node.Alive = func(context.Context) error {
-		if m.Silent() {
-			return errSilent
-		}
-		return nil
-	}
-	return b.beats.Add(b.world.Wall(), node)
+	return b.Resume(name)
 }
 
-// Remove ends the heartbeats of a machine whose node is gone. To one that is
-// silent the edge wants none either: its gate sees to that.
-func (b beats) Remove(name string) bool {
-	if !b.beating[name] || b.world.Machine(name).Node() != nil {
-		return b.beating[name]
-	}
-	delete(b.beating, name)
-	return b.beats.Remove(name)
-}
+// Resume ends the silence of a machine.
+func (b beats) Resume(name string) bool { return b.beats.Resume(b.world.Wall(), name) }
 
 // Changed has a status reported at once, when the kubelet wants that by itself.
 func (b beats) Changed(name string) bool {

@@ -12,7 +12,8 @@
 //
 // # What the world's faults are to a kubelet
 //
-//   - A silent machine is silent: its gate is shut, and its containers go on.
+//   - A silent machine is silent: its heartbeats are paused, and its containers go
+//     on.
 //   - Without an API server for kubelets, renewals fail and are retried, and
 //     pods are as on a silent machine.
 //   - A machine that is not ready has no network for pods. Its kubelet finds

@@ -31,8 +31,6 @@ type Kubelets struct {
 	// seeing is set while the edge is shown a node. What has to be said of it is
 	// for the world to decide.
 	seeing bool
-	// beating are the machines that have heartbeats, silent ones too.
-	beating map[string]bool
 	// started are the machines whose kubelets run.
 	started map[*model.Machine]bool
 	// lives are those of the kubelets of machines that were not ready once.
@@ -51,7 +49,7 @@ const leaseShare = 4
 // New returns the kubelets of a world that has no machine yet.
 func New(world *model.World) (*Kubelets, error) {
 	k := &Kubelets{
-		world: world, shapes: newShapes(world.Wall()), beating: map[string]bool{}, started: map[*model.Machine]bool{},
+		world: world, shapes: newShapes(world.Wall()), started: map[*model.Machine]bool{},
 		lives: map[*model.Machine]life{},
 	}
 	k.context = klog.NewContext(context.Background(), logr.Discard())

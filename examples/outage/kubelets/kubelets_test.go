@@ -311,7 +311,7 @@ func TestAMachineSurfaces(t *testing.T) {
 	inBoth(t, func(t *testing.T, w *model.World, _ *log) {
 		a := w.Machine("a")
 		runUntil(w, time.Minute)
-		a.Silence()
+		restore := a.Silence()
 		runUntil(w, 2*time.Minute)
 		beats := a.Beats
 		a.Surface()
@@ -319,6 +319,9 @@ func TestAMachineSurfaces(t *testing.T) {
 		require.Equal(t, w.Now(), a.LastBeat)
 		runUntil(w, 4*time.Minute)
 		require.Equal(t, beats+1, a.Beats)
+		restore()
+		runUntil(w, 4*time.Minute+time.Second)
+		require.Greater(t, a.Beats, beats+1, "it was paused, and does not wait for a retry")
 	})
 }
 

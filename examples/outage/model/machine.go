@@ -193,6 +193,7 @@ func (m *Machine) Surface() {
 	m.silent = 0
 	m.world.kubelets.Speak(m)
 	m.silent = silent
+	m.world.kubelets.Reached(m)
 }
 
 // Fail makes the kubelet report that its node is not ready, until restore is
