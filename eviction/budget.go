@@ -15,8 +15,8 @@ import (
 // it. A pod that waits for a scarce share does not delay pods of other shares.
 //
 // An attempt that fails spends its tokens: it costs the API server as much as
-// one that succeeds. The tokens of an attempt that finds nothing to do come
-// back as if never taken. So do those of one that a PodDisruptionBudget
+// one that succeeds. The tokens of an attempt that finds nothing to do are
+// returned, up to the burst. So are those of one that a PodDisruptionBudget
 // refuses, unless [Config].ChargeRefusals is set. Clearing a condition takes no
 // token.
 type Budget struct {

@@ -22,8 +22,8 @@ import (
 // plus Burst, plus what was acting when the stretch began. Actions whose tokens
 // are returned do not count.
 type Budget[K comparable, V any] struct {
-	// Name identifies the budget in SetLimit, Delayed and Blocking. It is unique within a
-	// queue and may be empty.
+	// Name identifies the budget in SetLimit, Delayed and Blocking. It is unique
+	// within a queue and may be empty.
 	Name string
 
 	// ShareOf returns the name of the share that an item belongs to. Each share
