@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -124,6 +125,10 @@ func lostByClientGo(t *testing.T, a *ailing, lasts time.Duration) (lost time.Dur
 // The election of a simulated process is that of client-go: through the same
 // illness of the API server, it loses the lease at the same time, or does not.
 // Each renews at moments of its own, a retry period apart.
+//
+// Where the second request of a renewal times out in the moment in which the
+// renewal's deadline ends, client-go sees either first, and may go on for
+// another deadline. So it is asked several times.
 func TestElectionIsThatOfClientGo(t *testing.T) {
 	for name, c := range map[string]struct {
 		ill   ailing
@@ -153,8 +158,13 @@ func TestElectionIsThatOfClientGo(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lost := lostByClientGo(t, &c.ill, c.lasts)
-			require.Equal(t, c.loses, lost >= 0, "%v", lost)
+			var lost []time.Duration
+			for range 20 {
+				ill := c.ill
+				lost = append(lost, lostByClientGo(t, &ill, c.lasts))
+			}
+			require.Equal(t, c.loses, slices.Max(lost) >= 0, "%v", lost)
+			require.Equal(t, c.loses, slices.Min(lost) >= 0, "%v", lost)
 			step := c.step
 			step.At, step.For = duration(5*time.Minute), duration(c.lasts)
 			description := small(step)
@@ -166,7 +176,10 @@ func TestElectionIsThatOfClientGo(t *testing.T) {
 			until(s, 5*time.Minute+c.lasts+10*time.Second)
 			require.Equal(t, c.loses, len(e.at) > 0, "%v", e.why)
 			if c.loses {
-				require.InDelta(t, lost.Seconds(), (e.at[0] - 5*time.Minute).Seconds(), 2.1)
+				simulated := e.at[0] - 5*time.Minute
+				require.True(t, slices.ContainsFunc(lost, func(l time.Duration) bool {
+					return (l - simulated).Abs() <= 2100*time.Millisecond
+				}), "%v, want one of %v", simulated, lost)
 			}
 		})
 	}
