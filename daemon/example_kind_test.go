@@ -87,7 +87,7 @@ type agentController struct {
 	set        *AgentSet
 	source     revision.Source
 	history    []*appsv1.ControllerRevision
-	dispatcher *timedqueue.Dispatcher[daemon.Task, daemon.Result]
+	dispatcher *timedqueue.Dispatcher
 	idle       func() // ends reconcile
 }
 

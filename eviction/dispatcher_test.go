@@ -27,7 +27,7 @@ type controller struct {
 	*testing.T
 	*apiServer
 	tracker    *eviction.Tracker
-	dispatcher *timedqueue.Dispatcher[eviction.Task, eviction.Result]
+	dispatcher *timedqueue.Dispatcher
 }
 
 // newController does not run yet. Every change of a pod reaches it after a

@@ -35,8 +35,10 @@ type DispatcherConfig struct {
 	// A limit must have a burst of what it admits in a Slack, or it admits less.
 	// Zero means that no task is late.
 	Slack time.Duration
-	// Metrics counts what the dispatcher also logs. Nil means none.
-	Metrics DispatcherMetrics
+	// Finished is called with each task whose action has ended, before its core
+	// takes the result. It is the one place for logs and metrics of all cores.
+	// Several goroutines call it at a time, outside the lock. Nil means none.
+	Finished func(ctx context.Context, finished Finished)
 }
 
 // Validate joins all that is wrong with the config.
@@ -66,15 +68,28 @@ func (c DispatcherConfig) aligned(now time.Time, wait time.Duration) time.Durati
 	return wait
 }
 
-// A Dispatcher performs the tasks of any [Core]. It sleeps until the core can
-// hand out a task and gives each task to a worker.
+// Finished is a task whose action has ended.
+type Finished struct {
+	Started, Ended time.Time
+	// Err is nil if the action has returned. It wraps [ErrPanic] or is [ErrExited].
+	Err  error
+	task task
+}
+
+// Task returns the task and its result, of the types of its core. The result of
+// an action that did not return is the zero value.
+func (f Finished) Task() (task, result any) { return f.task.report() }
+
+// A Dispatcher performs the tasks of a [Core], or of several whose types differ;
+// see [NewJobDispatcher]. It sleeps until a core can hand out a task and gives
+// each task to a worker.
 //
 // While a worker is free, it polls the core at least every ten seconds. A clock
 // that jumps, or a core whose Next is wrong, delays a task by no more than
 // that.
 //
-// The dispatcher has the core's lock. Every use of the core, once Run may run,
-// is inside a function that Update or View runs:
+// The dispatcher has the lock of its cores. Every use of a core, once Run may
+// run, is inside a function that Update or View runs:
 //
 //	dispatcher.Update(func() { queue.Add("node-1", node, time.Now()) })
 //
@@ -83,13 +98,12 @@ func (c DispatcherConfig) aligned(now time.Time, wait time.Duration) time.Durati
 //
 // A dispatcher has one goroutine for itself, and at most one for each worker,
 // however many tasks are due at once.
-type Dispatcher[T, R any] struct {
+type Dispatcher struct {
 	config  DispatcherConfig
-	act     func(context.Context, T) R
 	changed chan struct{}
 
 	mu       sync.Mutex
-	core     Core[T, R]
+	jobs     Source[Job]
 	idle     int   // workers without a task
 	panicked error // of the first action whose panic stops Run
 }
@@ -101,7 +115,7 @@ type Dispatcher[T, R any] struct {
 // that. It also ends when a panic of another action stops Run.
 func NewDispatcher[T, R any](
 	core Core[T, R], act func(ctx context.Context, task T) R, config DispatcherConfig,
-) (*Dispatcher[T, R], error) {
+) (*Dispatcher, error) {
 	var noCore, noAct error
 	if core == nil {
 		noCore = fmt.Errorf("%w: core is nil, want a Core", ErrInvalidConfig)
@@ -109,25 +123,36 @@ func NewDispatcher[T, R any](
 	if act == nil {
 		noAct = fmt.Errorf("%w: act is nil, want a function", ErrInvalidConfig)
 	}
-	if err := errors.Join(noCore, noAct, config.Validate()); err != nil {
+	if err := errors.Join(noCore, noAct); err != nil {
+		return nil, errors.Join(err, config.Validate())
+	}
+	return NewJobDispatcher(Jobs(core, act), config)
+}
+
+// NewJobDispatcher returns a dispatcher for several cores, each with tasks and
+// results of its own types, under one lock. The source composes the [Jobs] of
+// the cores and so says whose turn it is. What NewDispatcher says of act holds
+// for the actions of all jobs.
+func NewJobDispatcher(jobs Source[Job], config DispatcherConfig) (*Dispatcher, error) {
+	var noJobs error
+	if jobs == nil {
+		noJobs = fmt.Errorf("%w: jobs is nil, want a source", ErrInvalidConfig)
+	}
+	if err := errors.Join(noJobs, config.Validate()); err != nil {
 		return nil, err
 	}
 	config.Workers = max(config.Workers, 1)
-	if config.Metrics == nil {
-		config.Metrics = noMetrics{}
-	}
-	return &Dispatcher[T, R]{
+	return &Dispatcher{
 		config:  config,
-		act:     act,
 		changed: make(chan struct{}, 1),
-		core:    core,
+		jobs:    jobs,
 		idle:    config.Workers,
 	}, nil
 }
 
 // Update runs change with the core locked, and then makes the dispatcher poll
 // the core. It is for everything that may change the core.
-func (d *Dispatcher[T, R]) Update(change func()) {
+func (d *Dispatcher) Update(change func()) {
 	defer d.wake()
 	d.View(change)
 }
@@ -136,7 +161,7 @@ func (d *Dispatcher[T, R]) Update(change func()) {
 // returns true. It is for frequent changes that seldom let a task start
 // earlier, for example heartbeats. A poll costs a switch to the goroutine of
 // Run. A change that returns false must not make Next earlier.
-func (d *Dispatcher[T, R]) UpdateIf(change func() (poll bool)) {
+func (d *Dispatcher) UpdateIf(change func() (poll bool)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if change() {
@@ -146,13 +171,13 @@ func (d *Dispatcher[T, R]) UpdateIf(change func() (poll bool)) {
 
 // View runs read with the core locked. It is for what only reads the core, and
 // does not wake the dispatcher.
-func (d *Dispatcher[T, R]) View(read func()) {
+func (d *Dispatcher) View(read func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	read()
 }
 
-func (d *Dispatcher[T, R]) wake() {
+func (d *Dispatcher) wake() {
 	select {
 	case d.changed <- struct{}{}:
 	default: // a poll is due already
@@ -170,7 +195,7 @@ func (d *Dispatcher[T, R]) wake() {
 // core is not recovered.
 //
 // Run may be called again after it has returned, but not twice at a time.
-func (d *Dispatcher[T, R]) Run(ctx context.Context) error {
+func (d *Dispatcher) Run(ctx context.Context) error {
 	d.dispatch(ctx)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -179,9 +204,9 @@ func (d *Dispatcher[T, R]) Run(ctx context.Context) error {
 	return err
 }
 
-func (d *Dispatcher[T, R]) dispatch(ctx context.Context) {
+func (d *Dispatcher) dispatch(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
-	workers := newWorkers(d.config.Workers, func(task T) { d.perform(ctx, task) })
+	workers := newWorkers(d.config.Workers, func(job Job) { d.perform(ctx, job) })
 	defer workers.end()
 	defer stop()
 	timer := time.NewTimer(0)
@@ -192,7 +217,7 @@ func (d *Dispatcher[T, R]) dispatch(ctx context.Context) {
 		case next.stop:
 			return
 		case next.started:
-			workers.give(next.task)
+			workers.give(next.job)
 			continue
 		}
 		timer.Reset(next.wait)
@@ -204,34 +229,34 @@ func (d *Dispatcher[T, R]) dispatch(ctx context.Context) {
 	}
 }
 
-// A step is what Run does next: start a task, wait, or stop.
-type step[T any] struct {
-	task    T
+// A step is what Run does next: start a job, wait, or stop.
+type step struct {
+	job     Job
 	started bool
 	wait    time.Duration
 	stop    bool
 }
 
-func (d *Dispatcher[T, R]) start() step[T] {
+func (d *Dispatcher) start() step {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now() // waiting for the lock must not make it old
 	if d.panicked != nil {
-		return step[T]{stop: true}
+		return step{stop: true}
 	}
 	if d.idle == 0 {
-		return step[T]{wait: longestPoll} // the end of an action wakes Run
+		return step{wait: longestPoll} // the end of an action wakes Run
 	}
-	if task, ok := d.core.Start(now); ok {
+	if job, ok := d.jobs.Start(now); ok {
 		d.idle--
-		return step[T]{task: task, started: true}
+		return step{job: job, started: true}
 	}
-	return step[T]{wait: d.wait(now)}
+	return step{wait: d.wait(now)}
 }
 
 // wait returns how long the core need not be polled.
-func (d *Dispatcher[T, R]) wait(now time.Time) time.Duration {
-	next, ok := d.core.Next(now)
+func (d *Dispatcher) wait(now time.Time) time.Duration {
+	next, ok := d.jobs.Next(now)
 	if !ok {
 		return longestPoll
 	}
@@ -243,27 +268,34 @@ func (d *Dispatcher[T, R]) wait(now time.Time) time.Duration {
 }
 
 // perform runs one action and reports how it ended, also when it panics.
-func (d *Dispatcher[T, R]) perform(ctx context.Context, task T) {
-	var result R
+func (d *Dispatcher) perform(ctx context.Context, job Job) {
+	started := time.Now()
 	returned := false
 	defer func() {
-		var panicked error
+		var err error
 		if !returned {
-			panicked = recovered(ctx, d.config.Metrics, recover())
+			err = recovered(ctx, recover())
 		}
-		d.finish(task, result, panicked)
+		if d.config.Finished != nil {
+			d.config.Finished(ctx, Finished{started, time.Now(), err, job.task})
+		}
+		d.finish(job, err)
 	}()
-	result = d.act(ctx, task)
+	job.task.perform(ctx)
 	returned = true
 }
 
-func (d *Dispatcher[T, R]) finish(task T, result R, panicked error) {
+func (d *Dispatcher) finish(job Job, err error) {
 	d.Update(func() {
 		d.idle++
-		if d.panicked == nil {
-			d.panicked = panicked
+		if d.panicked == nil && errors.Is(err, ErrPanic) {
+			d.panicked = err
 		}
-		d.core.Finish(time.Now(), task, result)
+		now := time.Now()
+		if job.settle != nil {
+			job.settle(now, job.task)
+		}
+		job.task.finish(now)
 	})
 }
 

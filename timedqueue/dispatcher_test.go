@@ -26,14 +26,14 @@ var (
 // the end of the test. A bubble that still has a goroutine then fails.
 func run[T any](
 	t *testing.T, core Core[T, Result], workers int, act func(context.Context, T) Result,
-) *Dispatcher[T, Result] {
+) *Dispatcher {
 	t.Helper()
 	return runAs(t, core, DispatcherConfig{Workers: workers}, act)
 }
 
 func runAs[T any](
 	t *testing.T, core Core[T, Result], config DispatcherConfig, act func(context.Context, T) Result,
-) *Dispatcher[T, Result] {
+) *Dispatcher {
 	t.Helper()
 	d, err := NewDispatcher(core, act, config)
 	require.NoError(t, err)

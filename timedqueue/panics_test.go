@@ -43,11 +43,17 @@ func (c *listCore) Next(now time.Time) (time.Time, bool) { return now, len(c.tas
 
 type listResult string
 
-// countingMetrics counts the calls of a dispatcher.
-type countingMetrics struct{ panicked, exited atomic.Int64 }
+// counts are the actions that a dispatcher reports to have not returned.
+type counts struct{ panicked, exited atomic.Int64 }
 
-func (m *countingMetrics) ActionPanicked() { m.panicked.Add(1) }
-func (m *countingMetrics) ActionExited()   { m.exited.Add(1) }
+func (c *counts) finished(_ context.Context, finished Finished) {
+	switch {
+	case errors.Is(finished.Err, ErrPanic):
+		c.panicked.Add(1)
+	case errors.Is(finished.Err, ErrExited):
+		c.exited.Add(1)
+	}
+}
 
 // A logText takes log lines of several goroutines.
 type logText struct {
@@ -66,7 +72,7 @@ func (l *logText) String() string { return l.text.String() }
 // A panicking is a dispatcher whose actions do not all return.
 type panicking struct {
 	core    *listCore
-	metrics countingMetrics
+	metrics counts
 	log     logText
 	config  DispatcherConfig
 	// ran is how long Run took.
@@ -76,7 +82,7 @@ type panicking struct {
 // run runs the dispatcher for an hour, unless it stops before.
 func (p *panicking) run(t *testing.T, act func(ctx context.Context, task string) listResult) error {
 	t.Helper()
-	p.config.Metrics = &p.metrics
+	p.config.Finished = p.metrics.finished
 	d, err := NewDispatcher(p.core, act, p.config)
 	require.NoError(t, err)
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&p.log)))
@@ -85,7 +91,14 @@ func (p *panicking) run(t *testing.T, act func(ctx context.Context, task string)
 	began := time.Now()
 	err = d.Run(ctx)
 	p.ran = time.Since(began)
-	synctest.Wait() // a goroutine that has nothing left to do takes a moment to end
+	// A goroutine that has nothing left to do takes a moment to end.
+	for range 1000 {
+		if !strings.Contains(stacks(), "timedqueue.(*workers") {
+			break
+		}
+		synctest.Wait()
+		runtime.Gosched()
+	}
 	require.NotContains(t, stacks(), "timedqueue.(*workers", "all goroutines have ended")
 	return err
 }

@@ -43,8 +43,8 @@ func TestQ12RandomTasksUnderAThrottle(t *testing.T) {
 	require.True(t, seeds == 1 || started > 20*seeds, "%d tasks were started", started)
 }
 
-// A throttled is a throttle under random load.
-type throttled struct {
+// A throttledWorld is a throttle under random load.
+type throttledWorld struct {
 	*rand.Rand
 	throttle *Throttle[int]
 	kinds    []Kind[int]
@@ -68,8 +68,8 @@ func (s *tasks) Start(time.Time) (int, bool) {
 	return s.kind, true
 }
 
-func newThrottled(seed uint64) (*throttled, error) {
-	w := &throttled{Rand: rand.New(rand.NewPCG(seed, 21)), now: epoch}
+func newThrottled(seed uint64) (*throttledWorld, error) {
+	w := &throttledWorld{Rand: rand.New(rand.NewPCG(seed, 21)), now: epoch}
 	w.limit, w.burst = float64(walkLimits[2+w.IntN(5)]), 1+w.IntN(6)
 	if w.limit > 1e6 {
 		w.limit = 1e6
@@ -95,7 +95,7 @@ func newThrottled(seed uint64) (*throttled, error) {
 	return w, err
 }
 
-func (w *throttled) step() error {
+func (w *throttledWorld) step() error {
 	switch w.IntN(4) {
 	case 0:
 		w.now = w.now.Add(time.Duration(w.Float64() * 4 / w.limit * float64(time.Second)))
@@ -116,7 +116,7 @@ func (w *throttled) step() error {
 	return nil
 }
 
-func (w *throttled) settle() {
+func (w *throttledWorld) settle() {
 	if len(w.open) == 0 {
 		return
 	}
@@ -129,14 +129,14 @@ func (w *throttled) settle() {
 }
 
 // savedUp is how many tokens are out of the bucket for tasks to come.
-func (w *throttled) savedUp() (all int) {
+func (w *throttledWorld) savedUp() (all int) {
 	for i := range w.throttle.kinds {
 		all += w.throttle.kinds[i].tokens
 	}
 	return all
 }
 
-func (w *throttled) start() error {
+func (w *throttledWorld) start() error {
 	has := make([]bool, len(w.kinds))
 	before := make([]int, len(w.kinds)) // saved up, by kinds that still have a task
 	for kind := range w.kinds {
@@ -179,7 +179,7 @@ func (w *throttled) start() error {
 }
 
 // idle returns an error if a token waits that a task could spend.
-func (w *throttled) idle() error {
+func (w *throttledWorld) idle() error {
 	has := false
 	for _, source := range w.supplies {
 		has = has || source.left > 0
@@ -190,7 +190,7 @@ func (w *throttled) idle() error {
 	return nil
 }
 
-func (w *throttled) fault() error {
+func (w *throttledWorld) fault() error {
 	earned := float64(w.burst) + w.now.Sub(epoch).Seconds()*w.limit
 	if all := w.granted + float64(w.savedUp()); all > earned+1e-3 {
 		return fmt.Errorf("%v tokens were taken, and %v earned", all, earned)

@@ -63,7 +63,7 @@ type Controller struct {
 	timeout    time.Duration
 	act        eviction.Action
 	tracker    *eviction.Tracker
-	dispatcher *timedqueue.Dispatcher[eviction.Task, eviction.Result]
+	dispatcher *timedqueue.Dispatcher
 	informer   *Informer
 }
 

@@ -35,7 +35,7 @@ func newManager(ctx context.Context, s *settings, clients process.Clients, recor
 	if m.metrics, err = newMetrics(registry, m.read); err != nil {
 		return nil, err
 	}
-	counting, err := process.NewDispatcherMetrics(registry)
+	counting, err := process.CountActions(registry)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func newManager(ctx context.Context, s *settings, clients process.Clients, recor
 		Performed:  m.performed,
 		Record:     m.record,
 		See:        rivalOf(ctx),
-		Metrics:    counting,
+		Finished:   counting,
 	})
 	return m, err
 }

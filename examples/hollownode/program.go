@@ -74,7 +74,7 @@ func newFleet(
 	if f.metrics, err = metrics.NewMetrics(metrics.Config{Registry: registry, View: f.view}); err != nil {
 		return nil, err
 	}
-	counting, err := process.NewDispatcherMetrics(registry)
+	counting, err := process.CountActions(registry)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func newFleet(
 		Registered: func(created int) {
 			logger.Info("All nodes have registered", "nodes", s.nodes, "created", created)
 		},
-		Metrics: counting, Beats: f.metrics,
+		Finished: counting, Beats: f.metrics,
 	})
 	return f, err
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
 
-type dispatcher = timedqueue.Dispatcher[controller.Task, controller.Result]
+type dispatcher = timedqueue.Dispatcher
 
 // informerSet connects informers with the controller.
 type informerSet struct {

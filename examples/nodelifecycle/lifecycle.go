@@ -62,13 +62,13 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 	if err != nil {
 		return nil, err
 	}
-	counting, err := process.NewDispatcherMetrics(l.registry)
+	counting, err := process.CountActions(l.registry)
 	if err != nil {
 		return nil, err
 	}
 	l.dispatcher, err = timedqueue.NewDispatcher(core, performer.perform, timedqueue.DispatcherConfig{
-		Workers: s.ConcurrentSyncs,
-		Metrics: counting,
+		Workers:  s.ConcurrentSyncs,
+		Finished: counting,
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package process
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -8,30 +10,28 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// dispatcherMetrics counts the actions that do not return.
-type dispatcherMetrics struct{ panics, exits prometheus.Counter }
-
-var _ timedqueue.DispatcherMetrics = (*dispatcherMetrics)(nil)
-
-// NewDispatcherMetrics registers the metrics of a program's dispatcher.
-func NewDispatcherMetrics(registry prometheus.Registerer) (timedqueue.DispatcherMetrics, error) {
-	m := &dispatcherMetrics{
-		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "dispatcher_action_panics_total",
-			Help: "Actions that panicked. The program exits after the first one.",
-		}),
-		exits: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "dispatcher_action_goexits_total",
-			Help: "Actions that ended their goroutine instead of returning.",
-		}),
-	}
-	for _, c := range []prometheus.Collector{m.panics, m.exits} {
+// CountActions registers the metrics of a program's dispatcher and returns its
+// Finished, which counts the actions that do not return.
+func CountActions(registry prometheus.Registerer) (func(context.Context, timedqueue.Finished), error) {
+	panics := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "dispatcher_action_panics_total",
+		Help: "Actions that panicked. The program exits after the first one.",
+	})
+	exits := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "dispatcher_action_goexits_total",
+		Help: "Actions that ended their goroutine instead of returning.",
+	})
+	for _, c := range []prometheus.Collector{panics, exits} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
 	}
-	return m, nil
+	return func(_ context.Context, finished timedqueue.Finished) {
+		switch {
+		case errors.Is(finished.Err, timedqueue.ErrPanic):
+			panics.Inc()
+		case errors.Is(finished.Err, timedqueue.ErrExited):
+			exits.Inc()
+		}
+	}, nil
 }
-
-func (m *dispatcherMetrics) ActionPanicked() { m.panics.Inc() }
-func (m *dispatcherMetrics) ActionExited()   { m.exits.Inc() }

@@ -27,7 +27,7 @@ import (
 // cluster.
 type binder struct {
 	core       *scheduling.Scheduler
-	dispatcher *timedqueue.Dispatcher[scheduling.Task, scheduling.Result]
+	dispatcher *timedqueue.Dispatcher
 	informers  *informerSet
 	client     kubernetes.Interface
 	evictor    *eviction.Evictor
@@ -53,12 +53,12 @@ func newBinder(s *settings, clients process.Clients, recorder record.EventRecord
 	}); err != nil {
 		return nil, err
 	}
-	counting, err := process.NewDispatcherMetrics(registry)
+	counting, err := process.CountActions(registry)
 	if err != nil {
 		return nil, err
 	}
 	if b.dispatcher, err = timedqueue.NewDispatcher(b.core, b.perform, timedqueue.DispatcherConfig{
-		Workers: s.concurrentBindings, Metrics: counting,
+		Workers: s.concurrentBindings, Finished: counting,
 	}); err != nil {
 		return nil, err
 	}

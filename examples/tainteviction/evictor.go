@@ -69,7 +69,7 @@ func (c *core) Next(now time.Time) (time.Time, bool) { return c.requests.Next(no
 // cluster.
 type evictor struct {
 	tracker    *eviction.Tracker
-	dispatcher *timedqueue.Dispatcher[task, eviction.Result]
+	dispatcher *timedqueue.Dispatcher
 	informer   *controller.Informer
 
 	act      eviction.Action
@@ -97,13 +97,13 @@ func newEvictor(s *settings, clients process.Clients, recorder record.EventRecor
 	if e.act, err = s.evicting.NewAction(e.means(clients.Acting)); err != nil {
 		return nil, err
 	}
-	counting, err := process.NewDispatcherMetrics(registry)
+	counting, err := process.CountActions(registry)
 	if err != nil {
 		return nil, err
 	}
 	if e.dispatcher, err = timedqueue.NewDispatcher(c, e.perform, timedqueue.DispatcherConfig{
-		Workers: s.concurrentEvictions,
-		Metrics: counting,
+		Workers:  s.concurrentEvictions,
+		Finished: counting,
 	}); err != nil {
 		return nil, err
 	}

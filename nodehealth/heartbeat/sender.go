@@ -43,7 +43,7 @@ import (
 type Sender struct {
 	config     Config
 	schedule   *schedule // used with dispatcher locked
-	dispatcher *timedqueue.Dispatcher[beatTask, beatResult]
+	dispatcher *timedqueue.Dispatcher
 	running    atomic.Bool
 }
 

@@ -35,7 +35,7 @@ const (
 type Observer struct {
 	config     Config
 	tracker    *Tracker
-	dispatcher *timedqueue.Dispatcher[Task, Result]
+	dispatcher *timedqueue.Dispatcher
 	nodes      cache.SharedIndexInformer
 	leases     cache.SharedIndexInformer
 }

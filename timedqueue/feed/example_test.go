@@ -67,7 +67,7 @@ func ExampleHandler() {
 
 func newQueue() (
 	*timedqueue.Queue[types.UID, string],
-	*timedqueue.Dispatcher[timedqueue.Item[types.UID, string], timedqueue.Result], error,
+	*timedqueue.Dispatcher, error,
 ) {
 	queue, err := timedqueue.NewQueue(timedqueue.QueueConfig[types.UID, string]{}, time.Now())
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 // A Controller connects a Core to an API server.
 type Controller struct {
 	core       *Core
-	dispatcher *timedqueue.Dispatcher[Task, Result]
+	dispatcher *timedqueue.Dispatcher
 	metrics    *metrics
 	clusters   reconcile.Func
 	bindings   reconcile.Func

@@ -30,7 +30,7 @@ import (
 
 const namespace = "monitoring"
 
-type dispatcher = timedqueue.Dispatcher[controller.Task, controller.Result]
+type dispatcher = timedqueue.Dispatcher
 
 // world is a cluster in memory, in virtual time, with the controller, its edge
 // and a dispatcher.

@@ -40,8 +40,9 @@ type Config struct {
 	// See is shown each object before a cache trims it. It must not keep or change
 	// it. Several goroutines call it at a time. Nil does nothing.
 	See func(object any)
-	// Metrics counts the tasks that do not return. Nil means none.
-	Metrics timedqueue.DispatcherMetrics
+	// Finished is that of the dispatcher: it is told of each task that has ended,
+	// also of one that did not return. Nil means none.
+	Finished func(context.Context, timedqueue.Finished)
 }
 
 // Validate joins all that is wrong with the config.
@@ -64,7 +65,7 @@ func (c Config) Validate() error {
 type Runner struct {
 	config     Config
 	core       *controller.Controller
-	dispatcher *timedqueue.Dispatcher[controller.Task, controller.Result]
+	dispatcher *timedqueue.Dispatcher
 	edge       *edge.Edge[*appsv1.DaemonSet]
 	factory    informers.SharedInformerFactory
 	synced     []cache.InformerSynced
@@ -87,8 +88,8 @@ func NewRunner(config Config) (*Runner, error) {
 		return nil, err
 	}
 	r.dispatcher, err = timedqueue.NewDispatcher(r.core, r.perform, timedqueue.DispatcherConfig{
-		Workers: config.Controller.MostUnderWay(),
-		Metrics: config.Metrics,
+		Workers:  config.Controller.MostUnderWay(),
+		Finished: config.Finished,
 	})
 	if err != nil {
 		return nil, err

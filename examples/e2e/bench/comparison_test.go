@@ -198,7 +198,7 @@ func upstreamVersion() string {
 // locked returns what locks one of our cores: a Dispatcher that does not run.
 // Its Update does all that it does in a program, except the switch to the
 // goroutine that it wakes.
-func locked[T, R any](tb testing.TB, core timedqueue.Core[T, R]) *timedqueue.Dispatcher[T, R] {
+func locked[T, R any](tb testing.TB, core timedqueue.Core[T, R]) *timedqueue.Dispatcher {
 	tb.Helper()
 	act := func(context.Context, T) (result R) { return result }
 	dispatcher, err := timedqueue.NewDispatcher(core, act, timedqueue.DispatcherConfig{})

@@ -74,7 +74,7 @@ func unreachable(pods int) []*corev1.Node {
 
 func newTracker(
 	tb testing.TB, nodes []*corev1.Node,
-) (*eviction.Tracker, *timedqueue.Dispatcher[eviction.Task, eviction.Result]) {
+) (*eviction.Tracker, *timedqueue.Dispatcher) {
 	tb.Helper()
 	tracker, err := eviction.NewTracker(eviction.Config{}, time.Now())
 	if err != nil {

@@ -100,7 +100,7 @@ func (b *beats) prepare() { b.leases, b.nodes = b.cluster.beat() }
 
 // give gives a period's heartbeats to a core. Each wakes the Dispatcher, which
 // looks each time; under load it looks less.
-func give[T, R any](tb testing.TB, b *beats, to core, dispatcher *timedqueue.Dispatcher[T, R]) {
+func give(tb testing.TB, b *beats, to core, dispatcher *timedqueue.Dispatcher) {
 	step := monitorPeriod / time.Duration(len(b.leases)+len(b.nodes))
 	for _, lease := range b.leases {
 		b.now = b.now.Add(step)

@@ -69,9 +69,11 @@ type Config struct {
 	// Problem is told what is wrong with the annotations of an object, once for
 	// each change of that. It must not wait. Nil does nothing.
 	Problem func(object metav1.Object, err error)
-	// Metrics and Beats count tasks and heartbeats. Nil means none.
-	Metrics timedqueue.DispatcherMetrics
-	Beats   heartbeat.Metrics
+	// Finished is that of the dispatcher: it is told of each task that has ended,
+	// also of one that did not return. Nil means none.
+	Finished func(context.Context, timedqueue.Finished)
+	// Beats counts heartbeats. Nil means none.
+	Beats heartbeat.Metrics
 }
 
 const (

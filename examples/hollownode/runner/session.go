@@ -22,7 +22,7 @@ type session struct {
 	*Runner
 	fleet      *kubelet.Fleet
 	runtime    *cri.Fake
-	dispatcher *timedqueue.Dispatcher[kubelet.Task, kubelet.Result]
+	dispatcher *timedqueue.Dispatcher
 	// slow are the senders of nodes whose API is slow, and senders those of the
 	// others.
 	senders, slow senders
@@ -65,7 +65,7 @@ func (r *Runner) newSession() (*session, error) {
 		return nil, err
 	}
 	if s.dispatcher, err = timedqueue.NewDispatcher(s.fleet, s.perform, timedqueue.DispatcherConfig{
-		Workers: r.config.Workers, Slack: slack, Metrics: r.config.Metrics,
+		Workers: r.config.Workers, Slack: slack, Finished: r.config.Finished,
 	}); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,172 @@
+package timedqueue
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// spent is a result that tells how many requests its task has sent.
+type spent int
+
+func (s spent) Unspent(granted int) int { return granted - int(s) }
+
+// A countCore has a number of tasks and keeps the results.
+type countCore[R any] struct {
+	left    int
+	results []R
+}
+
+func (c *countCore[R]) Start(time.Time) (int, bool) {
+	if c.left == 0 {
+		return 0, false
+	}
+	c.left--
+	return c.left, true
+}
+
+func (c *countCore[R]) Finish(_ time.Time, _ int, result R) { c.results = append(c.results, result) }
+
+func (c *countCore[R]) Next(now time.Time) (time.Time, bool) { return now, c.left > 0 }
+
+// Q15: two cores with tasks and results of their own types, and a queue, share
+// one dispatcher. The results of each come back to it, and all are reported to
+// one place.
+func TestQ15OneDispatcherDrivesCoresOfDifferentTypes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		words, numbers := &countCore[string]{left: 3}, &countCore[float64]{left: 2}
+		queue := newTestQueue(t, testConfig{})
+		now := time.Now()
+		queue.clock.epoch = now
+		queue.Add("a", 1, now)
+		var lock sync.Mutex
+		var reported []string
+		var queueDispatcher *Dispatcher
+		queueDispatcher, err := NewJobDispatcher(
+			InOrder(
+				Jobs(words, func(_ context.Context, task int) string { return strings.Repeat("x", task) }),
+				RoundRobin(
+					Jobs(numbers, func(_ context.Context, task int) float64 { return float64(task) / 2 }),
+					Jobs(queue, func(_ context.Context, item Item[string, int]) Result {
+						queueDispatcher.Update(func() {}) // outside the lock
+						return Result{Outcome: OutcomeDone}
+					}),
+				),
+			),
+			DispatcherConfig{Finished: func(_ context.Context, f Finished) {
+				lock.Lock()
+				defer lock.Unlock()
+				task, result := f.Task()
+				reported = append(reported, fmt.Sprintf("%T %T %v", task, result, f.Err))
+			}})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.NoError(t, queueDispatcher.Run(ctx))
+		require.Equal(t, []string{"xx", "x", ""}, words.results)
+		require.Equal(t, []float64{0.5, 0}, numbers.results)
+		require.Zero(t, queue.Len())
+		item := "timedqueue.Item[string,int] timedqueue.Result <nil>"
+		require.Equal(t, []string{
+			"int string <nil>", "int string <nil>", "int string <nil>",
+			"int float64 <nil>", item, "int float64 <nil>",
+		}, reported)
+	})
+}
+
+// A throttle divides one budget among cores of different types. What a task has
+// not spent comes back, if its result tells; else all is spent.
+func TestQ15AThrottleSettlesTheJobsOfItsCores(t *testing.T) {
+	for name, c := range map[string]struct {
+		result spent
+		starts int // in ten seconds, of a burst of 4 and one token a second
+	}{
+		"spends all": {4, 3}, "spends one": {1, 11}, "spends none": {0, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				core := &countCore[spent]{left: 100}
+				throttle, err := NewThrottle(ThrottleConfig[Job]{
+					Limit: 1, Burst: 4,
+					Kinds: []Kind[Job]{{
+						Source: Jobs(core, func(context.Context, int) spent { return c.result }), Cost: 4,
+					}},
+				}, time.Now())
+				require.NoError(t, err)
+				d, err := NewJobDispatcher(Throttled(throttle), DispatcherConfig{})
+				require.NoError(t, err)
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
+				defer cancel()
+				require.NoError(t, d.Run(ctx))
+				require.Len(t, core.results, c.starts)
+			})
+		})
+	}
+}
+
+// A result that does not tell has spent all that its task was granted.
+func TestQ15AResultThatDoesNotTellHasSpentItsGrant(t *testing.T) {
+	core := &countCore[string]{left: 2}
+	throttle, err := NewThrottle(ThrottleConfig[Job]{
+		Limit: 1, Burst: 2,
+		Kinds: []Kind[Job]{{Source: Jobs(core, func(context.Context, int) string { return "" }), Cost: 2}},
+	}, epoch)
+	require.NoError(t, err)
+	jobs := Throttled(throttle)
+	started, ok := jobs.Start(epoch)
+	require.True(t, ok)
+	started.task.perform(t.Context())
+	started.settle(epoch, started.task)
+	started.task.finish(epoch)
+	_, ok = jobs.Start(at(1900 * time.Millisecond))
+	require.False(t, ok)
+	_, ok = jobs.Start(at(2 * time.Second))
+	require.True(t, ok)
+}
+
+// An action that panics ends Run, whichever core its job is of, and that core
+// gets the zero value of its results.
+func TestQ15APanicIsAFailureOfItsCore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fine, broken := &countCore[string]{left: 1}, &countCore[Result]{left: 1}
+		var errs []error
+		d, err := NewJobDispatcher(InOrder(
+			Jobs(fine, func(context.Context, int) string { return "fine" }),
+			Jobs(broken, func(context.Context, int) Result { panic("broken") }),
+		), DispatcherConfig{Finished: func(_ context.Context, f Finished) { errs = append(errs, f.Err) }})
+		require.NoError(t, err)
+		require.ErrorIs(t, d.Run(t.Context()), ErrPanic)
+		require.Equal(t, []string{"fine"}, fine.results)
+		require.Equal(t, []Result{{}}, broken.results)
+		require.Len(t, errs, 2)
+		require.NoError(t, errs[0])
+		require.ErrorIs(t, errs[1], ErrPanic)
+	})
+}
+
+// Q7: a job allocates nothing once one has been under way.
+func TestQ7JobsAllocateNothing(t *testing.T) {
+	core := &countCore[Result]{left: 1000, results: make([]Result, 0, 2000)}
+	jobs := Jobs(core, func(context.Context, int) Result { return Result{Outcome: OutcomeDone} })
+	ctx := t.Context()
+	allocations := testing.AllocsPerRun(500, func() {
+		job, _ := jobs.Start(epoch)
+		job.task.perform(ctx)
+		job.task.finish(epoch)
+	})
+	require.Zero(t, allocations)
+}
+
+func TestJobDispatcherRefusesWhatIsMissing(t *testing.T) {
+	_, err := NewJobDispatcher(nil, DispatcherConfig{Workers: -1})
+	require.ErrorIs(t, err, ErrInvalidConfig)
+	for _, problem := range []string{"jobs is nil", "Workers is -1"} {
+		require.ErrorContains(t, err, problem)
+	}
+}
