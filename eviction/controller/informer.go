@@ -84,7 +84,7 @@ func NewInformer(config InformerConfig) (*Informer, error) {
 
 func (i *Informer) connectNodes() error {
 	handler, err := feed.NewHandler(feed.Config[*corev1.Node]{
-		Observe: i.observe,
+		Update: i.observe,
 		Seen: func(now time.Time, node *corev1.Node) {
 			i.config.Tracker.ObserveNode(now, node)
 			i.config.Tracker.NodesCurrent(now)
@@ -93,7 +93,6 @@ func (i *Informer) connectNodes() error {
 			i.config.Tracker.ForgetNode(now, node.Name)
 			i.config.Tracker.NodesCurrent(now)
 		},
-		Store: i.nodes.GetStore(),
 	})
 	if err != nil {
 		return err
@@ -103,7 +102,7 @@ func (i *Informer) connectNodes() error {
 
 func (i *Informer) connectPods() error {
 	handler, err := feed.NewHandler(feed.Config[*corev1.Pod]{
-		Observe: i.observe,
+		Update: i.observe,
 		Seen: func(now time.Time, pod *corev1.Pod) {
 			i.config.Tracker.ObservePod(now, pod)
 			i.config.Tracker.PodsCurrent(now)
@@ -150,11 +149,14 @@ func (i *Informer) Run(ctx context.Context, ready func()) {
 	ready()
 	feed.Pulses(ctx,
 		feed.Pulse{Informer: i.nodes, Beat: func() { i.observe(i.config.Tracker.NodesCurrent) }},
-		feed.Pulse{Informer: i.pods, Beat: func() { i.observe(i.config.Tracker.PodsCurrent) }})
+		feed.Pulse{
+			Informer: i.pods, Handler: i.podsOf,
+			Beat: func() { i.observe(i.config.Tracker.PodsCurrent) },
+		})
 }
 
 // Wrote takes a pod as the API server has returned it for a write of ours, such
-// as eviction.Result.Pod. Older reports of it are withheld from the tracker. It
-// must be called before the tracker's Finish is told the result, and outside
-// Update.
+// as eviction.Result.Pod. The tracker is told of it, unless it knows a newer
+// one, and older reports of it are withheld. It must be called before the
+// tracker's Finish is told the result, and outside Update.
 func (i *Informer) Wrote(pod *corev1.Pod) { i.podsOf.Wrote(pod) }

@@ -46,16 +46,18 @@ func (s *informerSet) connect(d *dispatcher, c *controller.Controller, shadowing
 			return poll()
 		})
 	}
-	handlers, err := edge.NewHandlers(c, observe)
+	ofNodes, ofPods := s.cluster.Core().V1().Nodes().Informer(), s.cluster.Core().V1().Pods().Informer()
+	stores := edge.Stores{Nodes: ofNodes.GetStore(), Pods: ofPods.GetStore()}
+	handlers, err := edge.NewHandlers(c, stores, observe)
 	if shadowing != nil {
-		handlers, err = edge.NewViewedHandlers(c, shadowing, observe)
+		handlers, err = edge.NewViewedHandlers(c, shadowing, stores, observe)
 	}
 	if err != nil {
 		return err
 	}
-	nodes, nodeErr := s.cluster.Core().V1().Nodes().Informer().AddEventHandler(handlers.Nodes)
+	nodes, nodeErr := ofNodes.AddEventHandler(handlers.Nodes)
 	leases, leaseErr := s.leases.Coordination().V1().Leases().Informer().AddEventHandler(handlers.Leases)
-	pods, podErr := s.cluster.Core().V1().Pods().Informer().AddEventHandler(handlers.Pods)
+	pods, podErr := ofPods.AddEventHandler(handlers.Pods)
 	if err := errors.Join(nodeErr, leaseErr, podErr); err != nil {
 		return err
 	}

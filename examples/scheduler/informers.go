@@ -52,8 +52,8 @@ func connect[T metav1.Object](
 	s *informerSet, b *binder, informer cache.SharedIndexInformer, seen, gone func(now time.Time, object T),
 ) error {
 	handler, err := feed.NewHandler(feed.Config[T]{
-		Observe: func(turn func(now time.Time)) { b.dispatcher.Update(func() { turn(time.Now()) }) },
-		Seen:    seen, Gone: gone, Store: informer.GetStore(),
+		Update: func(turn func(now time.Time)) { b.dispatcher.Update(func() { turn(time.Now()) }) },
+		Seen:   seen, Gone: gone,
 	})
 	if err != nil {
 		return err

@@ -86,7 +86,7 @@ func (o *Observer) Run(ctx context.Context) error {
 
 func (o *Observer) connectNodes() (cache.ResourceEventHandlerRegistration, error) {
 	handler, err := feed.NewHandler(feed.Config[*corev1.Node]{
-		Observe: func(turn func(now time.Time)) {
+		Update: func(turn func(now time.Time)) {
 			o.dispatcher.Update(func() { turn(time.Now()) })
 		},
 		Seen: o.tracker.ObserveNode,
@@ -101,7 +101,7 @@ func (o *Observer) connectNodes() (cache.ResourceEventHandlerRegistration, error
 func (o *Observer) connectLeases() (cache.ResourceEventHandlerRegistration, error) {
 	var poll bool // used with the tracker locked
 	handler, err := feed.NewHandler(feed.Config[*coordinationv1.Lease]{
-		Observe: func(turn func(now time.Time)) {
+		Update: func(turn func(now time.Time)) {
 			o.dispatcher.UpdateIf(func() bool {
 				poll = false
 				turn(time.Now())

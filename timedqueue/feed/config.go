@@ -14,23 +14,23 @@ var ErrInvalidConfig = errors.New("invalid feed config")
 
 // Config is what a [Handler] of objects of type T needs, such as *corev1.Pod.
 type Config[T metav1.Object] struct {
-	// Observe runs a turn of the core at once and alone, and passes it the time.
+	// Update runs a turn of the core at once and alone, and passes it the time.
 	// Required. With a dispatcher it is
 	//
 	//	func(turn func(now time.Time)) {
 	//		dispatcher.Update(func() { turn(time.Now()) })
 	//	}
-	Observe func(turn func(now time.Time))
-	// Seen takes an object as it is now. Required. It is called inside Observe.
+	Update func(turn func(now time.Time))
+	// Seen takes an object as it is now. Required. It is called inside Update.
 	Seen func(now time.Time, object T)
 	// Gone takes the last known state of an object that was deleted. Required. It
-	// is called inside Observe, also for objects that the core has not seen.
+	// is called inside Update, also for objects that the core has not seen.
 	Gone func(now time.Time, object T)
-	// Store is that of the informer, as GetStore returns it. With nil, the wait
-	// for an own write ends with a newer report or the timeout.
+	// Store is that of the informer, as GetStore returns it. Required, unless
+	// neither Wrote nor Deleted is ever called.
 	Store Store
-	// OwnWriteTimeout is how long older reports of an object that we have written
-	// are withheld. Zero means one minute.
+	// OwnWriteTimeout is how long an own write outranks older reports. Zero means
+	// one minute.
 	OwnWriteTimeout time.Duration
 }
 
@@ -48,7 +48,7 @@ func (c Config[T]) Validate() error {
 		name    string
 		missing bool
 	}{
-		{"Observe", c.Observe == nil},
+		{"Update", c.Update == nil},
 		{"Seen", c.Seen == nil},
 		{"Gone", c.Gone == nil},
 	} {

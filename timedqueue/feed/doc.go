@@ -1,4 +1,5 @@
-// Package feed passes what an informer reports on to a core.
+// Package feed passes what an informer reports, and what we have written
+// ourselves, on to a core.
 //
 // A [Handler] turns the reports of one informer into two events of an object:
 // it is seen, or it is gone. It handles these cases of a watch for the core:
@@ -9,51 +10,60 @@
 //     arrives as one update. The UIDs differ. The old object is gone, then the
 //     new one is seen, in one turn of the core.
 //   - A watch shows our own writes late. Until then it reports older versions,
-//     which lack what we have written. They are withheld.
+//     which lack what we have written. The core sees the written object at
+//     once, and none of these.
 //
 // This package links client-go; package timedqueue does not. It works with any
 // core, in a timedqueue.Dispatcher or under a lock of the caller:
 //
 //	informer ──OnAdd, OnUpdate, OnDelete──► Handler ──Seen, Gone──► core
-//	API server ◄──────── action ──Wrote───────┘
+//	API server ◄─────── action ──Wrote, Deleted──┘
 //
 // # Own writes
 //
-// [Handler.Wrote] records the version of an object that the API server has
-// returned for a write. From then on, a report of an older version of that
-// object is withheld until one of these holds:
+// A core keeps no own writes. What it is shown is how things are. For an
+// informer that holds in any version: after the API server's store was restored
+// from a backup, objects come back that were gone, older ones come in place of
+// newer ones, and versions may have been raised on purpose. All that is shown
+// to the core as it is reported.
 //
-//   - The informer's store has passed the write. The core sees the store's
-//     present object in place of the older report.
-//   - A report of the informer is at least as new as the write. Reports arrive
-//     in the order in which the store has changed, so no older one follows.
-//   - The object is gone.
-//   - OwnWriteTimeout is over. This bounds the harm when the versions of the
-//     API server have gone back, as after a restored backup.
+// Only an own write outranks a report, and for a bounded time. [Handler.Wrote]
+// shows the core the object that the API server has returned, if it is newer
+// than what the core has seen. [Handler.Deleted] tells it that an object is
+// gone. From then on, older reports under that name are withheld until one of
+// these holds:
 //
-// When the last report or the timeout ends the wait, and the store still holds
-// an older version of the object, the write is lost. The core sees the store's
-// object then, because no other report of it need follow.
+//   - A report is as new as the write, or does not compare with it.
+//   - A report goes back, which only a list after a restored backup does.
+//   - The informer's store has passed the write, and has an older object all
+//     the same. The write is lost.
+//   - The informer reports that the object is gone.
+//   - OwnWriteTimeout is over. The core is shown what the store has, or is told
+//     that the object is gone if it is not there. No other report of it need
+//     follow.
 //
-// The store returns its version from LastStoreSyncResourceVersion (KEP-5647,
+// So a core that follows the truth converges without a restart. A watch that is
+// behind for longer than OwnWriteTimeout may make it repeat a write. Guard each
+// write by UID and version or by what it was computed from, and back off.
+//
+// The store returns how far it is from LastStoreSyncResourceVersion (KEP-5647,
 // client-go from v0.36). It counts as not having passed the write if it lacks
-// that method, or if its version is empty, lower or does not compare. A report
-// whose own version does not compare with that of the write is never withheld.
+// that method, or if its version is empty, lower or does not compare.
 //
 // # What it promises
 //
-// A report is one call of Observe. A Handler has no goroutine, no timer and no
-// clock, and keeps own writes only. Each report or write also forgets up to 16
-// writes whose timeout is over.
+// A report is one call of Update. A Handler has no goroutine, no timer and no
+// clock, and keeps own writes only, for one OwnWriteTimeout at most. Each turn
+// ends the wait for up to 16 writes whose timeout is over.
 //
 // # The caller's duties
 //
 // Add a Handler to one informer, and give it the store of that informer. The
 // versions of two resources do not compare.
 //
-// Call Wrote outside the lock that Observe takes, and before the core is told
-// the action's result. The core takes the written object from that result, and
-// Wrote does not show it.
+// Call Wrote and Deleted outside the lock that Update takes, and before the core
+// is told the action's result. Pass only objects that the informer would show.
+// Call Expire now and then; [Pulses] does.
 //
 // Seen gets the same version of an object more than once, for example after a
 // resync. Objects belong to the informer's store, and neither Seen nor Gone may

@@ -31,7 +31,7 @@ func ExampleHandler() {
 
 	pods := informers.NewSharedInformerFactory(client, 0).Core().V1().Pods().Informer()
 	handler, err := feed.NewHandler(feed.Config[*corev1.Pod]{
-		Observe: func(turn func(now time.Time)) {
+		Update: func(turn func(now time.Time)) {
 			dispatcher.Update(func() { turn(time.Now()) })
 		},
 		Seen: func(now time.Time, pod *corev1.Pod) {
@@ -81,14 +81,15 @@ func newQueue() (
 }
 
 // The watch is late. It shows a change by another client, and then the write of
-// ours that was computed from it.
+// ours that was computed from it. The core has seen that write before.
 func ExampleHandler_Wrote() {
 	handler, err := feed.NewHandler(feed.Config[*corev1.Node]{
-		Observe: func(turn func(now time.Time)) { turn(time.Now()) },
+		Update: func(turn func(now time.Time)) { turn(time.Now()) },
 		Seen: func(_ time.Time, node *corev1.Node) {
 			fmt.Println("seen", node.ResourceVersion, "with", len(node.Spec.Taints), "taints")
 		},
-		Gone: func(_ time.Time, node *corev1.Node) { fmt.Println("gone", node.Name) },
+		Gone:  func(_ time.Time, node *corev1.Node) { fmt.Println("gone", node.Name) },
+		Store: cache.NewStore(cache.MetaNamespaceKeyFunc), // the informer's
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -105,10 +106,13 @@ func ExampleHandler_Wrote() {
 	handler.OnAdd(node("7"), true)
 	handler.Wrote(node("9", taint)) // as the API server has returned it
 	handler.OnUpdate(node("7"), node("8"))
+	fmt.Println("the watch has caught up")
 	handler.OnUpdate(node("8"), node("9", taint))
 	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "node-1", Obj: node("9", taint)})
 	// Output:
 	// seen 7 with 0 taints
+	// seen 9 with 1 taints
+	// the watch has caught up
 	// seen 9 with 1 taints
 	// gone node-1
 }

@@ -7,11 +7,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A Handler passes the reports of an informer about objects of one type on to a
-// core. It is as safe for concurrent use as Config.Observe makes it.
+// A Handler passes the reports of an informer about objects of one type, and
+// our own writes to them, on to a core. It is as safe for concurrent use as
+// Config.Update makes it.
 type Handler[T metav1.Object] struct {
 	config Config[T]
-	own    *ownWrites // used inside Observe only
+	// What follows is used inside Update only.
+	own *ownWrites[T]
+	// reported is the version that the informer has reported last. A watch reports
+	// versions in their order.
+	reported string
 }
 
 var _ cache.ResourceEventHandler = (*Handler[metav1.Object])(nil)
@@ -25,13 +30,13 @@ func NewHandler[T metav1.Object](config Config[T]) (*Handler[T], error) {
 	if config.OwnWriteTimeout == 0 {
 		config.OwnWriteTimeout = defaultOwnWriteTimeout
 	}
-	return &Handler[T]{config, newOwnWrites(config.OwnWriteTimeout)}, nil
+	return &Handler[T]{config: config, own: newOwnWrites[T](config.OwnWriteTimeout)}, nil
 }
 
 // OnAdd takes the report of an object that is new to the informer.
 func (h *Handler[T]) OnAdd(object any, _ bool) {
 	if added, ok := object.(T); ok {
-		h.config.Observe(func(now time.Time) { h.seen(now, added) })
+		h.config.Update(func(now time.Time) { h.report(now, added, added) })
 	}
 }
 
@@ -42,14 +47,18 @@ func (h *Handler[T]) OnUpdate(before, after any) {
 	if !ok {
 		return
 	}
-	if replaced, ok := before.(T); ok && replaced.GetUID() != updated.GetUID() {
-		h.config.Observe(func(now time.Time) {
-			h.gone(now, replaced)
-			h.seen(now, updated)
-		})
+	former, ok := before.(T)
+	if !ok {
+		former = updated
+	}
+	if former.GetUID() == updated.GetUID() {
+		h.config.Update(func(now time.Time) { h.report(now, former, updated) })
 		return
 	}
-	h.config.Observe(func(now time.Time) { h.seen(now, updated) })
+	h.config.Update(func(now time.Time) {
+		h.end(now, former)
+		h.report(now, updated, updated)
+	})
 }
 
 // OnDelete takes the report that an object is gone. It ignores a tombstone
@@ -59,88 +68,171 @@ func (h *Handler[T]) OnDelete(object any) {
 		object = last.Obj
 	}
 	if deleted, ok := object.(T); ok {
-		h.config.Observe(func(now time.Time) {
-			h.gone(now, deleted)
-			h.endWaits(now, deleted.GetResourceVersion())
+		h.config.Update(func(now time.Time) {
+			h.reported = deleted.GetResourceVersion()
+			h.end(now, deleted)
+			h.expire(now)
 		})
 	}
 }
 
-// Wrote takes an object as the API server has returned it for a write of ours.
-// Reports of older versions of it are withheld from then on; see the package
-// comment for how long. The core is not shown the object. Wrote calls Observe.
-func (h *Handler[T]) Wrote(object T) {
-	h.config.Observe(func(now time.Time) {
-		h.own.record(now, identityOf(object), object.GetResourceVersion())
-		h.endWaits(now, "")
-	})
+// report shows a reported object, unless a write of ours outranks it.
+func (h *Handler[T]) report(now time.Time, former, object T) {
+	h.reported = object.GetResourceVersion()
+	if own := h.own.find(object); own == nil {
+		h.config.Seen(now, object)
+	} else if !h.isWithheld(now, own, former, object) {
+		h.own.forget(object)
+		if own.uid() != object.GetUID() && !own.deleted {
+			h.config.Gone(now, own.object)
+		}
+		h.config.Seen(now, object)
+	}
+	h.expire(now)
 }
 
-func (h *Handler[T]) gone(now time.Time, object T) {
-	h.own.forget(identityOf(object))
+// isWithheld reports whether a write of ours outranks a reported object. A
+// watch shows versions in their order. Only a list after a restored backup goes
+// back, and it is believed.
+func (h *Handler[T]) isWithheld(now time.Time, own *ownWrite[T], former, object T) bool {
+	return own.outranks(object) && !isOlder(object, former) &&
+		!h.own.isOver(now, own) && !h.isLost(own)
+}
+
+// end tells that an object is gone, unless the core has seen another one of the
+// name since. It was told then.
+func (h *Handler[T]) end(now time.Time, object T) {
+	own := h.own.find(object)
+	switch {
+	case own == nil:
+	case own.uid() == object.GetUID():
+		h.own.forget(object)
+	case !own.deleted:
+		return
+	}
 	h.config.Gone(now, object)
 }
 
-func (h *Handler[T]) seen(now time.Time, object T) {
-	version := object.GetResourceVersion()
-	if own, withheld := h.own.reported(now, identityOf(object), version); withheld {
-		h.catchUp(now, own)
-	} else {
-		h.config.Seen(now, object)
-	}
-	h.endWaits(now, version)
+// Wrote takes an object as the API server has returned it for a write of ours,
+// or for a read. The core is shown it if, and only if, it is newer than what
+// the core has seen. From then on it outranks older reports; see the package
+// comment for how long. If the informer's store is further, the core is shown
+// what that has.
+func (h *Handler[T]) Wrote(object T) {
+	h.config.Update(func(now time.Time) {
+		h.wrote(now, object)
+		h.expire(now)
+	})
 }
 
-// catchUp passes the store's present object to the core in place of an older
-// report.
-func (h *Handler[T]) catchUp(now time.Time, own *ownWrite) {
-	if !h.storePassed(own) {
-		return
+func (h *Handler[T]) wrote(now time.Time, object T) {
+	own := h.own.find(object)
+	if own != nil && (!isOlder(own.object, object) || own.outranks(object)) {
+		return // a later write was answered before
 	}
-	// Without an object of that UID its deletion is about to be reported.
-	if present, ok := h.present(own.object); ok {
-		h.own.stored(own, present.GetResourceVersion())
-		h.config.Seen(now, present)
+	former, known := h.stored(object)
+	if own != nil && !own.deleted {
+		former, known = own.object, true
 	}
+	switch {
+	case !known && h.passed(object.GetResourceVersion()):
+		return // it is gone already
+	case known && !isOlder(former, object):
+		if former.GetUID() != object.GetUID() {
+			return // another one has its name by now
+		}
+		object = former // its reports may still be on their way
+	case known && former.GetUID() != object.GetUID():
+		h.config.Gone(now, former)
+	}
+	h.own.record(now, object, false)
+	h.config.Seen(now, object)
 }
 
-// endWaits ends the wait for writes that reports have reached, or whose timeout
-// is over. If a write is lost, the core sees what the store has instead.
-func (h *Handler[T]) endWaits(now time.Time, reported string) {
+// Deleted takes an object that the API server has deleted for us, or does not
+// have any more, as it was before. The core is told that it is gone. From then
+// on that outranks reports of the object, in any version. Do not pass an object
+// that waits for its grace period or for finalizers.
+func (h *Handler[T]) Deleted(object T) {
+	h.config.Update(func(now time.Time) {
+		h.deleted(now, object)
+		h.expire(now)
+	})
+}
+
+func (h *Handler[T]) deleted(now time.Time, object T) {
+	former, known := h.stored(object)
+	if own := h.own.find(object); own != nil {
+		former, known = own.object, true
+	}
+	if known && former.GetUID() != object.GetUID() {
+		if !isOlder(former, object) {
+			return // another one has its name by now
+		}
+		h.config.Gone(now, former)
+	}
+	h.own.record(now, object, true)
+	h.config.Gone(now, object)
+}
+
+// Expire ends the wait for writes whose timeout is over. Each report and each
+// write does the same, but a quiet resource has none for long. Call it once a
+// second or so; see [Pulses].
+func (h *Handler[T]) Expire() { h.config.Update(h.expire) }
+
+// expire shows the core the store's objects in place of writes whose timeout is
+// over. It is the end of each turn.
+func (h *Handler[T]) expire(now time.Time) {
 	for range endedAtOnce {
-		own, over, ok := h.own.next(now, reported)
-		if !ok {
+		own := h.own.expired(now)
+		if own == nil {
 			return
 		}
-		present, ok := h.present(own.object)
-		if ok && isOlder(present.GetResourceVersion(), own.version) && (over || h.storePassed(own)) {
-			h.config.Seen(now, present)
+		stored, exists := h.stored(own.object)
+		isAnother := exists && stored.GetUID() != own.uid()
+		if (!exists || isAnother) && !own.deleted {
+			h.config.Gone(now, own.object)
+		}
+		if isAnother || exists && own.outranks(stored) {
+			h.config.Seen(now, stored)
 		}
 	}
 }
 
-// present returns the object of that UID in the store.
-func (h *Handler[T]) present(object identity) (T, bool) {
+// endedAtOnce bounds the work of a turn. It is more than the one write that a
+// turn can add, so the number of writes falls.
+const endedAtOnce = 16
+
+// stored returns the object of that name in the informer's store.
+func (h *Handler[T]) stored(object T) (T, bool) {
 	var none T
-	if h.config.Store == nil {
-		return none, false
-	}
-	key := cache.NewObjectName(object.namespace, object.name).String()
+	key := cache.NewObjectName(object.GetNamespace(), object.GetName()).String()
 	item, exists, err := h.config.Store.GetByKey(key)
 	if err != nil || !exists {
 		return none, false
 	}
-	present, ok := item.(T)
-	return present, ok && present.GetUID() == object.uid
+	stored, ok := item.(T)
+	return stored, ok
 }
 
-// storePassed reports whether the store has seen all changes up to a write. A
-// store of a client-go before v0.36 cannot tell.
-func (h *Handler[T]) storePassed(own *ownWrite) bool {
+// isLost reports whether the store has passed a write and has an older object
+// all the same, as after a restored backup.
+func (h *Handler[T]) isLost(own *ownWrite[T]) bool {
+	if own.deleted || !h.storePassed(own.version()) {
+		return false
+	}
+	stored, exists := h.stored(own.object)
+	return exists && isOlder(stored, own.object)
+}
+
+// passed reports whether the informer has seen all changes up to a version.
+func (h *Handler[T]) passed(version string) bool {
+	return hasReached(h.reported, version) || h.storePassed(version)
+}
+
+// storePassed is false for a store of a client-go before v0.36, which cannot
+// tell.
+func (h *Handler[T]) storePassed(version string) bool {
 	store, ok := h.config.Store.(interface{ LastStoreSyncResourceVersion() string })
-	return ok && hasReached(store.LastStoreSyncResourceVersion(), own.version)
+	return ok && hasReached(store.LastStoreSyncResourceVersion(), version)
 }
-
-// endedAtOnce bounds the work of a report. It is more than the one write that a
-// turn can add, so the number of writes falls.
-const endedAtOnce = 16

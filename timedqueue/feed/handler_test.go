@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -8,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -23,7 +23,7 @@ func newCore() *core { return &core{lock: make(chan struct{}, 1)} }
 func (c *core) acquire() { c.lock <- struct{}{} }
 func (c *core) release() { <-c.lock }
 
-func (c *core) observe(turn func(now time.Time)) {
+func (c *core) update(turn func(now time.Time)) {
 	c.acquire()
 	defer c.release()
 	before := len(c.turns)
@@ -52,10 +52,10 @@ func (c *core) took() [][]string {
 
 func (c *core) config(store Store) Config[*corev1.Pod] {
 	return Config[*corev1.Pod]{
-		Observe: c.observe,
-		Seen:    func(_ time.Time, pod *corev1.Pod) { c.record("seen", pod) },
-		Gone:    func(_ time.Time, pod *corev1.Pod) { c.record("gone", pod) },
-		Store:   store,
+		Update: c.update,
+		Seen:   func(_ time.Time, pod *corev1.Pod) { c.record("seen", pod) },
+		Gone:   func(_ time.Time, pod *corev1.Pod) { c.record("gone", pod) },
+		Store:  store,
 	}
 }
 
@@ -148,111 +148,237 @@ func TestReplacedObjectIsGoneBeforeTheNewOneIsSeen(t *testing.T) {
 		w.delete("a")
 		w.write("a", "second")
 		w.breakWatch()
-		time.Sleep(time.Minute)
-		require.Equal(t, [][]string{{"gone a@1 first", "seen a@4 second"}}, w.took())
-		require.Empty(t, w.own.byObject)
+		time.Sleep(time.Minute / 2)
+		require.Equal(t, [][]string{{"seen a@2 first"}, {"gone a@1 first", "seen a@4 second"}}, w.took())
+		require.Empty(t, w.own.of)
 	})
 }
 
-func TestReportsFromBeforeOurWriteAreWithheld(t *testing.T) {
+func TestOwnWriteIsSeenAtOnceAndOlderReportsAreWithheld(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.write("a", "first")
 		w.Wrote(w.write("a", "first"))
-		w.write("b", "second")
+		require.Equal(t, [][]string{{"seen a@3 first"}}, w.took())
 		w.show(1)
 		require.Empty(t, w.took(), "version 2 lacks what we have written")
 		w.show(1)
 		require.Equal(t, [][]string{{"seen a@3 first"}}, w.took())
-		require.Empty(t, w.own.byObject, "reports have reached the write")
+		require.Empty(t, w.own.of, "the report has reached the write")
+	})
+}
+
+// Trap 1: the watch has shown a later change when the answer arrives.
+func TestAnOwnWriteThatIsOlderThanWhatWasSeenIsNotSeen(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		ours := w.write("a", "first")
+		w.write("a", "first")
+		w.show(2)
+		require.Equal(t, [][]string{{"seen a@2 first"}, {"seen a@3 first"}}, w.took())
+		w.Wrote(ours)
+		require.Equal(t, [][]string{{"seen a@3 first"}}, w.took(), "version 3 has its deletion, for example")
+	})
+}
+
+// Of two answers the one to the earlier write arrives later.
+func TestALateAnswerTakesNothingBack(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		earlier, later := w.write("a", "first"), w.write("a", "first")
+		w.Wrote(later)
+		w.Wrote(earlier)
+		require.Equal(t, [][]string{{"seen a@3 first"}}, w.took())
 		w.show(1)
-		require.Equal(t, [][]string{{"seen b@4 second"}}, w.took())
+		require.Empty(t, w.took())
 	})
 }
 
-func TestStoreThatHasPassedOurWriteIsAsked(t *testing.T) {
+// The store is ahead of the reports.
+func TestAnOwnWriteBehindTheStoreShowsTheStore(t *testing.T) {
+	for name, storeOf := range map[string]func(cache.SharedIndexInformer) Store{
+		"that tells": storeThatTells, "that cannot tell": storeThatCannotTell,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorldOf(t, storeOf, func(t *testing.T, w world) {
+				w.write("a", "first")
+				ours := w.write("a", "first")
+				w.write("a", "first")
+				w.acquire() // the core is busy while the store goes on
+				w.show(3)
+				synctest.Wait()
+				go w.Wrote(ours)
+				w.release()
+				turns := w.took()
+				require.Contains(t, turns, []string{"seen a@4 first"})
+				reported := false
+				for _, turn := range turns {
+					reported = reported || turn[0] == "seen a@4 first"
+					require.True(t, !reported || turn[0] == "seen a@4 first", "%v goes back", turns)
+				}
+			})
+		})
+	}
+}
+
+func TestACreationIsSeenAtOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.write("a", "first")
-		w.Wrote(w.write("a", "first"))
-		w.write("a", "first")
-		w.acquire() // the core is busy while the store goes on
-		w.show(3)
-		synctest.Wait()
-		w.release()
-		require.Equal(t,
-			[][]string{{"seen a@4 first"}, {"seen a@4 first"}, {"seen a@4 first"}}, w.took(),
-			"no report takes the core back")
-		require.Empty(t, w.own.byObject)
+		w.Wrote(w.write("b", "second"))
+		require.Equal(t, [][]string{{"seen b@2 second"}}, w.took())
+		w.show(1)
+		require.Equal(t, [][]string{{"seen b@2 second"}}, w.took())
+		require.Empty(t, w.own.of)
 	})
 }
 
-func TestWithAStoreThatCannotTellReportsReachOurWrite(t *testing.T) {
-	inWorldOf(t, storeThatCannotTell, func(t *testing.T, w world) {
-		w.write("a", "first")
-		w.Wrote(w.write("a", "first"))
-		w.write("a", "first")
-		w.acquire()
-		w.show(3)
-		synctest.Wait()
-		w.release()
-		require.Equal(t, [][]string{{"seen a@3 first"}, {"seen a@4 first"}}, w.took(),
-			"version 2 lacks what we have written")
-		require.Empty(t, w.own.byObject)
-	})
-}
-
-func TestObjectThatTheStoreHasNoMoreIsNotSeenAgain(t *testing.T) {
+// A relist has missed all of it, so no report follows.
+func TestACreationThatTheWatchHasNeverShownEnds(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.write("a", "first")
-		w.Wrote(w.write("a", "first"))
+		w.Wrote(w.write("b", "second"))
+		w.delete("b")
+		w.breakWatch()
+		time.Sleep(defaultOwnWriteTimeout - 1)
+		w.Expire()
+		require.Equal(t, [][]string{{"seen b@2 second"}, {"seen a@1 first"}}, w.took())
+		time.Sleep(time.Nanosecond)
+		w.Expire()
+		require.Equal(t, [][]string{{"gone b@2 second"}}, w.took())
+	})
+}
+
+// The watch is faster than the answers.
+func TestAnOwnWriteOfWhatIsGoneIsNotSeen(t *testing.T) {
+	for name, storeOf := range map[string]func(cache.SharedIndexInformer) Store{
+		"store that tells": storeThatTells, "store that cannot tell": storeThatCannotTell,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorldOf(t, storeOf, func(t *testing.T, w world) {
+				marked, created := w.write("a", "first"), w.write("b", "second")
+				w.delete("a")
+				w.delete("b")
+				w.show(4)
+				require.Len(t, w.took(), 4)
+				w.Wrote(marked)
+				w.Wrote(created)
+				require.Empty(t, w.took())
+			})
+		})
+	}
+}
+
+func TestACreationUnderATakenNameEndsTheFormerObject(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.delete("a")
+		w.Wrote(w.write("a", "second"))
+		require.Equal(t, [][]string{{"gone a@1 first", "seen a@3 second"}}, w.took())
+		w.show(1)
+		require.Empty(t, w.took(), "a core that knows names alone would lose the second")
+		w.show(1)
+		require.Equal(t, [][]string{{"seen a@3 second"}}, w.took())
+	})
+}
+
+func TestAnOwnWriteOfAFormerObjectIsNotSeen(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		ours := w.write("a", "first")
 		w.delete("a")
 		w.write("a", "second")
-		w.acquire()
-		w.show(4)
-		synctest.Wait()
-		w.release()
-		require.Equal(t,
-			[][]string{{"seen a@3 first"}, {"gone a@4 first"}, {"seen a@5 second"}}, w.took())
+		w.show(3)
+		require.Len(t, w.took(), 3)
+		w.Wrote(ours)
+		w.Deleted(ours)
+		require.Empty(t, w.took())
 	})
 }
 
-// The watch goes on, and has lost our write and what follows it.
-func TestLostWriteEndsWhenReportsPassIt(t *testing.T) {
+func TestADeletionIsToldAtOnceAndOutranksReports(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		last := w.write("a", "first")
+		w.write("a", "first")
+		w.delete("a")
+		w.Deleted(last)
+		require.Equal(t, [][]string{{"gone a@2 first"}}, w.took())
+		w.Wrote(last)
+		w.show(2)
+		require.Empty(t, w.took())
+		w.show(1)
+		require.Equal(t, [][]string{{"gone a@4 first"}}, w.took())
+		require.Empty(t, w.own.of)
+	})
+}
+
+// The object is there all the same: the deletion was undone by a restored
+// backup, or was that of a dry run.
+func TestADeletionThatTheStoreNeverShowsIsForgotten(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.Deleted(w.write("a", "first"))
+		w.show(1)
+		require.Equal(t, [][]string{{"gone a@2 first"}}, w.took())
+		time.Sleep(time.Minute)
+		w.Expire()
+		require.Equal(t, [][]string{{"seen a@2 first"}}, w.took())
+	})
+}
+
+// The watch goes on, and has lost our write.
+func TestALostWriteEndsWithTheTimeout(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.Wrote(w.write("a", "first"))
 		w.drop()
 		w.write("b", "second")
+		time.Sleep(time.Minute)
 		w.show(1)
-		require.Equal(t, [][]string{{"seen b@3 second", "seen a@1 first"}}, w.took())
-		require.Empty(t, w.own.byObject)
+		require.Equal(t,
+			[][]string{{"seen a@2 first"}, {"seen b@3 second", "seen a@1 first"}}, w.took())
+		require.Empty(t, w.own.of)
 	})
 }
 
-// The versions of a restored API server lie before that of our write.
-func TestRelistToALowerVersionWaitsForTheTimeout(t *testing.T) {
+// The versions of a restored API server lie before that of our write, and
+// before that of what the store had.
+func TestAListThatGoesBackIsBelieved(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.write("a", "first")
 		restore := w.backup()
+		w.write("a", "first")
 		w.show(1)
-		w.write("c", "third")
-		w.show(1)
-		require.Len(t, w.took(), 2)
+		require.Equal(t, [][]string{{"seen a@2 first"}}, w.took())
 		w.Wrote(w.write("a", "first"))
-		w.show(1)
-		require.Equal(t, [][]string{{"seen a@4 first"}}, w.took())
-		w.Wrote(w.write("a", "first")) // version 5
+		require.Equal(t, [][]string{{"seen a@3 first"}}, w.took())
 		restore()
-		time.Sleep(30 * time.Second)
-		require.Equal(t, [][]string{{"gone c@3 third"}}, w.took(), "a@2 is withheld")
+		time.Sleep(time.Minute / 2)
+		require.Equal(t, [][]string{{"seen a@1 first"}}, w.took())
+		require.Empty(t, w.own.of)
+	})
+}
 
-		w.write("b", "second") // version 3 again
-		w.show(1)
-		require.Equal(t, [][]string{{"seen b@3 second"}}, w.took(), "version 3 is not past version 5")
-		time.Sleep(30 * time.Second)
-		w.write("b", "second")
-		w.show(1)
-		require.Equal(t, [][]string{{"seen b@4 second", "seen a@2 first"}}, w.took(),
-			"the withheld report is made up for")
-		require.Empty(t, w.own.byObject)
+// The store has never had our writes, so nothing tells a restored backup from a
+// watch that is behind.
+func TestAListThatDoesNotGoBackWaitsForTheTimeout(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		restore := w.backup()
+		w.Wrote(w.write("a", "first"))
+		w.Wrote(w.write("b", "second"))
+		require.Equal(t, [][]string{{"seen a@2 first"}, {"seen b@3 second"}}, w.took())
+		restore()
+		time.Sleep(time.Minute / 2)
+		w.Expire()
+		require.Empty(t, w.took(), "a@1 is withheld")
+		time.Sleep(time.Minute / 2)
+		w.Expire()
+		require.Equal(t, [][]string{{"seen a@1 first", "gone b@3 second"}}, w.took())
+		require.Empty(t, w.own.of)
+	})
+}
+
+// An object that was gone comes back with its UID and an older version.
+func TestAnObjectThatComesBackIsBelieved(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		restore := w.backup()
+		last := w.write("a", "first")
+		w.delete("a")
+		w.Deleted(last)
+		w.show(2)
+		require.Equal(t, [][]string{{"gone a@2 first"}, {"gone a@3 first"}}, w.took())
+		restore()
+		time.Sleep(time.Minute / 2)
+		require.Equal(t, [][]string{{"seen a@1 first"}}, w.took())
 	})
 }
 
@@ -276,7 +402,6 @@ func podOf(version string) *corev1.Pod {
 
 func TestStoreThatCannotTellWaitsForTheTimeout(t *testing.T) {
 	for name, store := range map[string]Store{
-		"no store":          nil,
 		"before v0.36":      silentStore{storeOf{podOf("8"), "20"}},
 		"empty version":     storeOf{podOf("8"), ""},
 		"version of a list": storeOf{podOf("8"), "0"},
@@ -288,80 +413,104 @@ func TestStoreThatCannotTellWaitsForTheTimeout(t *testing.T) {
 				core := newCore()
 				h := newHandler(t, core.config(store))
 				h.Wrote(podOf("10"))
+				require.Equal(t, [][]string{{"seen a@10 first"}}, core.took())
 				time.Sleep(time.Minute - 1)
 				h.OnUpdate(podOf("7"), podOf("8"))
 				require.Empty(t, core.took())
 				time.Sleep(time.Nanosecond)
 				h.OnUpdate(podOf("7"), podOf("8"))
 				require.Equal(t, [][]string{{"seen a@8 first"}}, core.took())
-				require.Empty(t, h.own.byObject)
+				require.Empty(t, h.own.of)
 			})
 		})
 	}
 }
 
+// Versions were raised on purpose when the backup was restored.
 func TestStoreThatHasLostOurWriteIsBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core := newCore()
-		h := newHandler(t, core.config(storeOf{podOf("8"), "10"}))
+		h := newHandler(t, core.config(storeOf{podOf("8"), "1000000008"}))
 		h.Wrote(podOf("10"))
-		h.OnUpdate(podOf("6"), podOf("7"))
-		require.Equal(t, [][]string{{"seen a@8 first"}}, core.took())
-		require.Empty(t, h.own.byObject)
+		h.OnUpdate(podOf("6"), podOf("8"))
+		require.Equal(t, [][]string{{"seen a@10 first"}, {"seen a@8 first"}}, core.took())
+		require.Empty(t, h.own.of)
 	})
 }
 
 func TestReportsWhoseVersionsDoNotCompareAreBelieved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		core := newCore()
-		h := newHandler(t, core.config(storeOf{podOf("x"), "x"}))
-		h.Wrote(podOf("10"))
-		h.OnUpdate(podOf("8"), podOf("x"))
-		h.Wrote(podOf("y"))
-		h.OnUpdate(podOf("x"), podOf("x"))
-		require.Equal(t, [][]string{{"seen a@x first"}, {"seen a@x first"}}, core.took())
-	})
+	for _, version := range []string{"", "0", "abc", "-1", "010"} {
+		t.Run(version, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				core := newCore()
+				h := newHandler(t, core.config(storeOf{podOf("8"), "8"}))
+				h.Wrote(podOf("10"))
+				h.OnUpdate(podOf("8"), podOf(version))
+				require.Equal(t,
+					[][]string{{"seen a@10 first"}, {"seen a@" + version + " first"}}, core.took())
+				require.Empty(t, h.own.of)
+				h.Wrote(podOf(version))
+				require.Equal(t, [][]string{{"seen a@8 first"}}, core.took(), "it may be older")
+			})
+		})
+	}
 }
 
 // Memory is bounded by the writes of one timeout, and a report ends a few.
 func TestWritesAreForgottenInBoundedTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core := newCore()
-		h := newHandler(t, core.config(nil))
+		h := newHandler(t, core.config(storeOf{}))
 		const writes = 1000
 		for i := range writes {
 			pod := podOf("10")
-			pod.UID = types.UID(rune('a' + i))
+			pod.Name = "b" + strconv.Itoa(i)
 			h.Wrote(pod)
 		}
-		require.Len(t, h.own.byObject, writes)
-		h.OnAdd(podOf("9"), false)
-		require.Len(t, h.own.byObject, writes, "version 9 reaches none")
-		h.OnAdd(podOf("10"), false)
-		require.Len(t, h.own.byObject, writes-endedAtOnce)
+		require.Len(t, h.own.of, writes)
 		time.Sleep(time.Minute)
+		h.OnAdd(podOf("9"), false)
+		require.Len(t, h.own.of, writes-endedAtOnce)
 		for range writes / endedAtOnce {
-			h.OnAdd(podOf("9"), false)
+			h.Expire()
 		}
-		require.Empty(t, h.own.byObject)
+		require.Empty(t, h.own.of)
 	})
+}
+
+// A clock that goes back does not prolong the timeout.
+func TestTimeThatGoesBackDoesNotProlongTheTimeout(t *testing.T) {
+	now := noon.Add(100 * time.Second)
+	core := newCore()
+	config := core.config(storeOf{podOf("8"), ""})
+	config.Update = func(turn func(now time.Time)) { core.update(func(time.Time) { turn(now) }) }
+	h := newHandler(t, config)
+	h.Wrote(otherPod("10"))
+	now = noon
+	h.Wrote(podOf("10"))
+	now = noon.Add(159 * time.Second)
+	h.OnAdd(podOf("9"), false)
+	require.Len(t, core.turns, 2, "recorded at 100")
+	now = noon.Add(160 * time.Second)
+	h.OnAdd(podOf("9"), false)
+	require.Equal(t, "seen a@9 first", core.turns[2][0])
 }
 
 func TestDeletionForgetsTheWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core := newCore()
-		h := newHandler(t, core.config(nil))
+		h := newHandler(t, core.config(storeOf{}))
 		h.Wrote(podOf("10"))
 		h.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/a", Obj: podOf("8")})
-		require.Equal(t, [][]string{{"gone a@8 first"}}, core.took())
-		require.Empty(t, h.own.byObject)
+		require.Equal(t, [][]string{{"seen a@10 first"}, {"gone a@8 first"}}, core.took())
+		require.Empty(t, h.own.of)
 	})
 }
 
 func TestReportsOfNothingChangeNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core := newCore()
-		h := newHandler(t, core.config(nil))
+		h := newHandler(t, core.config(storeOf{}))
 		unknown := cache.DeletedFinalStateUnknown{Key: "shop/a"}
 		for _, object := range []any{nil, unknown, &corev1.Event{}} {
 			h.OnAdd(object, false)
@@ -379,7 +528,7 @@ func TestInvalidConfigIsRefused(t *testing.T) {
 	_, err := NewHandler(Config[*corev1.Pod]{OwnWriteTimeout: -1})
 	require.ErrorIs(t, err, ErrInvalidConfig)
 	for _, problem := range []string{
-		"Config.Observe is nil", "Config.Seen is nil", "Config.Gone is nil",
+		"Config.Update is nil", "Config.Seen is nil", "Config.Gone is nil",
 		"Config.OwnWriteTimeout is -1ns",
 	} {
 		require.ErrorContains(t, err, problem)
@@ -392,21 +541,6 @@ func otherPod(version string) *corev1.Pod {
 	return pod
 }
 
-// The store is ahead of the reports. What it has now would be followed by older
-// ones.
-func TestReachedWriteDoesNotShowWhatIsStillToBeReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		core := newCore()
-		h := newHandler(t, core.config(storeOf{podOf("13"), "20"}))
-		h.Wrote(podOf("10"))
-		h.OnAdd(otherPod("11"), false)
-		h.OnUpdate(podOf("10"), podOf("12"))
-		h.OnUpdate(podOf("12"), podOf("13"))
-		require.Equal(t,
-			[][]string{{"seen b@11 second"}, {"seen a@12 first"}, {"seen a@13 first"}}, core.took())
-	})
-}
-
 func TestAnyReportOrWriteEndsWrites(t *testing.T) {
 	for name, end := range map[string]func(h *Handler[*corev1.Pod]){
 		"addition": func(h *Handler[*corev1.Pod]) { h.OnAdd(otherPod("10"), false) },
@@ -415,17 +549,18 @@ func TestAnyReportOrWriteEndsWrites(t *testing.T) {
 		"tombstone": func(h *Handler[*corev1.Pod]) {
 			h.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/b", Obj: otherPod("10")})
 		},
-		"write after the timeout": func(h *Handler[*corev1.Pod]) {
-			time.Sleep(time.Minute)
-			h.Wrote(otherPod("")) // which is not remembered
-		},
+		"write":            func(h *Handler[*corev1.Pod]) { h.Wrote(podOf("11")) },
+		"deletion of ours": func(h *Handler[*corev1.Pod]) { h.Deleted(podOf("11")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHandler(t, newCore().config(nil))
-				h.Wrote(podOf("10"))
+				h := newHandler(t, newCore().config(storeOf{}))
+				ours := podOf("10")
+				ours.Name = "c"
+				h.Wrote(ours)
+				time.Sleep(time.Minute)
 				end(h)
-				require.Empty(t, h.own.byObject)
+				require.NotContains(t, h.own.of, nameOf(ours))
 			})
 		})
 	}

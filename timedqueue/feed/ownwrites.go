@@ -9,116 +9,97 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// identity distinguishes an object from others, also from earlier ones of its
-// name.
-type identity struct {
-	namespace, name string
-	uid             types.UID
+// name distinguishes an object from the others that there are with it. Objects
+// that follow each other under one name have different UIDs.
+type name struct{ namespace, name string }
+
+func nameOf(object metav1.Object) name {
+	return name{object.GetNamespace(), object.GetName()}
 }
 
-func identityOf(object metav1.Object) identity {
-	return identity{object.GetNamespace(), object.GetName(), object.GetUID()}
-}
-
-// ownWrite is the newest version of an object that a report must reach.
-type ownWrite struct {
-	object  identity
-	version string
+// ownWrite is what our newest write to the object of a name has left.
+type ownWrite[T metav1.Object] struct {
+	// object is as the API server has returned it, or as it was before our
+	// deletion. The core has seen it, or has been told that it is gone.
+	object  T
+	deleted bool
 	at      time.Time
 }
 
-// ownWrites are the writes that reports have not reached yet. All have the same
-// timeout, so they end in the order in which they were recorded. A list is
-// enough where other waits need a timedqueue.Queue.
-type ownWrites struct {
-	timeout  time.Duration
-	latest   time.Time                  // a clock that goes back is not trusted
-	inOrder  *list.List                 // of *ownWrite, the oldest first
-	byObject map[identity]*list.Element // elements of inOrder
+func (w *ownWrite[T]) uid() types.UID  { return w.object.GetUID() }
+func (w *ownWrite[T]) version() string { return w.object.GetResourceVersion() }
+
+// outranks reports whether what the write has left is newer than an object of
+// its name. An object that was deleted does not come back in any version.
+func (w *ownWrite[T]) outranks(object T) bool {
+	if w.deleted && w.uid() == object.GetUID() {
+		return true
+	}
+	return isOlder(object, w.object)
 }
 
-func newOwnWrites(timeout time.Duration) *ownWrites {
-	return &ownWrites{
-		timeout: timeout, inOrder: list.New(), byObject: make(map[identity]*list.Element),
+// ownWrites are the writes that the informer has not shown yet, one for each
+// name. All have the same timeout, so they end in the order in which they were
+// recorded. A list is enough where other waits need a timedqueue.Queue.
+type ownWrites[T metav1.Object] struct {
+	timeout time.Duration
+	latest  time.Time              // a clock that goes back is not trusted
+	inOrder *list.List             // of *ownWrite[T], the oldest first
+	of      map[name]*list.Element // elements of inOrder
+}
+
+func newOwnWrites[T metav1.Object](timeout time.Duration) *ownWrites[T] {
+	return &ownWrites[T]{
+		timeout: timeout, inOrder: list.New(), of: make(map[name]*list.Element),
 	}
 }
 
-// record adds a write. Of two writes of an object the newer version counts.
-func (w *ownWrites) record(now time.Time, object identity, version string) {
-	if !compares(version) {
-		return // no report would be older
-	}
-	if earlier, ok := w.find(object); ok && isOlder(version, earlier.version) {
-		version = earlier.version
-	}
+// record replaces the write of a name.
+func (w *ownWrites[T]) record(now time.Time, object T, deleted bool) {
 	w.forget(object)
-	w.byObject[object] = w.inOrder.PushBack(&ownWrite{object, version, w.clamp(now)})
+	w.of[nameOf(object)] = w.inOrder.PushBack(&ownWrite[T]{object, deleted, w.clamp(now)})
 }
 
-// forget drops the write of an object.
-func (w *ownWrites) forget(object identity) {
-	if element, ok := w.byObject[object]; ok {
+// forget drops the write of the name of an object.
+func (w *ownWrites[T]) forget(object T) {
+	if element, ok := w.of[nameOf(object)]; ok {
 		w.inOrder.Remove(element)
-		delete(w.byObject, object)
+		delete(w.of, nameOf(object))
 	}
 }
 
-// reported takes a reported version of an object. It returns the write that the
-// report is older than, if the report must be withheld. Otherwise it drops the
-// write.
-func (w *ownWrites) reported(now time.Time, object identity, version string) (*ownWrite, bool) {
-	own, ok := w.find(object)
+// find returns the write of the name of an object, or nil.
+func (w *ownWrites[T]) find(object T) *ownWrite[T] {
+	if len(w.of) == 0 { // as it is for most reports
+		return nil
+	}
+	element, ok := w.of[nameOf(object)]
 	if !ok {
-		return nil, false
+		return nil
 	}
-	if isOlder(version, own.version) && !w.expired(own, w.clamp(now)) {
-		return own, true
-	}
-	w.forget(object)
-	return nil, false
+	return element.Value.(*ownWrite[T]) //nolint:errcheck // the list holds nothing else
 }
 
-// stored takes the version of an object in a store that has passed the write.
-// Reports must reach that version, too. An older version means that the write
-// is lost.
-func (w *ownWrites) stored(own *ownWrite, version string) {
-	if isOlder(version, own.version) || !compares(version) {
-		w.forget(own.object)
-		return
-	}
-	own.version = version
-}
-
-// next drops and returns the oldest write if its timeout is over, or if a
-// report of the given version has reached it.
-func (w *ownWrites) next(now time.Time, version string) (own *ownWrite, over, ok bool) {
-	now = w.clamp(now)
+// expired drops and returns the oldest write if its timeout is over, or nil.
+func (w *ownWrites[T]) expired(now time.Time) *ownWrite[T] {
 	first := w.inOrder.Front()
 	if first == nil {
-		return nil, false, false
+		return nil
 	}
-	own = first.Value.(*ownWrite) //nolint:errcheck // the list holds nothing else
-	over = w.expired(own, now)
-	if !over && !hasReached(version, own.version) {
-		return nil, false, false
+	own := first.Value.(*ownWrite[T]) //nolint:errcheck // as above
+	if !w.isOver(now, own) {
+		return nil
 	}
 	w.forget(own.object)
-	return own, over, true
+	return own
 }
 
-func (w *ownWrites) find(object identity) (*ownWrite, bool) {
-	element, ok := w.byObject[object]
-	if !ok {
-		return nil, false
-	}
-	return element.Value.(*ownWrite), true //nolint:errcheck // as above
+// isOver reports whether the timeout of a write is over.
+func (w *ownWrites[T]) isOver(now time.Time, own *ownWrite[T]) bool {
+	return w.clamp(now).Sub(own.at) >= w.timeout
 }
 
-func (w *ownWrites) expired(own *ownWrite, now time.Time) bool {
-	return now.Sub(own.at) >= w.timeout
-}
-
-func (w *ownWrites) clamp(now time.Time) time.Time {
+func (w *ownWrites[T]) clamp(now time.Time) time.Time {
 	if now.After(w.latest) {
 		w.latest = now
 	}
@@ -126,14 +107,13 @@ func (w *ownWrites) clamp(now time.Time) time.Time {
 }
 
 // isOlder and hasReached are both false for versions that do not compare.
-func isOlder(version, than string) bool {
-	order, err := resourceversion.CompareResourceVersion(version, than)
+func isOlder(object, than metav1.Object) bool {
+	order, err := resourceversion.CompareResourceVersion(
+		object.GetResourceVersion(), than.GetResourceVersion())
 	return err == nil && order < 0
 }
 
-func hasReached(version, own string) bool {
-	order, err := resourceversion.CompareResourceVersion(version, own)
+func hasReached(version, other string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, other)
 	return err == nil && order >= 0
 }
-
-func compares(version string) bool { return hasReached(version, version) }

@@ -10,12 +10,15 @@ import (
 type Pulse struct {
 	// Informer is the informer of client-go. Required.
 	Informer interface{ LastSyncResourceVersion() string }
-	// Beat is called after the informer has received something. Required.
+	// Beat is called after the informer has received something. Nil is not called.
 	Beat func()
+	// Handler is one of the informer's handlers, usually a *Handler. Nil is none.
+	Handler interface{ Expire() }
 }
 
 // Pulses checks once a second which informers have received an event, a
-// bookmark or a list, and calls their Beat. It returns when ctx ends.
+// bookmark or a list, and calls their Beat. It calls Expire of each Handler as
+// often. It returns when ctx ends.
 //
 // An API server sends a bookmark about once a minute, so a watch without events
 // beats as well.
@@ -32,7 +35,12 @@ func Pulses(ctx context.Context, pulses ...Pulse) {
 		for i, pulse := range pulses {
 			if version := pulse.Informer.LastSyncResourceVersion(); version != versions[i] {
 				versions[i] = version
-				pulse.Beat()
+				if pulse.Beat != nil {
+					pulse.Beat()
+				}
+			}
+			if pulse.Handler != nil {
+				pulse.Handler.Expire()
 			}
 		}
 	}

@@ -29,12 +29,11 @@ type Pods interface {
 	ownership.Patcher[*corev1.Pod]
 }
 
-// Stores are those of the informers. A handler without one waits longer for its
-// own writes; see feed.Config.
-type Stores struct{ Sets, Pods, Nodes, Revisions feed.Store }
+// Stores are those of the informers; see feed.Config.
+type Stores struct{ Sets, Pods, Revisions feed.Store }
 
-// Config is what an [Edge] needs for sets of type T. Everything but Stores and
-// Record is required.
+// Config is what an [Edge] needs for sets of type T. Everything but Record is
+// required.
 type Config[T metav1.Object] struct {
 	// Controller is fed with what the handlers are told.
 	Controller *controller.Controller
@@ -95,22 +94,29 @@ func NewEdge[T metav1.Object](config Config[T]) (*Edge[T], error) {
 	return e, e.addHandlers()
 }
 
+// Expire ends the wait for own writes; see feed.Handler.Expire.
+func (e *Edge[T]) Expire() {
+	e.ofSets.Expire()
+	e.ofPods.Expire()
+	e.ofRevisions.Expire()
+}
+
 func (e *Edge[T]) addHandlers() error {
 	c := e.config.Controller
 	var setErr, podErr, revisionErr error
 	e.ofSets, setErr = feed.NewHandler(feed.Config[T]{
-		Observe: e.config.Observe, Store: e.config.Stores.Sets,
+		Update: e.config.Observe, Store: e.config.Stores.Sets,
 		Seen: func(now time.Time, set T) { c.ObserveSet(now, e.config.SetOf(set)) },
 		Gone: func(now time.Time, set T) { c.ForgetSet(now, set.GetUID()) },
 	})
 	e.ofPods, podErr = feed.NewHandler(feed.Config[*corev1.Pod]{
-		Observe: e.config.Observe, Store: e.config.Stores.Pods, Seen: c.ObservePod, Gone: c.ForgetPod,
+		Update: e.config.Observe, Store: e.config.Stores.Pods, Seen: c.ObservePod, Gone: c.ForgetPod,
 	})
 	e.ofRevisions, revisionErr = feed.NewHandler(feed.Config[*appsv1.ControllerRevision]{
-		Observe: e.config.Observe, Store: e.config.Stores.Revisions, Seen: c.ObserveRevision, Gone: c.ForgetRevision,
+		Update: e.config.Observe, Store: e.config.Stores.Revisions, Seen: c.ObserveRevision, Gone: c.ForgetRevision,
 	})
 	nodes, nodeErr := feed.NewHandler(feed.Config[*corev1.Node]{
-		Observe: e.config.Observe, Store: e.config.Stores.Nodes, Seen: c.ObserveNode,
+		Update: e.config.Observe, Seen: c.ObserveNode,
 		Gone: func(now time.Time, node *corev1.Node) { c.ForgetNode(now, node.Name) },
 	})
 	e.Sets, e.Pods, e.Nodes, e.Revisions = e.ofSets, e.ofPods, changedNodes{nodes}, e.ofRevisions

@@ -84,7 +84,7 @@ func (w *world) start() <-chan struct{} {
 		Pods:      func(namespace string) edge.Pods { return w.client.CoreV1().Pods(namespace) },
 		Revisions: func(namespace string) revision.Client { return w.client.AppsV1().ControllerRevisions(namespace) },
 		Stores: edge.Stores{
-			Sets: sets.GetStore(), Pods: pods.GetStore(), Nodes: nodes.GetStore(), Revisions: revisions.GetStore(),
+			Sets: sets.GetStore(), Pods: pods.GetStore(), Revisions: revisions.GetStore(),
 		},
 		Record: func(event controller.Event) {
 			w.mu.Lock()

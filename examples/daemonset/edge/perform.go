@@ -104,11 +104,10 @@ func (c *call[T]) changePod(ctx context.Context, action controller.ChangePod) co
 	if err != nil {
 		return controller.Result{Pod: daemon.Result{Outcome: daemon.OutcomeRefused, Err: err}}
 	}
-	result := executor.Act(ctx, c.owner, action.Task)
-	if result.Pod != nil {
-		c.ofPods.Wrote(result.Pod)
-	}
-	return controller.Result{Pod: result}
+	// The planner has own expectations of what the watch is to show: it counts
+	// creations that were not shown, and reads what is not shown for long. So the
+	// pod is not shown as if the watch had.
+	return controller.Result{Pod: executor.Act(ctx, c.owner, action.Task)}
 }
 
 func (c *call[T]) writeStatus(ctx context.Context, action controller.WriteStatus) controller.Result {

@@ -15,6 +15,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/daemonset/edge"
 	"github.com/kubelife/lifecycle/timedqueue"
+	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
 
 // ErrInvalidConfig is wrapped by each error of [Config.Validate].
@@ -123,7 +124,7 @@ func (r *Runner) connect() (err error) {
 		Pods:      func(namespace string) edge.Pods { return client.CoreV1().Pods(namespace) },
 		Revisions: func(namespace string) revision.Client { return client.AppsV1().ControllerRevisions(namespace) },
 		Stores: edge.Stores{
-			Sets: sets.GetStore(), Pods: pods.GetStore(), Nodes: nodes.GetStore(), Revisions: revisions.GetStore(),
+			Sets: sets.GetStore(), Pods: pods.GetStore(), Revisions: revisions.GetStore(),
 		},
 		Record: r.config.Record,
 	})
@@ -153,7 +154,7 @@ func (r *Runner) Observe(ctx context.Context, ready func()) {
 	}
 	r.Update((*controller.Controller).MarkSynced)
 	ready()
-	<-ctx.Done()
+	feed.Pulses(ctx, feed.Pulse{Informer: r.factory.Apps().V1().DaemonSets().Informer(), Handler: r.edge})
 }
 
 // Act performs tasks until ctx ends or one panics, and what was under way is

@@ -80,7 +80,7 @@ func (p *process) newEdge() (*edge.Edge[*appsv1.DaemonSet], error) {
 		},
 		Stores: edge.Stores{
 			Sets: p.watches[invariant.Sets], Pods: p.watches[invariant.Pods],
-			Nodes: p.watches[invariant.Nodes], Revisions: p.watches[invariant.Revisions],
+			Revisions: p.watches[invariant.Revisions],
 		},
 	})
 }

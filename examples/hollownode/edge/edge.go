@@ -13,7 +13,6 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
 	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
-	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
 
 // ErrInvalidConfig is wrapped by each error of [Config.Validate].
@@ -53,7 +52,7 @@ type Heartbeats interface {
 }
 
 // Config is what an [Edge] needs. All except StreamPods, SlowHeartbeats, Wait,
-// Silent, Problem and the stores is required.
+// Silent and Problem is required.
 type Config struct {
 	// Fleet and Runtime are used only inside what Observe and View run.
 	Fleet   *kubelet.Fleet
@@ -90,8 +89,6 @@ type Config struct {
 	// Problem is told what is wrong with the annotations of an object, inside
 	// Observe, once for each change of that. Nil ignores it.
 	Problem func(object metav1.Object, err error)
-	// NodeStore and PodStore are those of the informers; see feed.Config.
-	NodeStore, PodStore feed.Store
 }
 
 // Validate joins all that is wrong with the config.

@@ -19,10 +19,10 @@ import (
 // knows which of its statuses the API server has.
 func (e *Edge) addHandlers() error {
 	nodes, nodeErr := feed.NewHandler(feed.Config[*corev1.Node]{
-		Observe: e.config.Observe, Store: e.config.NodeStore, Seen: e.seenNode, Gone: e.goneNode,
+		Update: e.config.Observe, Seen: e.seenNode, Gone: e.goneNode,
 	})
 	pods, podErr := feed.NewHandler(feed.Config[*corev1.Pod]{
-		Observe: e.config.Observe, Store: e.config.PodStore, Seen: e.seenPod, Gone: e.gonePod,
+		Update: e.config.Observe, Seen: e.seenPod, Gone: e.gonePod,
 	})
 	e.Nodes, e.Pods = nodes, pods
 	return errors.Join(nodeErr, podErr)

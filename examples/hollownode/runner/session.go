@@ -83,10 +83,9 @@ func (r *Runner) newSession() (*session, error) {
 		},
 		PodsOf:     r.podsOf,
 		Heartbeats: s.senders, SlowHeartbeats: s.slow, Wait: pause,
-		Silent:    r.isSilent,
-		IsOurs:    func(node *corev1.Node) bool { return node.Labels[Label] == r.config.Fleet },
-		Problem:   r.config.Problem,
-		NodeStore: r.nodes.GetStore(), PodStore: r.pods.GetStore(),
+		Silent:  r.isSilent,
+		IsOurs:  func(node *corev1.Node) bool { return node.Labels[Label] == r.config.Fleet },
+		Problem: r.config.Problem,
 	})
 	return s, err
 }

@@ -75,7 +75,6 @@ func start(c *cluster, f *faults, runtime *recorder, config kubelets) (*process,
 		Fleet: p.fleet, Runtime: runtime, Observe: observe, View: observe,
 		Pods:  func(namespace string) edge.PodClient { return pods{p.client, namespace} },
 		Nodes: nodes{p}, PodsOf: p.podsOf, Heartbeats: beats, IsOurs: func(*corev1.Node) bool { return true },
-		NodeStore: p.watches[invariant.Nodes], PodStore: p.watches[invariant.Pods],
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the kubelets: %w", err)

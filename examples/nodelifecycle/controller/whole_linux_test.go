@@ -106,7 +106,7 @@ func (w *whole) restart() {
 	var err error
 	w.c, err = controller.New(wholeConfig(), w.now)
 	require.NoError(w.b, err)
-	w.feeds, err = edge.NewHandlers(w.c, func(turn func(time.Time), poll func() bool) {
+	w.feeds, err = edge.NewHandlers(w.c, edge.Stores{}, func(turn func(time.Time), poll func() bool) {
 		turn(w.now)
 		w.asked = poll()
 	})

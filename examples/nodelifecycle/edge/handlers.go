@@ -22,6 +22,9 @@ type Handlers struct {
 	Pods cache.ResourceEventHandler
 }
 
+// Stores are those of the informers; see feed.Config.
+type Stores struct{ Nodes, Pods feed.Store }
+
 // Observe runs a turn of a controller at once, while nothing else uses it, and
 // passes it the time. A program takes the lock of its dispatcher and reads the
 // clock under it. A simulator passes its own time. After the turn and before
@@ -35,8 +38,8 @@ type Observe func(turn func(now time.Time), poll func() bool)
 //
 // The controller knows the versions that it has written. So the handlers are
 // not told of writes, and withhold nothing.
-func NewHandlers(c *controller.Controller, observe Observe) (Handlers, error) {
-	return NewViewedHandlers(c, plainView{}, observe)
+func NewHandlers(c *controller.Controller, stores Stores, observe Observe) (Handlers, error) {
+	return NewViewedHandlers(c, plainView{}, stores, observe)
 }
 
 // A View shows the controller other nodes and pods than the cluster has. Its
@@ -61,11 +64,13 @@ func (plainView) ForgetPod(time.Time, *corev1.Pod)                    {}
 
 // NewViewedHandlers returns handlers like those of NewHandlers, which feed c
 // with nodes and pods as a view shows them.
-func NewViewedHandlers(c *controller.Controller, view View, observe Observe) (Handlers, error) {
+func NewViewedHandlers(
+	c *controller.Controller, view View, stores Stores, observe Observe,
+) (Handlers, error) {
 	yes := func() bool { return true }
 	always := func(turn func(now time.Time)) { observe(turn, yes) }
 	nodes, nodeErr := feed.NewHandler(feed.Config[*corev1.Node]{
-		Observe: always,
+		Update: always, Store: stores.Nodes,
 		Seen: func(now time.Time, node *corev1.Node) {
 			shown, pods := view.ObserveNode(now, node)
 			c.ObserveNode(now, shown)
@@ -87,7 +92,7 @@ func NewViewedHandlers(c *controller.Controller, view View, observe Observe) (Ha
 		return asks
 	}
 	leases, leaseErr := feed.NewHandler(feed.Config[*coordinationv1.Lease]{
-		Observe: func(turn func(now time.Time)) { observe(turn, asked) },
+		Update: func(turn func(now time.Time)) { observe(turn, asked) },
 		Seen: func(now time.Time, lease *coordinationv1.Lease) {
 			poll = c.ObserveLease(now, lease) || poll
 		},
@@ -97,7 +102,7 @@ func NewViewedHandlers(c *controller.Controller, view View, observe Observe) (Ha
 		},
 	})
 	pods, podErr := feed.NewHandler(feed.Config[*corev1.Pod]{
-		Observe: always,
+		Update: always, Store: stores.Pods,
 		Seen: func(now time.Time, pod *corev1.Pod) {
 			c.ObservePod(now, view.ObservePod(now, pod))
 			c.PodsCurrent(now)

@@ -40,7 +40,7 @@ func newFed(t *testing.T) *fed {
 		err = controller.New(controller.Config{Health: nodehealth.Config{GracePeriod: grace, StartupGracePeriod: grace}},
 		f.now)
 	require.NoError(t, err)
-	f.Handlers, err = edge.NewHandlers(f.Controller, func(turn func(time.Time), _ func() bool) {
+	f.Handlers, err = edge.NewHandlers(f.Controller, edge.Stores{}, func(turn func(time.Time), _ func() bool) {
 		f.observed++
 		turn(f.now)
 	})
@@ -259,7 +259,7 @@ func TestRealInformersReportRecreationAsOneUpdate(t *testing.T) {
 		f := newFed(t)
 		var mu sync.Mutex
 		updates := 0
-		handlers, err := edge.NewHandlers(f.Controller, func(turn func(time.Time), _ func() bool) {
+		handlers, err := edge.NewHandlers(f.Controller, edge.Stores{}, func(turn func(time.Time), _ func() bool) {
 			mu.Lock()
 			defer mu.Unlock()
 			turn(time.Now())
@@ -323,7 +323,8 @@ func (v *viewer) ForgetPod(_ time.Time, pod *corev1.Pod) {
 
 func TestC7TheControllerSeesWhatAViewShows(t *testing.T) {
 	f, v := newFed(t), &viewer{}
-	handlers, err := edge.NewViewedHandlers(f.Controller, v, func(turn func(time.Time), _ func() bool) { turn(f.now) })
+	handlers, err := edge.NewViewedHandlers(f.Controller, v, edge.Stores{},
+		func(turn func(time.Time), _ func() bool) { turn(f.now) })
 	require.NoError(t, err)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "v"}, Spec: corev1.PodSpec{NodeName: "n"}}

@@ -204,7 +204,7 @@ var ofNodes = []mutant.Mutation{
 		ordinary(invariant.NotTwice), schedules),
 	mutant.New("a pod that was recreated under its name is remembered for ever",
 		"timedqueue/feed", "(*Handler) OnUpdate",
-		`r.GetUID() != u.GetUID() -> r.GetUID() == ""`,
+		`f.GetUID() == u.GetUID() -> f.GetUID() != ""`,
 		ordinary(invariant.NothingLeft)),
 	mutant.New("a mark that has become moot stays", "eviction", "(*Tracker) stateFor",
 		"e.Value().marked -> false && e.Value().marked",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -71,6 +72,26 @@ func (c *Client) CachedNode(name string) *corev1.Node { return asNode(c.ofMachin
 // CachedPod returns a pod as the client has seen it last, or nil.
 func (c *Client) CachedPod(name string) *corev1.Pod {
 	return asPod(c.watches[Pods].cached.byName[name])
+}
+
+// A Store is the cache of a client of nodes or pods.
+type Store struct {
+	client *Client
+	kind   Kind
+}
+
+// Store returns the cache of nodes or pods. It is used after Inform.
+func (c *Client) Store(kind Kind) Store { return Store{c, kind} }
+
+// GetByKey returns the object of that name. The namespace does not count.
+func (s Store) GetByKey(key string) (item any, exists bool, err error) {
+	name := key[strings.LastIndexByte(key, '/')+1:]
+	if s.kind == Nodes {
+		node := s.client.CachedNode(name)
+		return node, node != nil, nil
+	}
+	pod := s.client.CachedPod(name)
+	return pod, pod != nil, nil
 }
 
 // CachedCount returns how many nodes and pods the client sees.

@@ -103,7 +103,9 @@ func (r *Replica) start() error {
 		return err
 	}
 	r.sim.world.Note(model.Note{Kind: model.Started, Client: r.client})
-	handlers, err := edge.NewHandlers(core, r.observe)
+	handlers, err := edge.NewHandlers(core, edge.Stores{
+		Nodes: r.client.Store(model.Nodes), Pods: r.client.Store(model.Pods),
+	}, r.observe)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", r.name(), err)
 	}
