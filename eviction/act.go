@@ -77,7 +77,7 @@ func (r *run) confirm(ctx context.Context) (Result, bool) {
 	switch {
 	case err == nil:
 		r.node = node
-	case !saysGone(err): // without a node, decide finds nothing to evict
+	case !SaysGone(err): // without a node, decide finds nothing to evict
 		return r.classify(ctx, fmt.Errorf("read node %s to confirm the eviction of pod %s: %w",
 			r.task.Node, r.task.Pod, err))
 	}
@@ -241,12 +241,12 @@ func (r *run) clearCondition(ctx context.Context) (Result, bool) {
 // server answers 409 to a delete and 422 to a patch (seen on v1.37.1). Both
 // codes have other causes too, which must be retried. So the pod is read.
 func (r *run) classify(ctx context.Context, err error) (Result, bool) {
-	if saysGone(err) {
+	if SaysGone(err) {
 		return Result{Outcome: OutcomeAlreadyGone}, true
 	}
 	if cause := CauseOf(err); cause == CauseConflict || cause == CauseInvalid {
 		live, readErr := r.get(ctx)
-		if saysGone(readErr) || readErr == nil && r.task.gone(live) {
+		if SaysGone(readErr) || readErr == nil && r.task.gone(live) {
 			return Result{Outcome: OutcomeAlreadyGone}, true
 		}
 	}
@@ -258,14 +258,6 @@ func (r *run) classify(ctx context.Context, err error) (Result, bool) {
 		result.RetryAfter = time.Duration(seconds) * time.Second
 	}
 	return result, true
-}
-
-// saysGone reports whether the API server says that the object does not exist.
-// A 404 alone is not enough: it may come from a proxy, a webhook, or a server
-// without the Eviction API. The eviction would be lost then.
-func saysGone(err error) bool {
-	return apierrors.IsNotFound(err) && CauseOf(err) == CauseOther &&
-		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 func wrap(err error, format string, args ...any) error {

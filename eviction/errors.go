@@ -93,6 +93,14 @@ func causeOfStatus(err error, status metav1.Status) Cause {
 	return CauseOther
 }
 
+// SaysGone reports whether the API server says that the object does not exist.
+// A 404 alone is not enough: it may come from a proxy, a webhook, or a server
+// without the Eviction API. What is to be done to the object would be lost then.
+func SaysGone(err error) bool {
+	return apierrors.IsNotFound(err) && CauseOf(err) == CauseOther &&
+		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
 // isBudget reports whether a PodDisruptionBudget has refused an eviction. The
 // API server states it in a cause of the status; a 429 without that cause is
 // about load. kube-apiserver v1.37.1 does so even before it has seen the

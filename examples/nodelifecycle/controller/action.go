@@ -149,7 +149,7 @@ var errNoResult = errors.New("the action has no result")
 // Result is the result of an action. The zero value counts as failed, except
 // for Record: it is the result of an action that panics.
 type Result struct {
-	// Err is why it failed. [SaysGone] tells whether the object is gone.
+	// Err is why it failed. eviction.SaysGone tells whether the object is gone.
 	Err error
 	// Leases are the resourceVersions by name of the leases that ReadLease or
 	// ListLeases has found. Not nil, unless it failed.

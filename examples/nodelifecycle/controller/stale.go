@@ -40,15 +40,8 @@ func isRefusal(err error) bool {
 	case eviction.CauseConflict, eviction.CauseInvalid:
 		return true
 	default:
-		return SaysGone(err)
+		return eviction.SaysGone(err)
 	}
-}
-
-// SaysGone reports whether the API server says that an object does not exist. A
-// proxy may answer 404 for what it does not know.
-func SaysGone(err error) bool {
-	return apierrors.IsNotFound(err) &&
-		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // noteNodeRefusal records that a write to a node has failed, if it was refused.
@@ -158,7 +151,7 @@ func (c *Controller) resultOfRead(now time.Time, err error) timedqueue.Result {
 	switch {
 	case err == nil:
 		return timedqueue.Result{Outcome: timedqueue.OutcomePostponed, At: now}
-	case SaysGone(err):
+	case eviction.SaysGone(err):
 		return timedqueue.Result{Outcome: timedqueue.OutcomeFailed, RetryAfter: c.config.Backoff.Longest()}
 	}
 	return timedqueue.Result{Outcome: timedqueue.OutcomeFailed}

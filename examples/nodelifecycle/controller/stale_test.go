@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubelife/lifecycle/eviction"
 )
 
 // writesRefused returns how many writes the API server has refused.
@@ -181,7 +183,7 @@ func TestH8ANodeThatIsGoneIsReadNowAndThen(t *testing.T) {
 // A proxy that knows no node says nothing about it.
 func TestA404OfAProxyIsNoRefusal(t *testing.T) {
 	foreign := apierrors.NewGenericServerResponse(404, "patch", corev1.Resource("nodes"), "a-003", "page not found", 0, true)
-	require.False(t, SaysGone(foreign))
+	require.False(t, eviction.SaysGone(foreign))
 	require.False(t, isRefusal(foreign))
 	require.True(t, isRefusal(fmt.Errorf("patch: %w", apierrors.NewNotFound(corev1.Resource("nodes"), "a-003"))))
 	require.False(t, isRefusal(errServer))

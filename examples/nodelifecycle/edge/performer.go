@@ -131,7 +131,7 @@ func (p *Performer) Perform(ctx context.Context, task controller.Task) controlle
 func (p *Performer) readLease(ctx context.Context, name string) controller.Result {
 	lease, err := p.config.Leases.Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case controller.SaysGone(err):
+	case eviction.SaysGone(err):
 		return controller.Result{Leases: map[string]string{}}
 	case err != nil:
 		return controller.Result{Err: fmt.Errorf("read lease of silent node: %w", err)}

@@ -244,7 +244,7 @@ func TestWhatAWriteWasRefusedForIsRead(t *testing.T) {
 			a = &api{failed: gone}
 			result = a.performer(t).Perform(t.Context(), controller.Task{Action: test.action})
 			require.ErrorContains(t, result.Err, "read "+name+" after a refused write: ")
-			require.True(t, controller.SaysGone(result.Err))
+			require.True(t, eviction.SaysGone(result.Err))
 			require.Nil(t, result.Node)
 			require.Nil(t, result.Pod)
 		})
