@@ -85,14 +85,11 @@ func NewInformer(config InformerConfig) (*Informer, error) {
 func (i *Informer) connectNodes() error {
 	handler, err := feed.NewHandler(feed.Config[*corev1.Node]{
 		Update: i.observe,
-		Seen: func(now time.Time, node *corev1.Node) {
-			i.config.Tracker.ObserveNode(now, node)
-			i.config.Tracker.NodesCurrent(now)
-		},
+		Seen:   i.config.Tracker.ObserveNode,
 		Gone: func(now time.Time, node *corev1.Node) {
 			i.config.Tracker.ForgetNode(now, node.Name)
-			i.config.Tracker.NodesCurrent(now)
 		},
+		Reported: i.config.Tracker.NodesCurrent,
 	})
 	if err != nil {
 		return err
@@ -103,15 +100,12 @@ func (i *Informer) connectNodes() error {
 func (i *Informer) connectPods() error {
 	handler, err := feed.NewHandler(feed.Config[*corev1.Pod]{
 		Update: i.observe,
-		Seen: func(now time.Time, pod *corev1.Pod) {
-			i.config.Tracker.ObservePod(now, pod)
-			i.config.Tracker.PodsCurrent(now)
-		},
+		Seen:   i.config.Tracker.ObservePod,
 		Gone: func(now time.Time, pod *corev1.Pod) {
 			i.config.Tracker.ForgetPod(now, eviction.KeyOf(pod).ID())
-			i.config.Tracker.PodsCurrent(now)
 		},
-		Store: i.pods.GetStore(),
+		Reported: i.config.Tracker.PodsCurrent,
+		Store:    i.pods.GetStore(),
 	})
 	if err != nil {
 		return err

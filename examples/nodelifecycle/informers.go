@@ -23,6 +23,7 @@ type dispatcher = timedqueue.Dispatcher
 // informerSet connects informers with the controller.
 type informerSet struct {
 	cluster, leases informers.SharedInformerFactory
+	handlers        edge.Handlers
 	synced          []cache.InformerSynced
 }
 
@@ -48,16 +49,17 @@ func (s *informerSet) connect(d *dispatcher, c *controller.Controller, shadowing
 	}
 	ofNodes, ofPods := s.cluster.Core().V1().Nodes().Informer(), s.cluster.Core().V1().Pods().Informer()
 	stores := edge.Stores{Nodes: ofNodes.GetStore(), Pods: ofPods.GetStore()}
-	handlers, err := edge.NewHandlers(c, stores, observe)
+	var err error
+	s.handlers, err = edge.NewHandlers(c, stores, observe)
 	if shadowing != nil {
-		handlers, err = edge.NewViewedHandlers(c, shadowing, stores, observe)
+		s.handlers, err = edge.NewViewedHandlers(c, shadowing, stores, observe)
 	}
 	if err != nil {
 		return err
 	}
-	nodes, nodeErr := ofNodes.AddEventHandler(handlers.Nodes)
-	leases, leaseErr := s.leases.Coordination().V1().Leases().Informer().AddEventHandler(handlers.Leases)
-	pods, podErr := ofPods.AddEventHandler(handlers.Pods)
+	nodes, nodeErr := ofNodes.AddEventHandler(s.handlers.Nodes)
+	leases, leaseErr := s.leases.Coordination().V1().Leases().Informer().AddEventHandler(s.handlers.Leases)
+	pods, podErr := ofPods.AddEventHandler(s.handlers.Pods)
 	if err := errors.Join(nodeErr, leaseErr, podErr); err != nil {
 		return err
 	}
@@ -72,8 +74,8 @@ func (s *informerSet) pulses(d *dispatcher, c *controller.Controller) []feed.Pul
 		return func() { d.Update(func() { current(time.Now()) }) }
 	}
 	return []feed.Pulse{
-		{Informer: s.cluster.Core().V1().Nodes().Informer(), Beat: beat(c.NodesCurrent)},
-		{Informer: s.cluster.Core().V1().Pods().Informer(), Beat: beat(c.PodsCurrent)},
+		{Informer: s.cluster.Core().V1().Nodes().Informer(), Beat: beat(c.NodesCurrent), Handler: s.handlers.Nodes},
+		{Informer: s.cluster.Core().V1().Pods().Informer(), Beat: beat(c.PodsCurrent), Handler: s.handlers.Pods},
 	}
 }
 

@@ -66,7 +66,12 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 	if err != nil {
 		return nil, err
 	}
-	l.dispatcher, err = timedqueue.NewDispatcher(core, performer.perform, timedqueue.DispatcherConfig{
+	perform := func(ctx context.Context, task controller.Task) controller.Result {
+		result := performer.perform(ctx, task)
+		l.informers.handlers.Answered(result)
+		return result
+	}
+	l.dispatcher, err = timedqueue.NewDispatcher(core, perform, timedqueue.DispatcherConfig{
 		Workers:  s.ConcurrentSyncs,
 		Finished: counting,
 	})

@@ -30,6 +30,9 @@ func NewHandler[T metav1.Object](config Config[T]) (*Handler[T], error) {
 	if config.OwnWriteTimeout == 0 {
 		config.OwnWriteTimeout = defaultOwnWriteTimeout
 	}
+	if config.Reported == nil {
+		config.Reported = func(time.Time) {}
+	}
 	return &Handler[T]{config: config, own: newOwnWrites[T](config.OwnWriteTimeout)}, nil
 }
 
@@ -71,6 +74,7 @@ func (h *Handler[T]) OnDelete(object any) {
 		h.config.Update(func(now time.Time) {
 			h.reported = deleted.GetResourceVersion()
 			h.end(now, deleted)
+			h.config.Reported(now)
 			h.expire(now)
 		})
 	}
@@ -88,6 +92,7 @@ func (h *Handler[T]) report(now time.Time, former, object T) {
 		}
 		h.config.Seen(now, object)
 	}
+	h.config.Reported(now)
 	h.expire(now)
 }
 
@@ -127,7 +132,7 @@ func (h *Handler[T]) Wrote(object T) {
 
 func (h *Handler[T]) wrote(now time.Time, object T) {
 	own := h.own.find(object)
-	if own != nil && (!isOlder(own.object, object) || own.outranks(object)) {
+	if own != nil && own.outranks(object) {
 		return // a later write was answered before
 	}
 	former, known := h.stored(object)

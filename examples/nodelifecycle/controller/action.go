@@ -66,7 +66,8 @@ type DeclareUnknown struct {
 type ReadNode struct {
 	Node *corev1.Node
 
-	item timedqueue.Item[string, *node]
+	silent bool // when it was handed out
+	item   timedqueue.Item[string, *node]
 }
 
 // PatchTaints gives a node other taints.

@@ -140,8 +140,3 @@ func (c Config) withDefaults() Config {
 	}
 	return c
 }
-
-// ownWriteCounts is how long an object that we have written counts more than an
-// older one from the cache. It bounds the harm if a watch event is lost or the
-// API server's store is set back.
-const ownWriteCounts = time.Minute

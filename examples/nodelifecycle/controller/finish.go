@@ -10,7 +10,8 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// Finish takes the result of a task.
+// Finish takes the result of a task. An object that the API server has returned
+// for it must have been observed before, unless a newer one was.
 func (c *Controller) Finish(now time.Time, task Task, result Result) {
 	c.requests.Settle(now, task.grant, result.Unused)
 	if task.hasWritten(result) {
@@ -27,11 +28,9 @@ func (c *Controller) Finish(now time.Time, task Task, result Result) {
 	case ReadNode:
 		c.nodeRead(now, action, result.orFailed())
 	case PatchTaints:
-		c.adoptNode(now, result.Node)
 		undone := result.Node != nil && lacks(result.Node, action.Taints, now)
 		c.finishWrite(now, action.item, result.orUndone(undone))
 	case PatchLabels:
-		c.adoptNode(now, result.Node)
 		undone := result.Node != nil && labelPatch(result.Node) != nil
 		c.finishWrite(now, action.item, result.orUndone(undone))
 	case ReadPod:
@@ -59,8 +58,8 @@ func (c *Controller) declared(now time.Time, action DeclareUnknown, result Resul
 			"Node %s status is now: NodeNotReady", action.Node.Name)
 	}
 	c.declarations.Finish(now, action.item, resultOf(result.Err))
-	c.adoptNode(now, result.Node)
 	n := c.nodes[action.Node.Name]
+	n.accepted(now, result.Err)
 	switch {
 	case n == nil || n.silence != action.silence: // deleted meanwhile
 		c.health.Finish(now, action.silence.task, nodehealth.Result{})
@@ -84,7 +83,6 @@ func (c *Controller) marked(now time.Time, action MarkPodNotReady, result Result
 		c.announce(podReference(action.Pod.Namespace, action.Pod.Name, action.Pod.UID),
 			corev1.EventTypeWarning, "NodeNotReady", "Node is not ready")
 	}
-	c.adoptPod(now, result.Pod)
 	c.marks.Finish(now, action.item, resultOf(result.Err))
 	if known {
 		c.notePodRefusal(action.Pod, result.Err)
@@ -100,7 +98,6 @@ func (c *Controller) marked(now time.Time, action MarkPodNotReady, result Result
 }
 
 func (c *Controller) evicted(now time.Time, action Evict, result Result) {
-	c.adoptPod(now, result.Eviction.Pod)
 	c.evictions.Finish(now, action.Task, result.Eviction)
 	if result.Eviction.Err != nil {
 		return

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kubelife/lifecycle/eviction"
@@ -12,8 +11,8 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// node is the record of a node: the newer of the cache and our own last write,
-// and what follows from it.
+// node is the record of a node as it was observed last, and what follows from
+// that.
 type node struct {
 	// Of a node that is well a heartbeat reads these four and no other field. So
 	// they are in one place: with thousands of nodes none is in a cache.
@@ -28,7 +27,6 @@ type node struct {
 	silence *silence
 
 	object *corev1.Node
-	own    ownWrite
 	slot   int // in Controller.ordered
 	zone   string
 	ready  corev1.ConditionStatus // empty while nothing was reported
@@ -60,6 +58,8 @@ type node struct {
 	// turn is when the node may be released at the earliest, while it is in
 	// releases.
 	turn time.Time
+	// wroteAt is when the API server accepted a write of ours last.
+	wroteAt time.Time
 	// readAt is when the node is to be read, after the API server has refused a
 	// write to it. It is zero if it need not be. Live reads have shown it last at
 	// lastRead.
@@ -154,32 +154,6 @@ func countNotReady(all []corev1.Taint) (count int) {
 		}
 	}
 	return count
-}
-
-// ownWrite is the version of an object that we have written ourselves.
-type ownWrite struct {
-	version string
-	at      time.Time
-}
-
-// newer reports whether our own write is newer than what the cache shows.
-func (w *ownWrite) newer(now time.Time, version string) bool {
-	if w.version == "" {
-		return false
-	}
-	if older(version, w.version) && now.Sub(w.at) < ownWriteCounts {
-		return true
-	}
-	w.version = ""
-	return false
-}
-
-// countsMore reports whether an answer counts more than what the watch shows
-// later. If the watch has shown the same version already, it is not behind, and
-// an older version that it shows later is from a restored backup.
-func countsMore(answer, known metav1.Object) bool {
-	version := answer.GetResourceVersion()
-	return version == "" || version != known.GetResourceVersion()
 }
 
 func older(version, than string) bool {

@@ -12,16 +12,14 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// ObserveNode takes a node as the cache has it.
+// ObserveNode takes a node as it is now: as the watch shows it, or as the API
+// server has returned it. It is believed, whatever its version.
 func (c *Controller) ObserveNode(now time.Time, object *corev1.Node) {
 	c.evaluateLasting(now)
 	n, known := c.nodes[object.Name]
 	if known && n.object.UID != object.UID {
 		c.ForgetNode(now, object.Name)
 		known = false
-	}
-	if known && n.own.newer(now, object.ResourceVersion) {
-		return
 	}
 	if !known {
 		n = &node{slot: len(c.ordered)}
@@ -112,7 +110,7 @@ func (c *Controller) ForgetLease(now time.Time, name string) {
 	c.health.ForgetLease(now, name)
 }
 
-// ObservePod takes a pod as the cache has it. A pod without a node is none of
+// ObservePod takes a pod as it is now, like ObserveNode. A pod without a node is none of
 // the controller's; one that had a node is back from a backup of the API
 // server's store.
 func (c *Controller) ObservePod(now time.Time, object *corev1.Pod) {
@@ -124,9 +122,6 @@ func (c *Controller) ObservePod(now time.Time, object *corev1.Pod) {
 	if known && p.object.Spec.NodeName != object.Spec.NodeName {
 		c.ForgetPod(now, PodID(object)) // without a UID: it is another pod
 		known = false
-	}
-	if known && p.own.newer(now, object.ResourceVersion) {
-		return
 	}
 	if !known {
 		p = c.addPod(object)
@@ -164,37 +159,6 @@ func (c *Controller) addPod(object *corev1.Pod) *pod {
 	c.pods[PodID(object)] = p
 	c.podsOn[on] = append(c.podsOn[on], p)
 	return p
-}
-
-// adoptNode takes a node as the API server had it after a write of ours.
-func (c *Controller) adoptNode(now time.Time, object *corev1.Node) {
-	if object == nil {
-		return
-	}
-	n, known := c.nodes[object.Name]
-	if !known || n.object.UID != object.UID ||
-		older(object.ResourceVersion, n.object.ResourceVersion) {
-		return
-	}
-	if countsMore(object, n.object) {
-		n.own = ownWrite{object.ResourceVersion, now}
-	}
-	c.setNode(now, n, object)
-}
-
-// adoptPod takes a pod as the API server had it after a write of ours.
-func (c *Controller) adoptPod(now time.Time, object *corev1.Pod) {
-	if object == nil {
-		return
-	}
-	p, known := c.pods[PodID(object)]
-	if !known || older(object.ResourceVersion, p.object.ResourceVersion) {
-		return
-	}
-	if countsMore(object, p.object) {
-		p.own = ownWrite{object.ResourceVersion, now}
-	}
-	c.setPod(now, p, object)
 }
 
 // setNode applies a node's newest version.

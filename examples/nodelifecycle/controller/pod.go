@@ -7,11 +7,9 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 )
 
-// pod is the record of a pod that is bound to a node: the newer of the cache
-// and our own last write.
+// pod is the record of a pod that is bound to a node, as it was observed last.
 type pod struct {
 	object *corev1.Pod
-	own    ownWrite
 	slot   int // in Controller.podsOn
 	// bound is the episode of its node in which it was first observed there. In
 	// wanted it was last to be marked not ready, and in marked it was.

@@ -58,6 +58,14 @@ func (c *Controller) noteNodeRefusal(now time.Time, n *node, err error) {
 	}
 }
 
+// accepted records that the API server has accepted a write of ours, unless it
+// has not.
+func (n *node) accepted(now time.Time, err error) {
+	if n != nil && err == nil {
+		n.wroteAt = now
+	}
+}
+
 // mustRead reports whether a node has to be read before anything is written to
 // it.
 func (n *node) mustRead() bool { return !n.readAt.IsZero() }
@@ -81,7 +89,7 @@ func (c *Controller) readsFirst(now time.Time, task eviction.Task) bool {
 		return now.Sub(n.readAt) < longestReadFirst
 	}
 	last, _ := c.health.LastHeartbeat(task.Node)
-	if !last.After(latest(n.own.at, n.lastRead)) || now.Sub(n.lastRead) < longestReadFirst {
+	if !last.After(latest(n.wroteAt, n.lastRead)) || now.Sub(n.lastRead) < longestReadFirst {
 		return false
 	}
 	n.readAt = now
@@ -98,7 +106,7 @@ func leavesForUs(d eviction.Decision) bool {
 // nodeRead takes the result of ReadNode.
 func (c *Controller) nodeRead(now time.Time, action ReadNode, result Result) {
 	if result.Err == nil {
-		c.observeReadNode(now, action.Node, result.Node)
+		c.observeReadNode(now, action, result.Node)
 	}
 	c.enter(action.item.Value, resting)
 	c.writes.Finish(now, action.item, c.resultOfRead(now, result.Err))
@@ -113,31 +121,32 @@ func (c *Controller) nodeRead(now time.Time, action ReadNode, result Result) {
 
 // observeReadNode takes a node as a live read has shown it. It may be another
 // one of that name. Only the watch says that a node is gone.
-func (c *Controller) observeReadNode(now time.Time, before, live *corev1.Node) {
+func (c *Controller) observeReadNode(now time.Time, action ReadNode, live *corev1.Node) {
 	n, known := c.nodes[live.Name]
 	if !known {
 		return
 	}
 	n.readAt, n.lastRead = time.Time{}, now
-	if !isNews(n.object, before, live) {
+	if !isNews(n.object, action.Node, live) {
 		return
 	}
 	c.staleness.stale++
-	wasSilent := n.silence.lasts()
-	c.ObserveNode(now, live)
-	if wasSilent && !n.silence.lasts() {
-		c.reads.refuted++
+	if n.object != live {
+		c.ObserveNode(now, live)
 	}
-	if n = c.nodes[live.Name]; n.object == live {
-		n.own = ownWrite{live.ResourceVersion, now}
+	if action.silent && !c.nodes[live.Name].silence.lasts() {
+		c.reads.refuted++
 	}
 }
 
-// isNews reports whether a live read shows what the cache does not. It is newer
-// than what was cached when it began, whatever the versions are: a restore of
-// the API server's store sets them back.
-func isNews(cached, before, live metav1.Object) bool {
-	version := cached.GetResourceVersion()
+// isNews reports whether a live read has shown what the watch has not. It is
+// newer than what was known when it began, whatever the versions are: a restore
+// of the API server's store sets them back.
+func isNews(known, before, live metav1.Object) bool {
+	version := known.GetResourceVersion()
+	if known == live { // it was observed when it was returned
+		version = before.GetResourceVersion()
+	}
 	if live.GetResourceVersion() == version {
 		return false
 	}
@@ -185,15 +194,14 @@ func (c *Controller) podRead(now time.Time, action ReadPod, result Result) {
 		delete(c.staleness.pods, id)
 		if isNews(p.object, action.Pod, live) {
 			c.staleness.stale++
-			c.ObservePod(now, live)
+			if p.object != live {
+				c.ObservePod(now, live)
+			}
 		}
 	}
 	c.marks.Finish(now, action.item, c.resultOfRead(now, err))
 	if p, known = c.pods[id]; !known {
 		return
-	}
-	if p.object == live {
-		p.own = ownWrite{live.ResourceVersion, now}
 	}
 	if n := c.nodes[p.object.Spec.NodeName]; n != nil {
 		c.planMark(now, n, p)

@@ -189,24 +189,6 @@ func TestA404OfAProxyIsNoRefusal(t *testing.T) {
 	require.False(t, isRefusal(errServer))
 }
 
-// What a watch shows late is older than what was read, and does not count for a
-// minute. In the end the watch is believed.
-func TestALiveReadCountsMoreThanAnOlderCache(t *testing.T) {
-	w := active(t, "a", "b")
-	late := w.nodes["a-003"]
-	w.stalled = true
-	w.report("a-003", corev1.ConditionTrue)
-	w.silent["a-003"] = true
-	w.advance(grace + time.Second)
-	require.Len(t, deeds[ReadNode](w), 1)
-	live := w.c.nodes["a-003"].object
-	require.Equal(t, w.nodes["a-003"], live)
-	w.c.ObserveNode(w.now, late)
-	require.Equal(t, live, w.c.nodes["a-003"].object)
-	w.c.ObserveNode(w.now.Add(ownWriteCounts), late)
-	require.Equal(t, late, w.c.nodes["a-003"].object)
-}
-
 // After a restore of its store the API server has older versions than the
 // cache. What a live read shows is true all the same.
 func TestALiveReadCountsAfterARestore(t *testing.T) {

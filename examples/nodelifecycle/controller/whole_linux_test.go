@@ -106,7 +106,7 @@ func (w *whole) restart() {
 	var err error
 	w.c, err = controller.New(wholeConfig(), w.now)
 	require.NoError(w.b, err)
-	w.feeds, err = edge.NewHandlers(w.c, edge.Stores{}, func(turn func(time.Time), poll func() bool) {
+	w.feeds, err = edge.NewHandlers(w.c, edge.Stores{Nodes: w.nodes, Pods: w.pods}, func(turn func(time.Time), poll func() bool) {
 		turn(w.now)
 		w.asked = poll()
 	})
@@ -184,6 +184,7 @@ func (w *whole) perform(task controller.Task) {
 			w.turn("pod gone", func() { w.feeds.Pods.OnDelete(pod) })
 		}
 	}
+	w.turn("Answered "+what, func() { w.feeds.Answered(result) })
 	w.turn("Finish "+what, func() { w.c.Finish(w.now, task, result) })
 }
 

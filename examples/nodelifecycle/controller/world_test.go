@@ -271,7 +271,29 @@ func (w *world) act() {
 	w.t.Fatal("the controller does not come to rest")
 }
 
+// perform performs an action, and observes what the API server has returned, as
+// the edge does.
 func (w *world) perform(action Action) Result {
+	result := w.answer(action)
+	if node := result.Node; node != nil {
+		n := w.c.nodes[node.Name]
+		if n != nil && older(n.object.ResourceVersion, node.ResourceVersion) {
+			w.c.ObserveNode(w.now, node)
+		}
+	}
+	for _, pod := range []*corev1.Pod{result.Pod, result.Eviction.Pod} {
+		if pod == nil {
+			continue
+		}
+		p := w.c.pods[PodID(pod)]
+		if p != nil && older(p.object.ResourceVersion, pod.ResourceVersion) {
+			w.c.ObservePod(w.now, pod)
+		}
+	}
+	return result
+}
+
+func (w *world) answer(action Action) Result {
 	if w.fail != nil {
 		switch err := w.fail(action); {
 		case errors.Is(err, errPanicked):

@@ -188,7 +188,7 @@ func (c *Controller) writeOf(now time.Time, item timedqueue.Item[string, *node])
 	}
 	if n.mustRead() {
 		c.enter(n, writing)
-		return ReadNode{n.object, item}, nil
+		return ReadNode{n.object, n.silence.lasts(), item}, nil
 	}
 	if n.wanted != nil {
 		data, err := taints.Patch(n.object, n.wanted)
@@ -257,6 +257,7 @@ func (c *Controller) finishWrite(now time.Time, item timedqueue.Item[string, *no
 		return
 	}
 	if n == written {
+		n.accepted(now, err)
 		c.noteNodeRefusal(now, n, err)
 	}
 	c.resumeTurn(n)

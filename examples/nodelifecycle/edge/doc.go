@@ -5,6 +5,10 @@
 //	informers ──► Handlers ──Observe, Forget──► controller.Controller
 //	API server ◄── Performer ◄──── controller.Action ◄──┘
 //
+// What the API server has returned goes in through [Handlers.Answered] before
+// the controller is told the result of its task. So its own writes and reads
+// outrank a watch that is late; see package feed.
+//
 // It has no goroutine, no timer and no clock, it logs nothing and counts
 // nothing. So a program that drives the reducer with a timedqueue.Dispatcher
 // and a simulator that drives it in virtual time run the same code. Timeouts,

@@ -15,11 +15,26 @@ import (
 // Handlers feed a controller with what informers report. Each is to be added to
 // the informer of its type.
 type Handlers struct {
-	Nodes cache.ResourceEventHandler
+	Nodes *feed.Handler[*corev1.Node]
 	// Leases must be given those of the namespace kube-node-lease and no others.
 	Leases cache.ResourceEventHandler
 	// Pods may be given pods that are not bound yet, which count for nothing.
-	Pods cache.ResourceEventHandler
+	Pods *feed.Handler[*corev1.Pod]
+}
+
+// Answered takes the result of a task before the controller's Finish. The
+// controller observes the node or pod that the API server has returned, and
+// until the watch shows it no older one; see feed.Handler.Wrote. It must be
+// called outside of what handlers pass to observe.
+func (h Handlers) Answered(result controller.Result) {
+	if result.Node != nil {
+		h.Nodes.Wrote(result.Node)
+	}
+	for _, pod := range []*corev1.Pod{result.Pod, result.Eviction.Pod} {
+		if pod != nil {
+			h.Pods.Wrote(pod)
+		}
+	}
 }
 
 // Stores are those of the informers; see feed.Config.
@@ -35,9 +50,7 @@ type Observe func(turn func(now time.Time), poll func() bool)
 
 // NewHandlers returns the handlers that feed c. They touch c only inside what
 // they pass to observe. One report is one call of observe.
-//
-// The controller knows the versions that it has written. So the handlers are
-// not told of writes, and withhold nothing.
+// They must be told of each result; see Answered.
 func NewHandlers(c *controller.Controller, stores Stores, observe Observe) (Handlers, error) {
 	return NewViewedHandlers(c, plainView{}, stores, observe)
 }
@@ -67,32 +80,32 @@ func (plainView) ForgetPod(time.Time, *corev1.Pod)                    {}
 func NewViewedHandlers(
 	c *controller.Controller, view View, stores Stores, observe Observe,
 ) (Handlers, error) {
-	yes := func() bool { return true }
-	always := func(turn func(now time.Time)) { observe(turn, yes) }
-	nodes, nodeErr := feed.NewHandler(feed.Config[*corev1.Node]{
-		Update: always, Store: stores.Nodes,
-		Seen: func(now time.Time, node *corev1.Node) {
-			shown, pods := view.ObserveNode(now, node)
-			c.ObserveNode(now, shown)
-			for _, pod := range pods {
-				c.ObservePod(now, pod)
-			}
-			c.NodesCurrent(now)
-		},
-		Gone: func(now time.Time, node *corev1.Node) {
-			view.ForgetNode(now, node)
-			c.ForgetNode(now, node.Name)
-			c.NodesCurrent(now)
-		},
-	})
 	poll := false // since asked was called last
 	asked := func() bool {
 		asks := poll
 		poll = false
 		return asks
 	}
+	update := func(turn func(now time.Time)) { observe(turn, asked) }
+	nodes, nodeErr := feed.NewHandler(feed.Config[*corev1.Node]{
+		Update: update, Store: stores.Nodes,
+		Seen: func(now time.Time, node *corev1.Node) {
+			shown, pods := view.ObserveNode(now, node)
+			c.ObserveNode(now, shown)
+			for _, pod := range pods {
+				c.ObservePod(now, pod)
+			}
+			poll = true
+		},
+		Gone: func(now time.Time, node *corev1.Node) {
+			view.ForgetNode(now, node)
+			c.ForgetNode(now, node.Name)
+			poll = true
+		},
+		Reported: c.NodesCurrent,
+	})
 	leases, leaseErr := feed.NewHandler(feed.Config[*coordinationv1.Lease]{
-		Update: func(turn func(now time.Time)) { observe(turn, asked) },
+		Update: update,
 		Seen: func(now time.Time, lease *coordinationv1.Lease) {
 			poll = c.ObserveLease(now, lease) || poll
 		},
@@ -102,16 +115,17 @@ func NewViewedHandlers(
 		},
 	})
 	pods, podErr := feed.NewHandler(feed.Config[*corev1.Pod]{
-		Update: always, Store: stores.Pods,
+		Update: update, Store: stores.Pods,
 		Seen: func(now time.Time, pod *corev1.Pod) {
 			c.ObservePod(now, view.ObservePod(now, pod))
-			c.PodsCurrent(now)
+			poll = true
 		},
 		Gone: func(now time.Time, pod *corev1.Pod) {
 			view.ForgetPod(now, pod)
 			c.ForgetPod(now, controller.PodID(pod))
-			c.PodsCurrent(now)
+			poll = true
 		},
+		Reported: c.PodsCurrent,
 	})
 	if err := errors.Join(nodeErr, leaseErr, podErr); err != nil {
 		return Handlers{}, err

@@ -338,3 +338,59 @@ func TestC7TheControllerSeesWhatAViewShows(t *testing.T) {
 	handlers.Nodes.OnDelete(node)
 	require.Equal(t, []string{"node n", "pod p", "no pod p", "no node n"}, v.told)
 }
+
+// newStore returns the store of an informer with some objects.
+func newStore(t *testing.T, objects ...any) cache.Store {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	for _, object := range objects {
+		require.NoError(t, store.Add(object))
+	}
+	return store
+}
+
+// A cache that is behind must not make us undo what we have just written, or
+// have read. In the end the watch is believed: the store of the API server may
+// have been set back.
+func TestAnAnswerOutranksAnOlderCacheForABoundedTime(t *testing.T) {
+	cached := readyNode("n")
+	cached.ResourceVersion, cached.Spec.Unschedulable = "7", true
+	f, nodes := newFed(t), newStore(t, cached)
+	handlers, err := edge.NewHandlers(f.Controller, edge.Stores{Nodes: nodes, Pods: newStore(t)},
+		func(turn func(time.Time), _ func() bool) { turn(f.now) })
+	require.NoError(t, err)
+	handlers.Nodes.OnAdd(cached, true)
+	f.MarkSynced(f.now)
+	written := cached.DeepCopy()
+	for task, ok := f.Start(f.now); ok; task, ok = f.Start(f.now) {
+		var result controller.Result
+		if patch, is := task.Action.(controller.PatchTaints); is {
+			written.ResourceVersion, written.Spec.Taints = "9", patch.Taints
+			result.Node = written
+		}
+		handlers.Answered(result)
+		f.Finish(f.now, task, result)
+	}
+	require.NotEmpty(t, written.Spec.Taints)
+	late := cached.DeepCopy()
+	late.ResourceVersion = "8"
+	require.NoError(t, nodes.Update(late))
+	handlers.Nodes.OnUpdate(cached, late)
+	require.Empty(t, of[controller.PatchTaints](f.pass(time.Minute-time.Second)), "nothing is computed from the old version")
+	f.now = f.now.Add(time.Second)
+	handlers.Nodes.Expire()
+	require.Len(t, of[controller.PatchTaints](f.pass(0)), 1, "but not for ever")
+}
+
+// A pod of a task's result, whichever field has it.
+func TestPodsOfAnswersAreObserved(t *testing.T) {
+	f := newFed(t)
+	handlers, err := edge.NewHandlers(f.Controller, edge.Stores{Nodes: newStore(t), Pods: newStore(t)},
+		func(turn func(time.Time), _ func() bool) { turn(f.now) })
+	require.NoError(t, err)
+	first, second := boundPod("first"), boundPod("second")
+	first.ResourceVersion, second.ResourceVersion, second.Name = "5", "6", "cart-1"
+	handlers.Answered(controller.Result{Pod: first})
+	handlers.Answered(controller.Result{Eviction: eviction.Result{Pod: second}})
+	_, pods := f.Len()
+	require.Equal(t, 2, pods)
+}

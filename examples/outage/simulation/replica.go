@@ -28,6 +28,7 @@ type Replica struct {
 	client    *model.Client // nil while it does not run
 	core      *controller.Controller
 	performer *edge.Performer
+	handlers  edge.Handlers
 	election  election
 	errands   map[*errand]struct{} // under way
 	resting   []*errand            // that are done
@@ -103,21 +104,22 @@ func (r *Replica) start() error {
 		return err
 	}
 	r.sim.world.Note(model.Note{Kind: model.Started, Client: r.client})
-	handlers, err := edge.NewHandlers(core, edge.Stores{
+	r.handlers, err = edge.NewHandlers(core, edge.Stores{
 		Nodes: r.client.Store(model.Nodes), Pods: r.client.Store(model.Pods),
 	}, r.observe)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", r.name(), err)
 	}
-	r.client.Inform(model.Nodes, handlers.Nodes)
-	r.client.Inform(model.Leases, handlers.Leases)
-	r.client.Inform(model.Pods, handlers.Pods)
+	r.client.Inform(model.Nodes, r.handlers.Nodes)
+	r.client.Inform(model.Leases, r.handlers.Leases)
+	r.client.Inform(model.Pods, r.handlers.Pods)
 	if r.sim.halts() {
 		r.client.Inform(model.LeaderLease, r.haltHandler())
 	}
 	r.elect()
 	r.every(r.sim.options.MonitorPeriod, r.reevaluate)
 	r.every(time.Second, r.idle)
+	r.every(time.Second, r.expire)
 	return nil
 }
 
@@ -263,6 +265,12 @@ func (r *Replica) idle() {
 	}
 }
 
+// expire does what feed.Pulses does once a second.
+func (r *Replica) expire() {
+	r.handlers.Nodes.Expire()
+	r.handlers.Pods.Expire()
+}
+
 // wake plans a look at what is to be done.
 func (r *Replica) wake() {
 	if r.gone() {
@@ -333,6 +341,7 @@ func (r *Replica) finished(task controller.Task, result controller.Result) {
 	if r.gone() {
 		return
 	}
+	r.handlers.Answered(result)
 	r.core.Finish(r.now(), task, result)
 	r.wake()
 }
