@@ -121,12 +121,11 @@ func (h *history) write(name string) *corev1.Pod {
 }
 
 func (h *history) report(before, after *corev1.Pod) {
-	switch {
-	case before == nil:
+	if before == nil {
 		h.handler.OnAdd(after, false)
-	default:
-		h.handler.OnUpdate(before, after)
+		return
 	}
+	h.handler.OnUpdate(before, after)
 }
 
 func (h *history) delete(name string) *corev1.Pod {

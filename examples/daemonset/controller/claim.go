@@ -38,9 +38,6 @@ func (r *record) nextClaim() Claim {
 func (c *Controller) finishClaim(now time.Time, task *Task, action Claim, result *Result) {
 	r, failure := task.of, result.Failed(action)
 	c.claims.Finish(now, task.item, outcomeOf(failure))
-	for _, pod := range slices.Concat(result.Pods.Adopted, result.Pods.Released) {
-		c.answerPod(now, pod)
-	}
 	r.written.Patched(now, slices.Concat(result.Revisions.Adopted, result.Revisions.Released)...)
 	if failure != nil {
 		r.claimFrom += len(action.Revisions) + len(action.Pods)

@@ -2,7 +2,9 @@ package controller
 
 import "time"
 
-// Finish takes the result of a task.
+// Finish takes the result of a task. Pods that were adopted, released or
+// relabelled must have been observed before, as the API server has returned
+// them.
 func (c *Controller) Finish(now time.Time, task Task, result Result) {
 	if _, ok := task.Action.(Record); ok || task.of == nil {
 		return

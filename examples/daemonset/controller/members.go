@@ -180,13 +180,6 @@ func (m *members[T]) remove(object T) (group, bool) {
 	return from, true
 }
 
-// accepts reports whether the object of an answer is to be observed. It is not
-// if the watch has shown a newer version or the end of the object.
-func (m *members[T]) accepts(answer T) bool {
-	known, ok := m.known[keyOf(answer)]
-	return ok && known.GetUID() == answer.GetUID() && !isOlder(answer, known)
-}
-
 func keyOf(object metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }

@@ -113,13 +113,6 @@ func (c *Controller) ObservePod(now time.Time, pod *corev1.Pod) {
 	}
 }
 
-// answerPod observes a pod as the API server has returned it.
-func (c *Controller) answerPod(now time.Time, pod *corev1.Pod) {
-	if c.pods.accepts(pod) {
-		c.ObservePod(now, pod)
-	}
-}
-
 // ForgetPod records that a pod is gone.
 func (c *Controller) ForgetPod(now time.Time, pod *corev1.Pod) {
 	c.shown(pod)

@@ -71,9 +71,6 @@ func (c *Controller) finishRevise(now time.Time, task *Task, action Revise, resu
 	c.revises.Finish(now, task.item, outcomeOf(failure))
 	done := &result.Revision
 	done.Record(now, r.written, nil)
-	for _, pod := range done.Relabelled {
-		c.answerPod(now, pod)
-	}
 	c.considerRevisions(now, r)
 	planned := Set{Source: action.Plan.Source}
 	current := planned.version() == r.set.version()
