@@ -105,7 +105,7 @@ func (i *Informer) connectPods() error {
 			i.config.Tracker.ForgetPod(now, eviction.KeyOf(pod).ID())
 		},
 		Reported: i.config.Tracker.PodsCurrent,
-		Store:    i.pods.GetStore(),
+		Store:    feed.StoreOf(i.pods),
 	})
 	if err != nil {
 		return err

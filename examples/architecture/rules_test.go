@@ -59,6 +59,7 @@ var edgeFiles = map[string]string{
 	"timedqueue/dispatcher.go":          "sleeps until the core has a task and has it performed",
 	"timedqueue/feed/handler.go":        "is told by an informer, and reads the informer's store",
 	"timedqueue/feed/pulse.go":          "checks once a second whether informers have received anything",
+	"timedqueue/feed/store.go":          "reads an informer and its store",
 	"timedqueue/panics.go":              "logs actions that do not return",
 	"timedqueue/workers.go":             "runs the actions on goroutines",
 	"taints/apply.go":                   "sends the patch and retries when its guard fails",

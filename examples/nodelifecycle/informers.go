@@ -48,7 +48,7 @@ func (s *informerSet) connect(d *dispatcher, c *controller.Controller, shadowing
 		})
 	}
 	ofNodes, ofPods := s.cluster.Core().V1().Nodes().Informer(), s.cluster.Core().V1().Pods().Informer()
-	stores := edge.Stores{Nodes: ofNodes.GetStore(), Pods: ofPods.GetStore()}
+	stores := edge.Stores{Nodes: feed.StoreOf(ofNodes), Pods: feed.StoreOf(ofPods)}
 	var err error
 	s.handlers, err = edge.NewHandlers(c, stores, observe)
 	if shadowing != nil {

@@ -29,19 +29,12 @@ type Config[T metav1.Object] struct {
 	// Reported is called inside Update after each report of the informer, also of
 	// one that is withheld, and not after an own write. Nil is not called.
 	Reported func(now time.Time)
-	// Store is that of the informer, as GetStore returns it. Required, unless
+	// Store is that of the informer, as StoreOf returns it. Required, unless
 	// neither Wrote nor Deleted is ever called.
 	Store Store
-	// OwnWriteTimeout is how long an own write outranks older reports. Zero means
-	// one minute.
+	// OwnWriteTimeout is how long an own write outranks older reports, once the
+	// informer has received something after it. Zero means one minute.
 	OwnWriteTimeout time.Duration
-}
-
-// Store is what a [Handler] reads of an informer's store. A store may also have
-// the method LastStoreSyncResourceVersion.
-type Store interface {
-	// GetByKey returns the object of that namespace and name.
-	GetByKey(key string) (item any, exists bool, err error)
 }
 
 // Validate joins all that is wrong with the config.

@@ -42,9 +42,16 @@
 //     that the object is gone if it is not there. No other report of it need
 //     follow.
 //
-// So a core that follows the truth converges without a restart. A watch that is
-// behind for longer than OwnWriteTimeout may make it repeat a write. Guard each
-// write by UID and version or by what it was computed from, and back off.
+// OwnWriteTimeout begins when the informer has received something after the
+// write: an event of any object, a bookmark or a list. While a watch delivers
+// nothing, what its store has is older than the write, and the write is the
+// truth as far as it is known. A watch that works delivers a bookmark about once
+// a minute.
+//
+// So a core that follows the truth converges without a restart. A watch that
+// delivers, and is behind for longer than OwnWriteTimeout, may make it repeat a
+// write. Guard each write by UID and version or by what it was computed from,
+// and back off.
 //
 // The store returns how far it is from LastStoreSyncResourceVersion (KEP-5647,
 // client-go from v0.36). It counts as not having passed the write if it lacks
@@ -53,13 +60,13 @@
 // # What it promises
 //
 // A report is one call of Update. A Handler has no goroutine, no timer and no
-// clock, and keeps own writes only, for one OwnWriteTimeout at most. Each turn
-// ends the wait for up to 16 writes whose timeout is over.
+// clock, and keeps own writes only: one for each name, until OwnWriteTimeout is
+// over. Each turn ends the wait for up to 16 writes whose timeout is over.
 //
 // # The caller's duties
 //
-// Add a Handler to one informer, and give it the store of that informer. The
-// versions of two resources do not compare.
+// Add a Handler to one informer, and give it the store of that informer; see
+// [StoreOf]. The versions of two resources do not compare.
 //
 // Call Wrote and Deleted outside the lock that Update takes, and before the core
 // is told the action's result. Pass only objects that the informer would show.

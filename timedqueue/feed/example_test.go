@@ -39,7 +39,7 @@ func ExampleHandler() {
 			queue.Add(pod.UID, pod.Name, now.Add(30*time.Second-age))
 		},
 		Gone:  func(_ time.Time, pod *corev1.Pod) { queue.Remove(pod.UID) },
-		Store: pods.GetStore(),
+		Store: feed.StoreOf(pods),
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -83,13 +83,14 @@ func newQueue() (
 // The watch is late. It shows a change by another client, and then the write of
 // ours that was computed from it. The core has seen that write before.
 func ExampleHandler_Wrote() {
+	nodes := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes().Informer()
 	handler, err := feed.NewHandler(feed.Config[*corev1.Node]{
 		Update: func(turn func(now time.Time)) { turn(time.Now()) },
 		Seen: func(_ time.Time, node *corev1.Node) {
 			fmt.Println("seen", node.ResourceVersion, "with", len(node.Spec.Taints), "taints")
 		},
 		Gone:  func(_ time.Time, node *corev1.Node) { fmt.Println("gone", node.Name) },
-		Store: cache.NewStore(cache.MetaNamespaceKeyFunc), // the informer's
+		Store: feed.StoreOf(nodes),
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -72,6 +72,7 @@ func (h *Handler[T]) OnDelete(object any) {
 	}
 	if deleted, ok := object.(T); ok {
 		h.config.Update(func(now time.Time) {
+			h.look(now)
 			h.reported = deleted.GetResourceVersion()
 			h.end(now, deleted)
 			h.config.Reported(now)
@@ -82,6 +83,7 @@ func (h *Handler[T]) OnDelete(object any) {
 
 // report shows a reported object, unless a write of ours outranks it.
 func (h *Handler[T]) report(now time.Time, former, object T) {
+	h.look(now)
 	h.reported = object.GetResourceVersion()
 	if own := h.own.find(object); own == nil {
 		h.config.Seen(now, object)
@@ -131,6 +133,7 @@ func (h *Handler[T]) Wrote(object T) {
 }
 
 func (h *Handler[T]) wrote(now time.Time, object T) {
+	h.look(now)
 	own := h.own.find(object)
 	if own != nil && own.outranks(object) {
 		return // a later write was answered before
@@ -150,7 +153,7 @@ func (h *Handler[T]) wrote(now time.Time, object T) {
 	case known && former.GetUID() != object.GetUID():
 		h.config.Gone(now, former)
 	}
-	h.own.record(now, object, false)
+	h.own.record(object, false)
 	h.config.Seen(now, object)
 }
 
@@ -166,6 +169,7 @@ func (h *Handler[T]) Deleted(object T) {
 }
 
 func (h *Handler[T]) deleted(now time.Time, object T) {
+	h.look(now)
 	former, known := h.stored(object)
 	if own := h.own.find(object); own != nil {
 		former, known = own.object, true
@@ -176,14 +180,27 @@ func (h *Handler[T]) deleted(now time.Time, object T) {
 		}
 		h.config.Gone(now, former)
 	}
-	h.own.record(now, object, true)
+	h.own.record(object, true)
 	h.config.Gone(now, object)
 }
 
 // Expire ends the wait for writes whose timeout is over. Each report and each
 // write does the same, but a quiet resource has none for long. Call it once a
 // second or so; see [Pulses].
-func (h *Handler[T]) Expire() { h.config.Update(h.expire) }
+func (h *Handler[T]) Expire() {
+	h.config.Update(func(now time.Time) {
+		h.look(now)
+		h.expire(now)
+	})
+}
+
+// look starts the timeouts of the writes after which the informer has received
+// something. It is the begin of each turn.
+func (h *Handler[T]) look(now time.Time) {
+	if h.config.Store != nil {
+		h.own.look(now, h.config.Store.LastSyncResourceVersion())
+	}
+}
 
 // expire shows the core the store's objects in place of writes whose timeout is
 // over. It is the end of each turn.
@@ -235,9 +252,8 @@ func (h *Handler[T]) passed(version string) bool {
 	return hasReached(h.reported, version) || h.storePassed(version)
 }
 
-// storePassed is false for a store of a client-go before v0.36, which cannot
-// tell.
+// storePassed is false for a store that cannot tell.
 func (h *Handler[T]) storePassed(version string) bool {
-	store, ok := h.config.Store.(interface{ LastStoreSyncResourceVersion() string })
+	store, ok := h.config.Store.(storeThatTells)
 	return ok && hasReached(store.LastStoreSyncResourceVersion(), version)
 }

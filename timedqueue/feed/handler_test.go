@@ -2,6 +2,7 @@ package feed
 
 import (
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,34 +77,28 @@ type world struct {
 // tellingStore gives a store of client-go v0.35, which cannot tell how far it
 // is, the method of later ones. The informer's version is that of the store
 // when synctest.Wait has returned.
-type tellingStore struct {
-	cache.Store
-	informer cache.SharedIndexInformer
-}
+type tellingStore struct{ Store }
 
 func (s tellingStore) LastStoreSyncResourceVersion() string {
-	return s.informer.LastSyncResourceVersion()
+	return s.LastSyncResourceVersion()
 }
 
-func storeThatTells(informer cache.SharedIndexInformer) Store {
-	var store any = informer.GetStore()
-	if tells, ok := store.(interface {
-		Store
-		LastStoreSyncResourceVersion() string
-	}); ok {
-		return tells
+func telling(informer cache.SharedIndexInformer) Store {
+	store := StoreOf(informer)
+	if _, tells := informer.GetStore().(storeThatTells); tells {
+		return store
 	}
-	return tellingStore{informer.GetStore(), informer}
+	return tellingStore{store}
 }
 
 func storeThatCannotTell(informer cache.SharedIndexInformer) Store {
-	return silentStore{informer.GetStore()}
+	return silentStore{StoreOf(informer)}
 }
 
 // inWorld runs a test in a world of pod a, version 1, which the core has seen.
 // The informer's store tells how far it is.
 func inWorld(t *testing.T, test func(t *testing.T, w world)) {
-	inWorldOf(t, storeThatTells, test)
+	inWorldOf(t, telling, test)
 }
 
 func inWorldOf(
@@ -194,7 +189,7 @@ func TestALateAnswerTakesNothingBack(t *testing.T) {
 // The store is ahead of the reports.
 func TestAnOwnWriteBehindTheStoreShowsTheStore(t *testing.T) {
 	for name, storeOf := range map[string]func(cache.SharedIndexInformer) Store{
-		"that tells": storeThatTells, "that cannot tell": storeThatCannotTell,
+		"that tells": telling, "that cannot tell": storeThatCannotTell,
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorldOf(t, storeOf, func(t *testing.T, w world) {
@@ -234,10 +229,10 @@ func TestACreationThatTheWatchHasNeverShownEnds(t *testing.T) {
 		w.Wrote(w.write("b", "second"))
 		w.delete("b")
 		w.breakWatch()
-		time.Sleep(defaultOwnWriteTimeout - 1)
+		time.Sleep(defaultOwnWriteTimeout) // less since it was listed
 		w.Expire()
 		require.Equal(t, [][]string{{"seen b@2 second"}, {"seen a@1 first"}}, w.took())
-		time.Sleep(time.Nanosecond)
+		time.Sleep(defaultOwnWriteTimeout / 2)
 		w.Expire()
 		require.Equal(t, [][]string{{"gone b@2 second"}}, w.took())
 	})
@@ -246,7 +241,7 @@ func TestACreationThatTheWatchHasNeverShownEnds(t *testing.T) {
 // The watch is faster than the answers.
 func TestAnOwnWriteOfWhatIsGoneIsNotSeen(t *testing.T) {
 	for name, storeOf := range map[string]func(cache.SharedIndexInformer) Store{
-		"store that tells": storeThatTells, "store that cannot tell": storeThatCannotTell,
+		"store that tells": telling, "store that cannot tell": storeThatCannotTell,
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorldOf(t, storeOf, func(t *testing.T, w world) {
@@ -323,12 +318,62 @@ func TestALostWriteEndsWithTheTimeout(t *testing.T) {
 		w.Wrote(w.write("a", "first"))
 		w.drop()
 		w.write("b", "second")
+		w.show(1)
+		w.write("b", "second")
+		require.Equal(t, [][]string{{"seen a@2 first"}, {"seen b@3 second"}}, w.took())
 		time.Sleep(time.Minute)
 		w.show(1)
-		require.Equal(t,
-			[][]string{{"seen a@2 first"}, {"seen b@3 second", "seen a@1 first"}}, w.took())
+		require.Equal(t, [][]string{{"seen b@4 second", "seen a@1 first"}}, w.took())
 		require.Empty(t, w.own.of)
 	})
+}
+
+// What the store has is older than the write, and no client could know more.
+func TestAnOwnWriteStaysWhileTheWatchDeliversNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.write("a", "first")
+		ours := w.write("a", "first")
+		w.bookmark()
+		synctest.Wait() // the handler has not been called since
+		w.Wrote(ours)
+		w.Deleted(w.write("b", "second"))
+		for range 45 {
+			time.Sleep(time.Minute)
+			w.Expire()
+		}
+		require.Equal(t, [][]string{{"seen a@3 first"}, {"gone b@5 second"}}, w.took())
+		w.show(1)
+		require.Empty(t, w.took(), "version 2, though the write is 45 minutes old")
+		w.show(1)
+		require.Equal(t, [][]string{{"seen a@3 first"}}, w.took())
+		time.Sleep(time.Minute)
+		w.show(1)
+		require.Equal(t, [][]string{{"seen b@5 second"}}, w.took())
+	})
+}
+
+// No object has changed, so there is no report.
+func TestABookmarkOrAListStartsTheTimeout(t *testing.T) {
+	for name, receive := range map[string]func(w world){
+		"bookmark": func(w world) { w.bookmark() },
+		"list":     func(w world) { w.breakWatch() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w world) {
+				w.Wrote(w.write("a", "first"))
+				w.drop()
+				w.pods = map[string]*corev1.Pod{"a": podOf("1")} // the write is lost
+				require.Equal(t, [][]string{{"seen a@2 first"}}, w.took())
+				receive(w)
+				time.Sleep(time.Minute / 2) // the informer waits before it lists
+				w.Expire()
+				time.Sleep(time.Minute)
+				w.Expire()
+				require.Contains(t, w.took(), []string{"seen a@1 first"})
+				require.Empty(t, w.own.of)
+			})
+		})
+	}
 }
 
 // The versions of a restored API server lie before that of our write, and
@@ -360,7 +405,10 @@ func TestAListThatDoesNotGoBackWaitsForTheTimeout(t *testing.T) {
 		time.Sleep(time.Minute / 2)
 		w.Expire()
 		require.Empty(t, w.took(), "a@1 is withheld")
-		time.Sleep(time.Minute / 2)
+		w.bookmark()
+		synctest.Wait()
+		w.Expire()
+		time.Sleep(time.Minute)
 		w.Expire()
 		require.Equal(t, [][]string{{"seen a@1 first", "gone b@3 second"}}, w.took())
 		require.Empty(t, w.own.of)
@@ -382,11 +430,16 @@ func TestAnObjectThatComesBackIsBelieved(t *testing.T) {
 	})
 }
 
-// storeOf is a store of one pod which knows a version.
+// storeOf is a store of one pod which knows a version. Its informer has received
+// another version each time that it is asked.
 type storeOf struct {
 	pod     *corev1.Pod
 	version string
 }
+
+func (s storeOf) LastSyncResourceVersion() string { return strconv.Itoa(int(asked.Add(1))) }
+
+var asked atomic.Int64
 
 func (s storeOf) GetByKey(string) (any, bool, error)   { return s.pod, s.pod != nil, nil }
 func (s storeOf) LastStoreSyncResourceVersion() string { return s.version }
@@ -414,6 +467,7 @@ func TestStoreThatCannotTellWaitsForTheTimeout(t *testing.T) {
 				h := newHandler(t, core.config(store))
 				h.Wrote(podOf("10"))
 				require.Equal(t, [][]string{{"seen a@10 first"}}, core.took())
+				h.Expire()
 				time.Sleep(time.Minute - 1)
 				h.OnUpdate(podOf("7"), podOf("8"))
 				require.Empty(t, core.took())
@@ -467,6 +521,7 @@ func TestWritesAreForgottenInBoundedTurns(t *testing.T) {
 			pod.Name = "b" + strconv.Itoa(i)
 			h.Wrote(pod)
 		}
+		h.Expire()
 		require.Len(t, h.own.of, writes)
 		time.Sleep(time.Minute)
 		h.OnAdd(podOf("9"), false)
@@ -486,8 +541,10 @@ func TestTimeThatGoesBackDoesNotProlongTheTimeout(t *testing.T) {
 	config.Update = func(turn func(now time.Time)) { core.update(func(time.Time) { turn(now) }) }
 	h := newHandler(t, config)
 	h.Wrote(otherPod("10"))
+	h.Expire()
 	now = noon
 	h.Wrote(podOf("10"))
+	h.Expire()
 	now = noon.Add(159 * time.Second)
 	h.OnAdd(podOf("9"), false)
 	require.Len(t, core.turns, 2, "recorded at 100")
@@ -577,6 +634,7 @@ func TestAnyReportOrWriteEndsWrites(t *testing.T) {
 				ours := podOf("10")
 				ours.Name = "c"
 				h.Wrote(ours)
+				h.Expire()
 				time.Sleep(time.Minute)
 				end(h)
 				require.NotContains(t, h.own.of, nameOf(ours))

@@ -23,7 +23,9 @@ type ownWrite[T metav1.Object] struct {
 	// deletion. The core has seen it, or has been told that it is gone.
 	object  T
 	deleted bool
-	at      time.Time
+	// receivedAt is when it was first known that the informer has received
+	// something after the write. Until then it is zero.
+	receivedAt time.Time
 }
 
 func (w *ownWrite[T]) uid() types.UID  { return w.object.GetUID() }
@@ -40,10 +42,12 @@ func (w *ownWrite[T]) outranks(object T) bool {
 
 // ownWrites are the writes that the informer has not shown yet, one for each
 // name. All have the same timeout, so they end in the order in which they were
-// recorded. A list is enough where other waits need a timedqueue.Queue.
+// recorded. A list is enough where other waits need a timedqueue.Queue. Those
+// whose timeout has not started are at its end.
 type ownWrites[T metav1.Object] struct {
 	timeout time.Duration
 	latest  time.Time              // a clock that goes back is not trusted
+	version string                 // of the informer at the last look
 	inOrder *list.List             // of *ownWrite[T], the oldest first
 	of      map[name]*list.Element // elements of inOrder
 }
@@ -55,9 +59,24 @@ func newOwnWrites[T metav1.Object](timeout time.Duration) *ownWrites[T] {
 }
 
 // record replaces the write of a name.
-func (w *ownWrites[T]) record(now time.Time, object T, deleted bool) {
+func (w *ownWrites[T]) record(object T, deleted bool) {
 	w.forget(object)
-	w.of[nameOf(object)] = w.inOrder.PushBack(&ownWrite[T]{object, deleted, w.clamp(now)})
+	w.of[nameOf(object)] = w.inOrder.PushBack(&ownWrite[T]{object: object, deleted: deleted})
+}
+
+// look starts the timeouts of all writes if the informer's version has changed.
+func (w *ownWrites[T]) look(now time.Time, version string) {
+	if version == w.version {
+		return
+	}
+	w.version = version
+	for element := w.inOrder.Back(); element != nil; element = element.Prev() {
+		own := element.Value.(*ownWrite[T]) //nolint:errcheck // the list holds nothing else
+		if !own.receivedAt.IsZero() {
+			return
+		}
+		own.receivedAt = w.clamp(now)
+	}
 }
 
 // forget drops the write of the name of an object.
@@ -77,7 +96,7 @@ func (w *ownWrites[T]) find(object T) *ownWrite[T] {
 	if !ok {
 		return nil
 	}
-	return element.Value.(*ownWrite[T]) //nolint:errcheck // the list holds nothing else
+	return element.Value.(*ownWrite[T]) //nolint:errcheck // as above
 }
 
 // expired drops and returns the oldest write if its timeout is over, or nil.
@@ -96,7 +115,7 @@ func (w *ownWrites[T]) expired(now time.Time) *ownWrite[T] {
 
 // isOver reports whether the timeout of a write is over.
 func (w *ownWrites[T]) isOver(now time.Time, own *ownWrite[T]) bool {
-	return w.clamp(now).Sub(own.at) >= w.timeout
+	return !own.receivedAt.IsZero() && w.clamp(now).Sub(own.receivedAt) >= w.timeout
 }
 
 func (w *ownWrites[T]) clamp(now time.Time) time.Time {

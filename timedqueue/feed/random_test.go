@@ -27,11 +27,13 @@ type history struct {
 	version int
 	uids    int
 	pods    map[string]*corev1.Pod // the API server's
-	events  []func()               // that the informer has not received
-	store   map[string]*corev1.Pod
-	reports []func() // that the handler has not been called with
-	answers []func() // that have not arrived
-	handler *Handler[*corev1.Pod]
+	// received counts what the informer has received.
+	received int
+	events   []func() // that the informer has not received
+	store    map[string]*corev1.Pod
+	reports  []func() // that the handler has not been called with
+	answers  []func() // that have not arrived
+	handler  *Handler[*corev1.Pod]
 
 	seen     map[string]*corev1.Pod // by the core
 	newest   map[types.UID]int      // that it has seen
@@ -43,6 +45,8 @@ func (h *history) GetByKey(key string) (any, bool, error) {
 	pod, exists := h.store[key]
 	return pod, exists, nil
 }
+
+func (h *history) LastSyncResourceVersion() string { return strconv.Itoa(h.received) }
 
 // tellingHistory has a store that tells how far it is.
 type tellingHistory struct {
@@ -90,7 +94,12 @@ func (h *history) goes(_ time.Time, pod *corev1.Pod) {
 	h.gone[pod.UID] = true
 }
 
-func (h *history) told(apply func()) { h.events = append(h.events, apply) }
+func (h *history) told(apply func()) {
+	h.events = append(h.events, func() {
+		h.received++
+		apply()
+	})
+}
 
 // reach has the store be at a version, if it tells.
 func (h *history) reach(version int) {
@@ -145,6 +154,7 @@ func (h *history) delete(name string) *corev1.Pod {
 // list has the informer list: it misses what it has not received.
 func (h *history) list() {
 	h.events = nil
+	h.received++
 	before := h.store
 	h.store = maps.Clone(h.pods)
 	h.reach(h.version)
@@ -199,13 +209,15 @@ func pop(all *[]func()) {
 	}
 }
 
-// settle lets everything arrive, and the timeout pass.
+// settle lets everything arrive, then a bookmark, and the timeout pass.
 func (h *history) settle() {
 	for _, all := range []*[]func(){&h.answers, &h.events, &h.reports} {
 		for len(*all) > 0 {
 			pop(all)
 		}
 	}
+	h.received++ // a bookmark
+	h.handler.Expire()
 	h.now = h.now.Add(defaultOwnWriteTimeout)
 	for len(h.handler.own.of) > 0 {
 		h.handler.Expire()

@@ -65,6 +65,16 @@ func (s *server) show(n int) {
 	s.late = s.late[n:]
 }
 
+// bookmark shows how far the server is.
+func (s *server) bookmark() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++ // the server has more than pods
+	s.watch.Action(watch.Bookmark, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(s.version)},
+	})
+}
+
 // drop loses what the watch has not shown, while the watch goes on.
 func (s *server) drop() {
 	s.mu.Lock()

@@ -26,6 +26,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/daemonset/edge"
 	"github.com/kubelife/lifecycle/examples/simulation/memory"
 	"github.com/kubelife/lifecycle/timedqueue"
+	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
 
 const namespace = "monitoring"
@@ -84,7 +85,7 @@ func (w *world) start() <-chan struct{} {
 		Pods:      func(namespace string) edge.Pods { return w.client.CoreV1().Pods(namespace) },
 		Revisions: func(namespace string) revision.Client { return w.client.AppsV1().ControllerRevisions(namespace) },
 		Stores: edge.Stores{
-			Sets: sets.GetStore(), Pods: pods.GetStore(), Revisions: revisions.GetStore(),
+			Sets: feed.StoreOf(sets), Pods: feed.StoreOf(pods), Revisions: feed.StoreOf(revisions),
 		},
 		Record: func(event controller.Event) {
 			w.mu.Lock()

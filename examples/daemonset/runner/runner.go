@@ -124,7 +124,7 @@ func (r *Runner) connect() (err error) {
 		Pods:      func(namespace string) edge.Pods { return client.CoreV1().Pods(namespace) },
 		Revisions: func(namespace string) revision.Client { return client.AppsV1().ControllerRevisions(namespace) },
 		Stores: edge.Stores{
-			Sets: sets.GetStore(), Pods: pods.GetStore(), Revisions: revisions.GetStore(),
+			Sets: feed.StoreOf(sets), Pods: feed.StoreOf(pods), Revisions: feed.StoreOf(revisions),
 		},
 		Record: r.config.Record,
 	})

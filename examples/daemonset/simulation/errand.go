@@ -65,19 +65,7 @@ func (e *errand) goOn() {
 	}
 	delete(p.errands, e)
 	p.core.Finish(p.Now(), e.task, e.result)
-	p.After(ownWriteTimeout, p.expire)
 	p.wake()
-}
-
-// ownWriteTimeout is that of feed.
-const ownWriteTimeout = time.Minute
-
-// expire does what feed.Pulses does once a second.
-func (p *process) expire() {
-	if !p.ended {
-		p.edge.Expire()
-		p.wake()
-	}
 }
 
 // send takes a request to the API server and its answer back. The request

@@ -30,6 +30,10 @@ type process struct {
 	ended   bool
 	awake   bool // a turn is planned
 	alarm   virtualtime.Alarm
+	// shownAt is when a watch has shown something last. While expiring, the wait
+	// for own writes is to be ended.
+	shownAt  time.Duration
+	expiring bool
 }
 
 // start begins a life. Its caches are up to age old.
@@ -44,7 +48,7 @@ func start(c *cluster, f *faults, config controller.Config, age time.Duration) (
 	}
 	for kind := range invariant.Kinds {
 		p.watches[kind] = &virtualtime.Watch{
-			Timeline: c.Timeline, Log: &c.logs[kind], Transform: transformOf(kind), Shown: p.wake,
+			Timeline: c.Timeline, Log: &c.logs[kind], Transform: transformOf(kind), Shown: p.shown,
 		}
 	}
 	if p.edge, err = p.newEdge(); err != nil {
@@ -102,6 +106,34 @@ func (p *process) told(change *invariant.Change) {
 	if !p.ended {
 		p.watches[change.Kind].Show(logged(change), p.watchDelay(p.faults, change.Kind))
 	}
+}
+
+// ownWriteTimeout is that of feed.
+const ownWriteTimeout = time.Minute
+
+// shown is called after each report of a watch.
+func (p *process) shown() {
+	p.wake()
+	p.shownAt = p.Elapsed()
+	if !p.expiring {
+		p.expiring = true
+		p.After(ownWriteTimeout, p.expire)
+	}
+}
+
+// expire ends the wait for own writes a timeout after the last report, where
+// feed.Pulses does once a second: those of before have done it too.
+func (p *process) expire() {
+	if p.ended {
+		return
+	}
+	if rest := p.shownAt + ownWriteTimeout - p.Elapsed(); rest > 0 {
+		p.After(rest, p.expire)
+		return
+	}
+	p.expiring = false
+	p.edge.Expire()
+	p.wake()
 }
 
 // wake plans a turn for now.

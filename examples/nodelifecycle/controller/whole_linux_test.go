@@ -46,7 +46,7 @@ type whole struct {
 	c     *controller.Controller
 	feeds edge.Handlers
 
-	nodes, leases, pods cache.Indexer
+	nodes, leases, pods store
 	nodeOf              []*corev1.Node
 	leaseOf             []*coordinationv1.Lease
 	podOf               []*corev1.Pod // nil when it is gone
@@ -94,11 +94,17 @@ func newWhole(b *testing.B) *whole {
 	return w
 }
 
+// store is that of an informer. It receives nothing that it does not report at
+// once, so the version does not matter.
+type store struct{ cache.Indexer }
+
+func (store) LastSyncResourceVersion() string { return "" }
+
 // newStore returns the store of an informer, with the index that informers of a
 // factory have.
-func newStore() cache.Indexer {
-	return cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc,
-		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+func newStore() store {
+	return store{cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
 }
 
 // restart begins with a controller that knows nothing.

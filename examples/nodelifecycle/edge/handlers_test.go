@@ -339,9 +339,18 @@ func TestC7TheControllerSeesWhatAViewShows(t *testing.T) {
 	require.Equal(t, []string{"node n", "pod p", "no pod p", "no node n"}, v.told)
 }
 
+// store is that of an informer which has received everything up to a version.
+type store struct {
+	cache.Store
+
+	version string
+}
+
+func (s *store) LastSyncResourceVersion() string { return s.version }
+
 // newStore returns the store of an informer with some objects.
-func newStore(t *testing.T, objects ...any) cache.Store {
-	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+func newStore(t *testing.T, objects ...any) *store {
+	store := &store{Store: cache.NewStore(cache.MetaNamespaceKeyFunc)}
 	for _, object := range objects {
 		require.NoError(t, store.Add(object))
 	}
@@ -372,7 +381,7 @@ func TestAnAnswerOutranksAnOlderCacheForABoundedTime(t *testing.T) {
 	}
 	require.NotEmpty(t, written.Spec.Taints)
 	late := cached.DeepCopy()
-	late.ResourceVersion = "8"
+	late.ResourceVersion, nodes.version = "8", "8"
 	require.NoError(t, nodes.Update(late))
 	handlers.Nodes.OnUpdate(cached, late)
 	require.Empty(t, of[controller.PatchTaints](f.pass(time.Minute-time.Second)), "nothing is computed from the old version")

@@ -175,7 +175,7 @@ func (j *Judge) sentPodWrite(s *sent, call *model.Call) {
 	v := s.view
 	s.pod, p.triedAt = p, s.at
 	v.begins(s.at, s.after, call, p)
-	s.answered = v.ownPodVersion(p.name)
+	s.answered = v.ownPods[p.name]
 	s.decision = v.decide(s.after, p)
 	if c := v.confirmed[p.uid]; c != nil && c.at >= s.after {
 		s.decision = c.decision
@@ -387,7 +387,7 @@ func (v *view) patched(call *model.Call) {
 	case call.Kind == model.Nodes && call.Err == nil:
 		v.wroteNode(call.Node)
 	case call.Kind == model.Pods && call.Err == nil:
-		v.ownPods[call.Name] = ownPod{version(call.Pod.ResourceVersion), v.judge.world.Now()}
+		v.ownPods[call.Name] = version(call.Pod.ResourceVersion)
 	}
 }
 

@@ -50,8 +50,7 @@ const (
 	// NotTwice: a client whose delete of a pod was answered sends no second one, if
 	// it is shown that the pod is terminating, or within a minute: later the pod
 	// may be back from a backup. It does not repeat a write that was answered to
-	// an object that has not changed since, unless its watch has not shown that for
-	// a minute.
+	// an object that has not changed since.
 	NotTwice Invariant = "not twice"
 	// ReadFirst: a client whose patch of a node, or mark of a pod that is not
 	// ready, was refused, because the object is not the one that it was computed

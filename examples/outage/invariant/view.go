@@ -55,7 +55,7 @@ type view struct {
 	// nodesShown and podsShown are when its watches have shown it something.
 	nodesShown, podsShown shown
 	// ownPods are the versions of pods that it was answered.
-	ownPods map[string]ownPod
+	ownPods map[string]uint64
 	// refused are the objects of which its last patch was refused, and that it has
 	// not read since.
 	refused map[target]bool
@@ -180,7 +180,7 @@ func (j *Judge) view(client *model.Client) *view {
 		zones:       make(map[zoneKey]*seenZone),
 		stays:       make(map[types.UID]time.Duration),
 		retolerated: make(map[types.UID]time.Duration),
-		ownPods:     make(map[string]ownPod),
+		ownPods:     make(map[string]uint64),
 		refused:     make(map[target]bool),
 		deleted:     make(map[types.UID]time.Duration),
 		confirmed:   make(map[types.UID]*confirmation),
@@ -264,37 +264,6 @@ func (v *view) wroteNode(object *corev1.Node) {
 	}
 	n.written, n.own, n.ownAt = written, true, now
 	v.update(now, n, object)
-	v.judge.world.After(ownWriteCounts, func() { v.ownWriteEnds(n) })
-}
-
-// ownWriteEnds has a client see a node as its cache has it, if its own write
-// has counted long enough.
-func (v *view) ownWriteEnds(n *seenNode) {
-	now := v.judge.world.Now()
-	cached := v.client.CachedNode(n.name)
-	if n.object == nil || !n.own || now < n.ownAt+ownWriteCounts || cached == nil ||
-		cached.UID != n.object.UID || version(cached.ResourceVersion) >= n.written {
-		return
-	}
-	n.own, n.written = false, 0
-	v.update(now, n, cached)
-}
-
-// ownPod is the version of a pod that a client was answered, and when.
-type ownPod struct {
-	version uint64
-	at      time.Duration
-}
-
-// ownPodVersion returns the version of a pod that a client was answered and
-// believes, or zero. After a while it believes its cache, which may be behind.
-func (v *view) ownPodVersion(name string) uint64 {
-	own := v.ownPods[name]
-	cached := v.client.CachedPod(name)
-	if v.judge.world.Now() >= own.at+ownWriteCounts && cached != nil && version(cached.ResourceVersion) < own.version {
-		return 0
-	}
-	return own.version
 }
 
 // readNode takes the answer to a read after a refused write, which counts like

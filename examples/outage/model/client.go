@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -92,6 +93,12 @@ func (s Store) GetByKey(key string) (item any, exists bool, err error) {
 	}
 	pod := s.client.CachedPod(name)
 	return pod, pod != nil, nil
+}
+
+// LastSyncResourceVersion returns another version after each event and list that
+// the client has received. There are no bookmarks.
+func (s Store) LastSyncResourceVersion() string {
+	return strconv.Itoa(s.client.watches[s.kind].received)
 }
 
 // CachedCount returns how many nodes and pods the client sees.

@@ -55,6 +55,8 @@ type watch struct {
 	// lists counts the times that it has listed: what was on its way before then
 	// and could arrive after it is void.
 	lists int
+	// received counts the events and lists that have reached the client.
+	received int
 
 	// Events on their way arrive in their order, except those that a stale watch
 	// has delayed: of these only those of one object do.
@@ -239,6 +241,7 @@ func (w *watch) release() {
 // deliver tells the handler. Of a single event the handler knows whether its
 // process has to do anything, and nearly none asks for it.
 func (w *watch) deliver(c change) {
+	w.received++
 	if c.list == nil {
 		w.apply(c)
 		return

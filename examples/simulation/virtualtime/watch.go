@@ -41,6 +41,10 @@ func (w *Watch) GetByKey(key string) (item any, exists bool, err error) {
 // LastStoreSyncResourceVersion returns how far the store is, for feed.Store.
 func (w *Watch) LastStoreSyncResourceVersion() string { return strconv.FormatUint(w.version, 10) }
 
+// LastSyncResourceVersion returns how far the informer is, for feed.Store. It
+// receives nothing that it does not show at once.
+func (w *Watch) LastSyncResourceVersion() string { return w.LastStoreSyncResourceVersion() }
+
 // Version returns how far the store is.
 func (w *Watch) Version() uint64 { return w.version }
 
