@@ -120,7 +120,8 @@ func (r *run) decide() (Result, bool) {
 
 // setCondition writes to the pod's status that the pod is about to be evicted.
 // After a confirmation it decides again from the answer, because the eviction
-// may have become moot meanwhile.
+// may have become moot meanwhile. In any case it believes the answer about where
+// the pod is: after a restored backup a pod may be bound to no node again.
 func (r *run) setCondition(ctx context.Context) (Result, bool) {
 	if r.task.HasDisruptionTarget {
 		return Result{}, false
@@ -135,7 +136,7 @@ func (r *run) setCondition(ctx context.Context) (Result, bool) {
 	switch {
 	case r.patched.DeletionTimestamp != nil:
 		return Result{Outcome: OutcomeAlreadyGone}, true
-	case r.task.Canceled():
+	case r.task.Canceled(), r.patched.Spec.NodeName != r.task.Node:
 		return Result{Outcome: OutcomeNotDue}, true
 	case r.pod == nil:
 		return Result{}, false

@@ -285,6 +285,23 @@ func TestE4RecreatedPodIsNeverTouched(t *testing.T) {
 	}
 }
 
+// The store of the API server was restored from a backup from before the pod was
+// bound. The watch has not shown that.
+func TestE6PodThatIsBoundNoMoreIsNotDeleted(t *testing.T) {
+	for name, node := range map[string]string{"unbound": "", "on another node": "other"} {
+		t.Run(name, func(t *testing.T) {
+			play(t, sceneOptions{}, func(s *scene) {
+				restored := newPod("p")
+				restored.Spec.NodeName = node
+				s.put(restored)
+				result := s.acts(eviction.OutcomeNotDue, "patch")
+				require.NotNil(s, result.Pod, "what the tracker must be shown")
+				require.Equal(s, node, result.Pod.Spec.NodeName)
+			})
+		})
+	}
+}
+
 // It is recreated at the worst moment: just before the call with that verb.
 func TestE4PodRecreatedBetweenTwoCallsIsNeverTouched(t *testing.T) {
 	again := newPod("p", withUID("new"), marked)

@@ -117,7 +117,11 @@ type interruptionPods struct{ tell func(string) }
 
 func (p interruptionPods) Get(_ context.Context, name string, _ metav1.GetOptions) (*corev1.Pod,
 	error) {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}, nil
+	machine := name[:len("spot-1")]
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+		Spec:       corev1.PodSpec{NodeName: machine},
+	}, nil
 }
 
 func (p interruptionPods) Patch(
