@@ -60,6 +60,7 @@ var edgeFiles = map[string]string{
 	"timedqueue/feed/handler.go":        "is told by an informer, and reads the informer's store",
 	"timedqueue/feed/pulse.go":          "checks once a second whether informers have received anything",
 	"timedqueue/feed/store.go":          "reads an informer and its store",
+	"timedqueue/job.go":                 "has a task performed",
 	"timedqueue/panics.go":              "logs actions that do not return",
 	"timedqueue/workers.go":             "runs the actions on goroutines",
 	"taints/apply.go":                   "sends the patch and retries when its guard fails",
@@ -157,6 +158,7 @@ var unlikeConstructors = map[string]string{
 	"daemon/pod.go NewPod":                       "makes an object of the API",
 	"daemon/revision/revision.go New":            "makes an object of the API",
 	"timedqueue/dispatcher.go NewDispatcher":     "takes first what it infers types from",
+	"timedqueue/dispatcher.go NewJobDispatcher":  "takes first what NewDispatcher does, for several cores",
 }
 
 // unprefixedEnums are files with constants that do not begin with the name of
