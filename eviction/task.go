@@ -171,6 +171,16 @@ type Result struct {
 	Requests int
 }
 
+// Unspent returns how many of the requests granted to a task its action has not
+// sent; see timedqueue.Unspent. An action that does not count its requests
+// counts as having sent all, except for a dry run, which sends none.
+func (r Result) Unspent(granted int) int {
+	if r.Requests == 0 && r.Outcome != OutcomeDryRun {
+		return 0
+	}
+	return max(granted-r.Requests, 0)
+}
+
 // outcome returns the outcome of a result as it counts for a task that clears
 // the condition, or for one that evicts. An outcome that does not fit the task,
 // or that is none of the constants, counts as failed. So does a success with an

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // handMade are tasks that no tracker has handed out.
@@ -96,4 +97,25 @@ func TestE4TaskOfAnotherTrackerChangesNothing(t *testing.T) {
 	c.Finish(at(11), mine, eviction.Result{Outcome: eviction.OutcomeFailed, Err: errors.New("no"),
 		RetryAfter: time.Second})
 	c.startOne(12, "p")
+}
+
+// C1: only requests that an action counts come back, and never more than were
+// granted.
+func TestC1ResultTellsWhatItHasNotSent(t *testing.T) {
+	for name, test := range map[string]struct {
+		result  eviction.Result
+		unspent int // of three
+	}{
+		"counted":          {eviction.Result{Outcome: eviction.OutcomeEvicted, Requests: 2}, 1},
+		"counted, failed":  {eviction.Result{Outcome: eviction.OutcomeFailed, Requests: 1}, 2},
+		"counted too many": {eviction.Result{Requests: 4}, 0},
+		"not counted":      {eviction.Result{Outcome: eviction.OutcomeEvicted}, 0},
+		"the zero value":   {eviction.Result{}, 0},
+		"dry run":          {eviction.Result{Outcome: eviction.OutcomeDryRun}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var result timedqueue.Unspent = test.result
+			require.Equal(t, test.unspent, result.Unspent(3))
+		})
+	}
 }

@@ -281,7 +281,7 @@ func (d *Dispatcher) perform(ctx context.Context, job Job) {
 		}
 		d.finish(job, err)
 	}()
-	job.task.perform(ctx)
+	job.Perform(ctx)
 	returned = true
 }
 
@@ -291,11 +291,7 @@ func (d *Dispatcher) finish(job Job, err error) {
 		if d.panicked == nil && errors.Is(err, ErrPanic) {
 			d.panicked = err
 		}
-		now := time.Now()
-		if job.settle != nil {
-			job.settle(now, job.task)
-		}
-		job.task.finish(now)
+		job.Finish(time.Now())
 	})
 }
 

@@ -9,9 +9,25 @@ import (
 // it and the way of its result back to that core. So sources of tasks of
 // different types can be composed: by [InOrder], [RoundRobin] and a
 // [Throttle], as sources of jobs. A [Dispatcher] performs them.
+//
+// A simulation in virtual time needs no dispatcher: it calls Start of the
+// source, and then Perform and Finish of the job, once each.
 type Job struct {
 	task   task
 	settle func(now time.Time, task task) // the tokens of a Throttle, nil if there are none
+}
+
+// Perform runs the action of the job. It must not hold the lock of the cores.
+func (j Job) Perform(ctx context.Context) { j.task.perform(ctx) }
+
+// Finish gives what the throttle gets back to it, and the result to the core of
+// the job. It needs the lock of the cores. The result of an action that did not
+// run is the zero value. The job must not be used afterwards.
+func (j Job) Finish(now time.Time) {
+	if j.settle != nil {
+		j.settle(now, j.task)
+	}
+	j.task.finish(now)
 }
 
 // task is a task of a core while it is under way.

@@ -121,9 +121,8 @@ func TestQ15AResultThatDoesNotTellHasSpentItsGrant(t *testing.T) {
 	jobs := Throttled(throttle)
 	started, ok := jobs.Start(epoch)
 	require.True(t, ok)
-	started.task.perform(t.Context())
-	started.settle(epoch, started.task)
-	started.task.finish(epoch)
+	started.Perform(t.Context())
+	started.Finish(epoch)
 	_, ok = jobs.Start(at(1900 * time.Millisecond))
 	require.False(t, ok)
 	_, ok = jobs.Start(at(2 * time.Second))
@@ -150,6 +149,35 @@ func TestQ15APanicIsAFailureOfItsCore(t *testing.T) {
 	})
 }
 
+// Q15: without a dispatcher a simulation drives the same jobs in virtual time,
+// on one goroutine. One whose action has not run gives its core the zero value.
+func TestQ15JobsRunInVirtualTimeWithoutADispatcher(t *testing.T) {
+	core := &countCore[spent]{left: 3}
+	throttle, err := NewThrottle(ThrottleConfig[Job]{
+		Limit: 1, Burst: 2,
+		Kinds: []Kind[Job]{{Source: Jobs(core, func(context.Context, int) spent { return 1 }), Cost: 2}},
+	}, epoch)
+	require.NoError(t, err)
+	jobs := Throttled(throttle)
+	var starts []time.Duration
+	for now := epoch; ; {
+		if job, ok := jobs.Start(now); ok {
+			if starts = append(starts, now.Sub(epoch)); len(starts) < 3 {
+				job.Perform(t.Context())
+			}
+			job.Finish(now)
+			continue
+		}
+		next, waits := jobs.Next(now)
+		if !waits {
+			break
+		}
+		now = next
+	}
+	require.Equal(t, []time.Duration{0, time.Second, 2 * time.Second}, starts, "one token of each came back")
+	require.Equal(t, []spent{1, 1, 0}, core.results)
+}
+
 // Q7: a job allocates nothing once one has been under way.
 func TestQ7JobsAllocateNothing(t *testing.T) {
 	core := &countCore[Result]{left: 1000, results: make([]Result, 0, 2000)}
@@ -157,8 +185,8 @@ func TestQ7JobsAllocateNothing(t *testing.T) {
 	ctx := t.Context()
 	allocations := testing.AllocsPerRun(500, func() {
 		job, _ := jobs.Start(epoch)
-		job.task.perform(ctx)
-		job.task.finish(epoch)
+		job.Perform(ctx)
+		job.Finish(epoch)
 	})
 	require.Zero(t, allocations)
 }

@@ -23,48 +23,6 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// A core is a tracker under the budget of requests to the API server.
-type core struct {
-	tracker  *eviction.Tracker
-	requests *timedqueue.Throttle[eviction.Task]
-}
-
-// A task is what a core hands out, with the requests that it may send.
-type task struct {
-	eviction.Task
-
-	requests timedqueue.Grant
-}
-
-func newCore(s *settings, now time.Time) (*core, error) {
-	config := s.evicting.Config()
-	config.Backoff.Jitter = process.Jitter
-	tracker, err := eviction.NewTracker(config, now)
-	if err != nil {
-		return nil, err
-	}
-	requests, err := timedqueue.NewThrottle(timedqueue.ThrottleConfig[eviction.Task]{
-		Limit: rate.Limit(s.APIQPS), Burst: s.APIBurst,
-		Kinds: []timedqueue.Kind[eviction.Task]{{Source: tracker, Cost: s.evicting.Requests()}},
-	}, now)
-	if err != nil {
-		return nil, err
-	}
-	return &core{tracker, requests}, nil
-}
-
-func (c *core) Start(now time.Time) (task, bool) {
-	started, grant, ok := c.requests.Start(now)
-	return task{started, grant}, ok
-}
-
-func (c *core) Finish(now time.Time, t task, result eviction.Result) {
-	c.requests.Settle(now, t.requests, evicting.Unused(t.requests.Tokens(), result))
-	c.tracker.Finish(now, t.Task, result)
-}
-
-func (c *core) Next(now time.Time) (time.Time, bool) { return c.requests.Next(now) }
-
 // An evictor is an eviction.Tracker with everything that connects it to a
 // cluster.
 type evictor struct {
@@ -83,28 +41,20 @@ var _ process.Controller = (*evictor)(nil)
 // newEvictor connects an evictor to a cluster.
 func newEvictor(s *settings, clients process.Clients, recorder record.EventRecorder,
 	registry prometheus.Registerer) (*evictor, error) {
-	c, err := newCore(s, time.Now())
+	config := s.evicting.Config()
+	config.Backoff.Jitter = process.Jitter
+	tracker, err := eviction.NewTracker(config, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	e := &evictor{
-		tracker:  c.tracker,
-		recorder: recorder,
-	}
+	e := &evictor{tracker: tracker, recorder: recorder}
 	if err = e.addShadow(s, registry); err != nil {
 		return nil, err
 	}
 	if e.act, err = s.evicting.NewAction(e.means(clients.Acting)); err != nil {
 		return nil, err
 	}
-	counting, err := process.CountActions(registry)
-	if err != nil {
-		return nil, err
-	}
-	if e.dispatcher, err = timedqueue.NewDispatcher(c, e.perform, timedqueue.DispatcherConfig{
-		Workers:  s.concurrentEvictions,
-		Finished: counting,
-	}); err != nil {
+	if e.dispatcher, err = e.newDispatcher(s, registry); err != nil {
 		return nil, err
 	}
 	if e.metrics, err = evictionreport.NewMetrics(evictionreport.Config{
@@ -118,6 +68,30 @@ func newEvictor(s *settings, clients process.Clients, recorder record.EventRecor
 		Update:  e.dispatcher.Update,
 	})
 	return e, err
+}
+
+// newDispatcher returns the dispatcher of the tracker's tasks, under the budget
+// of requests to the API server.
+func (e *evictor) newDispatcher(
+	s *settings, registry prometheus.Registerer,
+) (*timedqueue.Dispatcher, error) {
+	counting, err := process.CountActions(registry)
+	if err != nil {
+		return nil, err
+	}
+	requests, err := timedqueue.NewThrottle(timedqueue.ThrottleConfig[timedqueue.Job]{
+		Limit: rate.Limit(s.APIQPS), Burst: s.APIBurst,
+		Kinds: []timedqueue.Kind[timedqueue.Job]{
+			{Source: timedqueue.Jobs(e.tracker, e.perform), Cost: s.evicting.Requests()},
+		},
+	}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return timedqueue.NewJobDispatcher(timedqueue.Throttled(requests), timedqueue.DispatcherConfig{
+		Workers:  s.concurrentEvictions,
+		Finished: counting,
+	})
 }
 
 // addShadow makes the evictor a shadow, if the flags say so.
@@ -214,16 +188,16 @@ func (e *evictor) Act(ctx context.Context) error {
 func (e *evictor) Idle(ctx context.Context) { <-ctx.Done() }
 
 // perform does one piece of work in bounded time, and tells about it.
-func (e *evictor) perform(ctx context.Context, t task) eviction.Result {
+func (e *evictor) perform(ctx context.Context, task eviction.Task) eviction.Result {
 	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
 	defer cancel()
-	result := e.act(ctx, t.Task)
+	result := e.act(ctx, task)
 	if result.Pod != nil {
 		e.informer.Wrote(result.Pod) // or an older report could take the mark back
 	}
-	e.metrics.Acted(t.Task, result, time.Now())
-	evictionreport.Log(klog.FromContext(ctx), t.Task, result)
-	e.record(t.Task, result)
+	e.metrics.Acted(task, result, time.Now())
+	evictionreport.Log(klog.FromContext(ctx), task, result)
+	e.record(task, result)
 	return result
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
-	"github.com/kubelife/lifecycle/examples/process/evicting"
 )
 
 // ErrInvalidConfig is wrapped by the errors of NewPerformer.
@@ -118,7 +117,7 @@ func (p *Performer) Perform(ctx context.Context, task controller.Task) controlle
 		if result.Pod != nil {
 			result.Pod = trimPod(result.Pod)
 		}
-		return controller.Result{Eviction: result, Unused: evicting.Unused(task.MostRequests(), result)}
+		return controller.Result{Eviction: result, Unused: result.Unspent(task.MostRequests())}
 	case controller.Record:
 		if p.config.Record != nil {
 			p.config.Record(action)

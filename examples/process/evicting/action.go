@@ -40,16 +40,6 @@ func (o *Options) Requests() int {
 	return 3
 }
 
-// Unused returns how many of the most requests that a task may send its action
-// has not sent. An action that does not count them counts as having sent all,
-// except for a dry run, which sends none.
-func Unused(most int, result eviction.Result) int {
-	if result.Requests == 0 && result.Outcome != eviction.OutcomeDryRun {
-		return 0
-	}
-	return max(most-result.Requests, 0)
-}
-
 // NewAction returns the action that the options ask for. The options must have
 // passed Check.
 func (o *Options) NewAction(clients Clients) (eviction.Action, error) {

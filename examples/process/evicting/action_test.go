@@ -113,7 +113,7 @@ func TestActionIsThatOfTheFlags(t *testing.T) {
 			result := act(t.Context(), task)
 			require.Equal(t, outcome, result.Outcome)
 			require.Equal(t, test.calls, a.calls)
-			require.Equal(t, o.Requests()-len(test.calls), evicting.Unused(o.Requests(), result))
+			require.Equal(t, o.Requests()-len(test.calls), result.Unspent(o.Requests()))
 		})
 	}
 }
@@ -135,15 +135,9 @@ func TestActionSendsNoMoreThanItsRequests(t *testing.T) {
 			result := act(t.Context(), task)
 			require.Equal(t, eviction.OutcomeFailed, result.Outcome)
 			require.LessOrEqual(t, len(a.calls), o.Requests(), "%v: %v", flags, a.calls)
-			require.Equal(t, o.Requests()-len(a.calls), evicting.Unused(o.Requests(), result))
+			require.Equal(t, o.Requests()-len(a.calls), result.Unspent(o.Requests()))
 		}
 	}
-}
-
-func TestAnActionThatDoesNotCountItsRequestsHasUsedThemAll(t *testing.T) {
-	require.Zero(t, evicting.Unused(3, eviction.Result{Outcome: eviction.OutcomeEvicted}))
-	require.Zero(t, evicting.Unused(3, eviction.Result{}))
-	require.Zero(t, evicting.Unused(3, eviction.Result{Requests: 4}))
 }
 
 func TestNewActionNamesTheClientThatIsMissing(t *testing.T) {
