@@ -3,7 +3,6 @@ package failover
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
+	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -60,7 +60,8 @@ func NewController(config Config, registry prometheus.Registerer) (*Controller, 
 		return nil, err
 	}
 	c := &Controller{core: core}
-	c.dispatcher, err = timedqueue.NewDispatcher(core, c.act, timedqueue.DispatcherConfig{Workers: workers})
+	jobs := core.Jobs(Actions{Declare: c.declare, Taint: c.taint, Move: c.move})
+	c.dispatcher, err = timedqueue.NewJobDispatcher(jobs, timedqueue.DispatcherConfig{Workers: workers})
 	if err != nil {
 		return nil, err
 	}
@@ -180,55 +181,77 @@ func (c *Controller) observeAll(ctx context.Context) error {
 	return nil
 }
 
-// act sends the patch of a task, unless that is moot.
-func (c *Controller) act(ctx context.Context, task Task) Result {
-	result := Result{Outcome: OutcomeCanceled}
-	if !task.Canceled() && !(task.mark.Value.add && c.halted.Load()) {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		result = resultOf(c.patch(ctx, task))
-	}
-	c.metrics.acted(task.Kind, result)
-	c.record(task, result)
-	logTask(ctx, task, result)
-	return result
-}
+// errCanceled is why a patch was not sent: it has become moot.
+var errCanceled = errors.New("canceled")
 
-func (c *Controller) patch(ctx context.Context, task Task) error {
-	guarded := func(before client.Object) client.Patch {
-		return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	}
-	// The client writes the answer into what it is given.
-	switch task.Kind {
-	case KindDeclare:
-		return c.writer.Status().Patch(ctx, task.AfterCluster.DeepCopy(), guarded(task.BeforeCluster))
-	case KindTaint:
-		return c.writer.Patch(ctx, task.AfterCluster.DeepCopy(), guarded(task.BeforeCluster))
-	case KindMove:
-		return c.writer.Patch(ctx, task.AfterBinding.DeepCopy(), guarded(task.BeforeBinding))
-	}
-	return fmt.Errorf("unknown kind of task %q", task.Kind)
-}
-
-func resultOf(err error) Result {
+func (c *Controller) declare(ctx context.Context, d Declaration) nodehealth.Result {
+	err := c.attempt(ctx, "Declare", func(ctx context.Context) error {
+		return c.writer.Status().Patch(ctx, d.After.DeepCopy(), guardedBy(d.Before))
+	}, "cluster", d.Before.Name)
 	if err != nil {
-		return Result{Outcome: OutcomeFailed, Err: err}
+		return nodehealth.Result{Outcome: nodehealth.OutcomeRetry, Err: err}
 	}
-	return Result{Outcome: OutcomeDone}
+	c.recordSilence(d)
+	return nodehealth.Result{Outcome: nodehealth.OutcomeDone}
 }
 
-func logTask(ctx context.Context, task Task, result Result) {
-	logger := log.FromContext(ctx).WithValues("task", task.Kind, "outcome", result.Outcome)
-	if task.Kind == KindMove {
-		logger = logger.WithValues("binding", client.ObjectKeyFromObject(task.BeforeBinding).String(),
-			"from", task.BeforeBinding.Spec.Cluster, "to", task.AfterBinding.Spec.Cluster)
-	} else {
-		logger = logger.WithValues("cluster", task.BeforeCluster.Name)
+func (c *Controller) taint(ctx context.Context, m Marking) timedqueue.Result {
+	err := c.attempt(ctx, "Taint", func(ctx context.Context) error {
+		if m.Adds() && c.halted.Load() {
+			return errCanceled
+		}
+		return c.writer.Patch(ctx, m.After.DeepCopy(), guardedBy(m.Before))
+	}, "cluster", m.Before.Name)
+	if err != nil {
+		return timedqueue.Result{Outcome: timedqueue.OutcomeFailed, Err: err}
 	}
-	if result.Err != nil {
-		logger = logger.WithValues("cause", eviction.CauseOf(result.Err), "error", result.Err.Error())
+	return timedqueue.Result{Outcome: timedqueue.OutcomeDone}
+}
+
+func (c *Controller) move(ctx context.Context, m Move) eviction.Result {
+	err := c.attempt(ctx, "Move", func(ctx context.Context) error {
+		if m.Canceled() {
+			return errCanceled
+		}
+		return c.writer.Patch(ctx, m.After.DeepCopy(), guardedBy(m.Before))
+	}, "binding", client.ObjectKeyFromObject(m.Before).String(),
+		"from", m.Before.Spec.Cluster, "to", m.After.Spec.Cluster)
+	switch {
+	case errors.Is(err, errCanceled):
+		return eviction.Result{Outcome: eviction.OutcomeNotDue}
+	case err != nil:
+		return eviction.Result{Outcome: eviction.OutcomeFailed, Err: err}
 	}
-	logger.Info("Acted")
+	c.recordMove(m)
+	return eviction.Result{Outcome: eviction.OutcomeEvicted}
+}
+
+// guardedBy returns a patch that the API server refuses if the object has
+// changed since. The client writes the answer into the object that it is given
+// with the patch, so that must be a copy.
+func guardedBy(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
+
+// attempt sends one patch in bounded time. It counts and logs the outcome.
+func (c *Controller) attempt(
+	ctx context.Context, kind string, send func(context.Context) error, about ...any,
+) error {
+	sending, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := send(sending)
+	outcome := "Done"
+	logger := log.FromContext(ctx).WithValues(about...)
+	switch {
+	case errors.Is(err, errCanceled):
+		outcome = "Canceled"
+	case err != nil:
+		outcome = "Failed"
+		logger = logger.WithValues("cause", eviction.CauseOf(err), "error", err.Error())
+	}
+	c.metrics.acted(kind, outcome)
+	logger.Info("Acted", "task", kind, "outcome", outcome)
+	return err
 }
 
 // read gives a function the core, locked.

@@ -24,8 +24,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
 	"github.com/kubelife/lifecycle/examples/process/alerts"
+	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -246,11 +248,11 @@ func TestTheAnnotationOfTheLeaseHaltsTheController(t *testing.T) {
 		e.annotate(halt)
 		e.annotate(halt)
 		require.Equal(t, []string{"Warning Halted Halted by its annotation example.com/halt: wrong regions"}, e.told())
-		add := Task{
-			Kind: KindTaint, BeforeCluster: e.cluster("a-1"), AfterCluster: e.cluster("a-1"),
-			mark: timedqueue.Item[string, mark]{Value: mark{add: true}},
+		add := Marking{
+			Before: e.cluster("a-1"), After: e.cluster("a-1"),
+			item: timedqueue.Item[string, mark]{Value: mark{add: true}},
 		}
-		require.Equal(t, Result{Outcome: OutcomeCanceled}, e.act(t.Context(), add), "one that was handed out before")
+		require.ErrorIs(t, e.taint(t.Context(), add).Err, errCanceled, "one that was handed out before")
 		require.NoError(t, e.client.Delete(t.Context(), leaseNamed("leader", nil)))
 		_, err := e.reconcileLease(t.Context(), reconcile.Request{NamespacedName: e.Controller.stop.Lease})
 		require.NoError(t, err)
@@ -308,31 +310,28 @@ func TestEachPatchIsGuardedByTheObjectItWasComputedFrom(t *testing.T) {
 	cluster, binding := e.cluster("a-0"), e.binding("one")
 	tainted := cluster.DeepCopy()
 	tainted.Spec.Taints = []corev1.Taint{{Key: TaintUnreachable, Effect: corev1.TaintEffectNoExecute}}
-	tasks := []Task{
-		{Kind: KindDeclare, BeforeCluster: cluster, AfterCluster: declared(cluster, noon, noon)},
-		{Kind: KindTaint, BeforeCluster: cluster, AfterCluster: tainted},
-		{Kind: KindMove, BeforeBinding: binding, AfterBinding: moved(binding, "a-1", noon)},
-	}
+	declaration := Declaration{Before: cluster, After: declared(cluster, noon, noon)}
+	marking := Marking{Before: cluster, After: tainted}
+	move := Move{Before: binding, After: moved(binding, "a-1", noon)}
 	e.beat("a-0")
 	changed := binding.DeepCopy()
 	changed.Labels = map[string]string{"changed": "yes"}
 	require.NoError(t, e.client.Update(t.Context(), changed))
-	for _, task := range tasks {
-		result := e.act(t.Context(), task)
-		require.Equal(t, OutcomeFailed, result.Outcome, task.Kind)
-		require.True(t, apierrors.IsConflict(result.Err), "%s: %v", task.Kind, result.Err)
-	}
-	for _, task := range tasks {
-		version := e.cluster("a-0").ResourceVersion
-		if task.Kind == KindMove {
-			task.BeforeBinding = e.binding("one")
-			task.AfterBinding = moved(task.BeforeBinding, "a-1", noon)
-		} else {
-			task.BeforeCluster = task.BeforeCluster.DeepCopy()
-			task.BeforeCluster.ResourceVersion = version
-		}
-		require.Equal(t, Result{Outcome: OutcomeDone}, e.act(t.Context(), task))
-	}
+
+	require.True(t, apierrors.IsConflict(e.declare(t.Context(), declaration).Err))
+	require.True(t, apierrors.IsConflict(e.taint(t.Context(), marking).Err))
+	refused := e.move(t.Context(), move)
+	require.Equal(t, eviction.OutcomeFailed, refused.Outcome)
+	require.True(t, apierrors.IsConflict(refused.Err))
+
+	declaration.Before = e.cluster("a-0")
+	require.Equal(t, nodehealth.Result{Outcome: nodehealth.OutcomeDone}, e.declare(t.Context(), declaration))
+	marking.Before = cluster.DeepCopy()
+	marking.Before.ResourceVersion = e.cluster("a-0").ResourceVersion
+	require.Equal(t, timedqueue.Result{Outcome: timedqueue.OutcomeDone}, e.taint(t.Context(), marking))
+	move.Before = e.binding("one")
+	move.After = moved(move.Before, "a-1", noon)
+	require.Equal(t, eviction.Result{Outcome: eviction.OutcomeEvicted}, e.move(t.Context(), move))
 	require.Equal(t, TaintUnreachable, e.cluster("a-0").Spec.Taints[0].Key)
 	require.True(t, readyIs(e.cluster("a-0"), metav1.ConditionUnknown))
 	require.Equal(t, "a-1", e.binding("one").Spec.Cluster)

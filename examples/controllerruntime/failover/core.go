@@ -22,13 +22,13 @@ import (
 const TaintUnreachable = "federation.example.com/unreachable"
 
 // A Core decides what happens to clusters and bindings. It has no clock and no
-// goroutine, is not safe for concurrent use, and implements timedqueue.Core.
+// goroutine, and is not safe for concurrent use. Its Jobs are for a
+// timedqueue.Dispatcher, which is its lock.
 type Core struct {
 	monitor *nodehealth.Monitor[string]
 	regions *zone.Tracker[string]
 	marks   *timedqueue.Queue[string, mark]
 	moves   *eviction.Tracker
-	tasks   timedqueue.Source[Task] // those of the four, in this order
 
 	clusters map[string]*federation.Cluster // as last observed
 	bindings map[types.UID]*binding
@@ -89,29 +89,23 @@ func NewCore(config Config, now time.Time) (*Core, error) {
 	}
 	c.marks.SetLimit(now, byRegion, removal, rate.Inf)
 	c.moves.SuspendTaints(now, isOurs) // until the regions are judged
-	c.tasks = timedqueue.InOrder(
-		timedqueue.SourceOf(c.startSilence, c.monitor.Next),
-		timedqueue.SourceOf(c.evaluate, c.regions.Next),
-		c.whileHearing(c.startMark, c.marks.Next),
-		c.whileHearing(c.startMove, c.moves.Next),
-	)
 	return c, nil
 }
 
 // whileHearing returns a source that hands out nothing while no cluster could
 // be heard, nor before each had time to be heard again.
 func (c *Core) whileHearing(
-	start func(time.Time) (Task, bool), next func(time.Time) (time.Time, bool),
-) timedqueue.Source[Task] {
+	jobs timedqueue.Source[timedqueue.Job],
+) timedqueue.Source[timedqueue.Job] {
 	return timedqueue.SourceOf(
-		func(now time.Time) (Task, bool) {
+		func(now time.Time) (timedqueue.Job, bool) {
 			if !c.monitor.Sight(now).Counts() {
-				return Task{}, false
+				return timedqueue.Job{}, false
 			}
-			return start(now)
+			return jobs.Start(now)
 		},
 		func(now time.Time) (time.Time, bool) {
-			at, ok := next(now)
+			at, ok := jobs.Next(now)
 			sight := c.monitor.Sight(now)
 			if sight.CountsFrom.After(at) {
 				at = sight.CountsFrom
@@ -190,7 +184,7 @@ func (c *Core) count(b *binding, name string) {
 	}
 }
 
-// Lead begins to hand out tasks. All objects that exist have been observed. The
+// Lead begins to hand out jobs. All objects that exist have been observed. The
 // taint of silent clusters moves no binding for another grace period, in which
 // they may be heard.
 func (c *Core) Lead(now time.Time) {
@@ -265,8 +259,8 @@ func (c *Core) wanted(r *federation.Cluster) bool {
 	return c.recorded(r) && c.regions.Phase() != zone.PhaseSuspended
 }
 
-// evaluate judges the regions. It hands out no task.
-func (c *Core) evaluate(now time.Time) (Task, bool) {
+// evaluate judges the regions. It hands out no job.
+func (c *Core) evaluate(now time.Time) (timedqueue.Job, bool) {
 	found := c.regions.Evaluate(now)
 	for _, change := range found.Changes {
 		c.marks.SetLimit(now, byRegion, shareOf("", mark{true, change.Zone}), rate.Limit(change.Rate))
@@ -282,7 +276,7 @@ func (c *Core) evaluate(now time.Time) (Task, bool) {
 		}
 		c.markAll(now)
 	}
-	return Task{}, false
+	return timedqueue.Job{}, false
 }
 
 // Silent returns how many clusters are silent.

@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,8 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
+	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/taints"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 const (
@@ -37,7 +41,8 @@ type world struct {
 	unseen   map[string]bool // clusters whose changes the watch does not deliver
 	standby  bool            // the core does not lead
 	blind    bool            // the API server answers nothing
-	refuse   func(Task) error
+	jobs     timedqueue.Source[timedqueue.Job]
+	refuse   func(task any) error
 	moves    []string // "binding from to"
 	version  int
 }
@@ -76,6 +81,7 @@ func (w *world) restart() {
 	var err error
 	w.core, err = NewCore(config(), w.now)
 	require.NoError(w.t, err)
+	w.jobs = w.core.Jobs(Actions{Declare: w.declare, Taint: w.mark, Move: w.move})
 	for _, name := range w.names() {
 		w.core.ObserveCluster(w.now, w.clusters[name].DeepCopy())
 	}
@@ -156,15 +162,16 @@ func (w *world) act() {
 	w.t.Helper()
 	for steps := 0; ; steps++ {
 		require.Less(w.t, steps, 10_000, "the core hands out the same again and again")
-		task, ok := w.core.Start(w.now)
+		job, ok := w.jobs.Start(w.now)
 		if !ok {
-			next, waits := w.core.Next(w.now)
+			next, waits := w.jobs.Next(w.now)
 			if !waits || next.After(w.now) {
 				return
 			}
 			continue
 		}
-		w.core.Finish(w.now, task, resultOf(w.patch(task)))
+		job.Perform(w.t.Context())
+		job.Finish(w.now)
 	}
 }
 
@@ -173,7 +180,47 @@ var (
 	errDown     = errors.New("the API server does not answer")
 )
 
-func (w *world) patch(task Task) error {
+func (w *world) declare(_ context.Context, d Declaration) nodehealth.Result {
+	if err := w.patchCluster(d, d.Before, d.After); err != nil {
+		return nodehealth.Result{Outcome: nodehealth.OutcomeRetry, Err: err}
+	}
+	return nodehealth.Result{Outcome: nodehealth.OutcomeDone}
+}
+
+func (w *world) mark(_ context.Context, m Marking) timedqueue.Result {
+	if err := w.patchCluster(m, m.Before, m.After); err != nil {
+		return timedqueue.Result{Outcome: timedqueue.OutcomeFailed, Err: err}
+	}
+	return timedqueue.Result{Outcome: timedqueue.OutcomeDone}
+}
+
+func (w *world) move(_ context.Context, m Move) eviction.Result {
+	stored := w.bindings[m.Before.Name]
+	if err := w.refusal(m, stored, m.Before); err != nil {
+		return eviction.Result{Outcome: eviction.OutcomeFailed, Err: err}
+	}
+	w.moves = append(w.moves, stored.Name+" "+stored.Spec.Cluster+" "+m.After.Spec.Cluster)
+	stored = m.After.DeepCopy()
+	w.wrote(stored)
+	w.bindings[stored.Name] = stored
+	w.core.ObserveBinding(w.now, stored.DeepCopy())
+	return eviction.Result{Outcome: eviction.OutcomeEvicted}
+}
+
+func (w *world) patchCluster(task any, before, after *federation.Cluster) error {
+	if err := w.refusal(task, w.clusters[before.Name], before); err != nil {
+		return err
+	}
+	stored := after.DeepCopy()
+	w.wrote(stored)
+	w.clusters[stored.Name] = stored
+	w.show(stored)
+	return nil
+}
+
+// refusal returns why the API server does not accept a patch that was computed
+// from an object.
+func (w *world) refusal(task any, stored, before metav1.Object) error {
 	if w.blind {
 		return errDown
 	}
@@ -182,26 +229,8 @@ func (w *world) patch(task Task) error {
 			return err
 		}
 	}
-	switch task.Kind {
-	case KindDeclare, KindTaint:
-		stored := w.clusters[task.BeforeCluster.Name]
-		if stored.ResourceVersion != task.BeforeCluster.ResourceVersion {
-			return errConflict
-		}
-		stored = task.AfterCluster.DeepCopy()
-		w.wrote(stored)
-		w.clusters[stored.Name] = stored
-		w.show(stored)
-	case KindMove:
-		stored := w.bindings[task.BeforeBinding.Name]
-		if stored.ResourceVersion != task.BeforeBinding.ResourceVersion {
-			return errConflict
-		}
-		w.moves = append(w.moves, stored.Name+" "+stored.Spec.Cluster+" "+task.AfterBinding.Spec.Cluster)
-		stored = task.AfterBinding.DeepCopy()
-		w.wrote(stored)
-		w.bindings[stored.Name] = stored
-		w.core.ObserveBinding(w.now, stored.DeepCopy())
+	if stored.GetResourceVersion() != before.GetResourceVersion() {
+		return errConflict
 	}
 	return nil
 }
@@ -262,8 +291,8 @@ func TestABindingStaysIfItsClusterReturnsInTime(t *testing.T) {
 	require.True(t, w.unreachable("a-0"))
 	w.cut["a-0"] = false
 	attempts := 0
-	w.refuse = func(task Task) error {
-		require.Equal(t, KindTaint, task.Kind)
+	w.refuse = func(task any) error {
+		require.IsType(t, Marking{}, task)
 		attempts++
 		return errConflict
 	}
@@ -302,8 +331,8 @@ func TestASilentClusterGetsNoBinding(t *testing.T) {
 	w := newWorld(t, map[string]int{"a": 3})
 	w.run(grace)
 	w.cut["a-1"] = true
-	w.refuse = func(task Task) error {
-		if task.Kind == KindDeclare {
+	w.refuse = func(task any) error {
+		if _, declares := task.(Declaration); declares {
 			return errConflict
 		}
 		return nil
@@ -325,8 +354,8 @@ func TestAPartialDisruptionTaintsNothing(t *testing.T) {
 	for i := range 7 {
 		w.cut["a-"+strconv.Itoa(i)] = true
 	}
-	w.refuse = func(task Task) error {
-		require.Equal(t, KindDeclare, task.Kind)
+	w.refuse = func(task any) error {
+		require.IsType(t, Declaration{}, task)
 		return nil
 	}
 	w.run(5 * time.Minute)
@@ -394,8 +423,8 @@ func TestWhatIsDueWaitsUntilTheRegionsAreJudged(t *testing.T) {
 			w.cut["a-0"] = true
 			w.run(grace + 3*interval)
 			due := w.clusters["a-0"].Spec.Taints[0].TimeAdded.Add(200 * time.Second)
-			w.refuse = func(task Task) error { // the taint stays
-				if task.Kind == KindTaint {
+			w.refuse = func(task any) error { // the taint stays
+				if _, taints := task.(Marking); taints {
 					return errConflict
 				}
 				return nil
@@ -459,9 +488,10 @@ func TestARefusedPatchIsDecidedAgain(t *testing.T) {
 	w := newWorld(t, map[string]int{"a": 3})
 	w.run(grace)
 	w.bind("one", "a-0")
-	refused := map[Kind]int{}
-	w.refuse = func(task Task) error {
-		if refused[task.Kind]++; refused[task.Kind] <= 3 {
+	refused := map[string]int{} // by type of task
+	w.refuse = func(task any) error {
+		of := fmt.Sprintf("%T", task)
+		if refused[of]++; refused[of] <= 3 {
 			return errConflict
 		}
 		return nil
@@ -469,7 +499,9 @@ func TestARefusedPatchIsDecidedAgain(t *testing.T) {
 	w.cut["a-0"] = true
 	w.run(grace + 3*interval)
 	require.Equal(t, []string{"one a-0 a-1"}, w.moves)
-	require.Equal(t, map[Kind]int{KindDeclare: 4, KindTaint: 4, KindMove: 4}, refused)
+	require.Equal(t, map[string]int{
+		"failover.Declaration": 4, "failover.Marking": 4, "failover.Move": 4,
+	}, refused)
 }
 
 // A watch that delivers nothing looks like silence. The API server refuses to
@@ -487,8 +519,8 @@ func TestAHeartbeatThatTheCacheLacksPreventsTheDeclaration(t *testing.T) {
 		w.unseen["b-"+strconv.Itoa(i)] = true
 	}
 	declared := 0
-	w.refuse = func(task Task) error {
-		require.Equal(t, KindDeclare, task.Kind)
+	w.refuse = func(task any) error {
+		require.IsType(t, Declaration{}, task)
 		declared++
 		return nil
 	}
@@ -592,18 +624,17 @@ func runRandomly(t *testing.T, random *rand.Rand) {
 	}
 	started := w.now
 	silence := func(name string) time.Duration { return w.now.Sub(w.clusters[name].Status.LastHeartbeatTime.Time) }
-	w.refuse = func(task Task) error {
+	w.refuse = func(task any) error {
 		if random.Intn(3) == 0 {
 			return errConflict
 		}
-		switch task.Kind {
-		case KindDeclare:
-			require.GreaterOrEqual(t, silence(task.BeforeCluster.Name), grace, "declared too early")
-		case KindMove:
-			require.GreaterOrEqual(t, silence(task.BeforeBinding.Spec.Cluster), grace, "it leaves a living cluster")
+		switch task := task.(type) {
+		case Declaration:
+			require.GreaterOrEqual(t, silence(task.Before.Name), grace, "declared too early")
+		case Move:
+			require.GreaterOrEqual(t, silence(task.Before.Spec.Cluster), grace, "it leaves a living cluster")
 			most := grace + 2*time.Second
-			require.Less(t, min(silence(task.AfterBinding.Spec.Cluster), w.now.Sub(started)), most, "it goes to a dead cluster")
-		case KindTaint:
+			require.Less(t, min(silence(task.After.Spec.Cluster), w.now.Sub(started)), most, "it goes to a dead cluster")
 		}
 		return nil
 	}

@@ -23,7 +23,7 @@
 //
 // (a) The reconcilers only observe: they read the object from the cache and
 // give it to the core. A manager.Runnable runs a timedqueue.Dispatcher, which
-// sleeps until the core's Next and runs the actions.
+// sleeps until the core has a job and performs it.
 //
 // (b) The reconciler of an object also acts on it. It observes the object, acts
 // if the core says that it is due, and else returns RequeueAfter with the time
@@ -31,7 +31,7 @@
 // RequeueAfter does it with eviction.Decide alone.
 //
 // This package does (a), for three reasons. A core with budgets chooses among
-// all objects, so its Next is no time of one key. A RequeueAfter cannot be
+// all objects, so its next job has no time of one key. A RequeueAfter cannot be
 // taken back, so each change of a taint wakes the bindings twice. And
 // reconcilers that act must lead. Those of this package run in each replica and
 // keep the core of a standby up to date; only the dispatcher needs to lead.

@@ -10,23 +10,20 @@ import (
 	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
 )
 
-// record records an Event about a task that the API server has accepted: of a
-// cluster that fell silent, and of a binding that moved.
-func (c *Controller) record(task Task, result Result) {
-	if result.Outcome != OutcomeDone || result.Err != nil {
-		return
-	}
-	switch task.Kind {
-	case KindDeclare:
-		ready := meta.FindStatusCondition(task.AfterCluster.Status.Conditions, federation.ConditionReady)
-		regarding := referenceTo(task.AfterCluster, federation.GroupVersion().WithKind("Cluster"))
-		c.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, ready.Reason, "Declare", "%s", ready.Message)
-	case KindMove:
-		decision := task.move.Decision
-		c.recorder.Eventf(task.AfterBinding, nil, corev1.EventTypeNormal, "Moved", "Move",
-			"Moved from cluster %s to %s: %s (taint %s)", task.BeforeBinding.Spec.Cluster, task.AfterBinding.Spec.Cluster,
-			decision.Reason, decision.Taint.ToString())
-	}
+// recordSilence records an Event about a cluster that fell silent, as the API
+// server has accepted it.
+func (c *Controller) recordSilence(d Declaration) {
+	ready := meta.FindStatusCondition(d.After.Status.Conditions, federation.ConditionReady)
+	regarding := referenceTo(d.After, federation.GroupVersion().WithKind("Cluster"))
+	c.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, ready.Reason, "Declare", "%s", ready.Message)
+}
+
+// recordMove records an Event about a binding that has moved.
+func (c *Controller) recordMove(m Move) {
+	decision := m.task.Decision
+	c.recorder.Eventf(m.After, nil, corev1.EventTypeNormal, "Moved", "Move",
+		"Moved from cluster %s to %s: %s (taint %s)", m.Before.Spec.Cluster, m.After.Spec.Cluster,
+		decision.Reason, decision.Taint.ToString())
 }
 
 // recordHalt records on the Lease that the controller was halted or goes on.

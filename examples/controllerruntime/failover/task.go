@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -17,97 +18,106 @@ import (
 // tolerates for ever. The binding stays and is tried again.
 var ErrNoTarget = errors.New("no cluster that the binding could move to")
 
-// A Task is one patch: of a cluster or of a binding.
-type Task struct {
-	Kind Kind
-	// Before and After are the object as the core has observed it, and as it must
-	// become. Those of the other type are nil. Neither may be changed.
-	BeforeCluster, AfterCluster *federation.Cluster
-	BeforeBinding, AfterBinding *federation.Binding
+// A Declaration records in the status of a cluster that it is silent.
+type Declaration struct {
+	// Before and After are the cluster as the core has observed it, and as it must
+	// become. Neither may be changed.
+	Before, After *federation.Cluster
 
-	silence nodehealth.Task[string]
-	mark    timedqueue.Item[string, mark]
-	move    eviction.Task
+	task nodehealth.Task[string]
 }
 
-// Kind is what a task does.
-type Kind string
+// A Marking adds the taint to a cluster, or removes it.
+type Marking struct {
+	// Before and After are as those of a Declaration.
+	Before, After *federation.Cluster
 
-const (
-	// KindDeclare: record in the status of a cluster that it is silent.
-	KindDeclare Kind = "Declare"
-	// KindTaint: add the taint to a cluster, or remove it.
-	KindTaint Kind = "Taint"
-	// KindMove: move a binding to another cluster.
-	KindMove Kind = "Move"
-)
+	item timedqueue.Item[string, mark]
+}
 
-// Canceled reports whether a move has become moot since Start handed it out. It
+// Adds reports whether the cluster gets the taint.
+func (m Marking) Adds() bool { return m.item.Value.add }
+
+// A Move moves a binding to another cluster.
+type Move struct {
+	// Before and After are the binding as the core has observed it, and as it must
+	// become. Neither may be changed.
+	Before, After *federation.Binding
+
+	task eviction.Task
+}
+
+// Canceled reports whether the move has become moot since it was handed out. It
 // may be called from any goroutine.
-func (t Task) Canceled() bool { return t.Kind == KindMove && t.move.Canceled() }
+func (m Move) Canceled() bool { return m.task.Canceled() }
 
-// Outcome is how a task ended. The zero value counts as OutcomeFailed, as does
-// any other string.
-type Outcome string
-
-const (
-	// OutcomeDone: the API server has accepted the patch.
-	OutcomeDone Outcome = "Done"
-	// OutcomeCanceled: the task was canceled, and nothing was done.
-	OutcomeCanceled Outcome = "Canceled"
-	// OutcomeFailed: the task is decided again after a backoff.
-	OutcomeFailed Outcome = "Failed"
-)
-
-// Result is what an action reports. The zero value is a failure.
-type Result struct {
-	Outcome Outcome
-	// Err is the cause of a failure. With an error no outcome counts as success.
-	Err error
+// Actions send the patches that a core hands out. All are required.
+type Actions struct {
+	Declare func(context.Context, Declaration) nodehealth.Result
+	Taint   func(context.Context, Marking) timedqueue.Result
+	// Move reports eviction.OutcomeEvicted for a binding that has moved, and
+	// eviction.OutcomeNotDue for a move that was canceled.
+	Move func(context.Context, Move) eviction.Result
 }
 
-// Start hands out a task that may start now: declarations first, then taints,
-// then moves.
-func (c *Core) Start(now time.Time) (Task, bool) {
-	if !c.leads {
-		return Task{}, false
-	}
-	return c.tasks.Start(now)
+// Jobs returns what the core hands out: declarations first, then taints, then
+// moves.
+func (c *Core) Jobs(actions Actions) timedqueue.Source[timedqueue.Job] {
+	regions := timedqueue.SourceOf(c.evaluate, c.regions.Next)
+	jobs := timedqueue.InOrder(
+		timedqueue.Jobs(declarer{c}, actions.Declare),
+		regions,
+		c.whileHearing(timedqueue.Jobs(marker{c}, actions.Taint)),
+		c.whileHearing(timedqueue.Jobs(mover{c}, actions.Move)),
+	)
+	return timedqueue.SourceOf(
+		func(now time.Time) (timedqueue.Job, bool) {
+			if !c.leads {
+				return timedqueue.Job{}, false
+			}
+			return jobs.Start(now)
+		},
+		func(now time.Time) (time.Time, bool) {
+			if !c.leads {
+				return time.Time{}, false
+			}
+			return jobs.Next(now)
+		})
 }
 
-// Next returns when Start can next hand something out, and false when only a
-// change of the core makes a difference.
-func (c *Core) Next(now time.Time) (time.Time, bool) {
-	if !c.leads {
-		return time.Time{}, false
-	}
-	return c.tasks.Next(now)
-}
+// A declarer hands out clusters whose silence the API server must record. The
+// agent of a cluster that is heard again records that itself.
+type declarer struct{ *Core }
 
-// startSilence hands out a cluster whose silence the API server must record.
-// The agent of a cluster that is heard again records that itself.
-func (c *Core) startSilence(now time.Time) (Task, bool) {
+func (c declarer) Start(now time.Time) (Declaration, bool) {
 	for {
 		found, ok := c.monitor.Start(now)
 		if !ok {
-			return Task{}, false
+			return Declaration{}, false
 		}
 		r := c.clusters[found.Key]
 		c.assess(now, r)
 		if found.State == nodehealth.StateSilent && !c.recorded(r) {
-			return Task{
-				Kind: KindDeclare, BeforeCluster: r, AfterCluster: declared(r, found.Since, now),
-				silence: found,
-			}, true
+			return Declaration{Before: r, After: declared(r, found.Since, now), task: found}, true
 		}
 		c.monitor.Finish(now, found, nodehealth.Result{Outcome: nodehealth.OutcomeDone})
 	}
 }
 
-func (c *Core) startMark(now time.Time) (Task, bool) {
+// Finish takes a result. That the cluster is declared the cache shows later.
+func (c declarer) Finish(now time.Time, d Declaration, result nodehealth.Result) {
+	c.monitor.Finish(now, d.task, result)
+}
+
+func (c declarer) Next(now time.Time) (time.Time, bool) { return c.monitor.Next(now) }
+
+// A marker hands out clusters that get the taint or lose it.
+type marker struct{ *Core }
+
+func (c marker) Start(now time.Time) (Marking, bool) {
 	item, ok := c.marks.Start(now)
 	if !ok {
-		return Task{}, false
+		return Marking{}, false
 	}
 	r := c.clusters[item.Key]
 	var desired []corev1.Taint
@@ -116,28 +126,46 @@ func (c *Core) startMark(now time.Time) (Task, bool) {
 	}
 	after := r.DeepCopy()
 	after.Spec.Taints, _ = taints.Reconcile(r.Spec.Taints, desired, isOurs, now)
-	return Task{Kind: KindTaint, BeforeCluster: r, AfterCluster: after, mark: item}, true
+	return Marking{Before: r, After: after, item: item}, true
 }
 
-// startMove hands out a binding that must leave, with the cluster that it goes
+func (c marker) Finish(now time.Time, m Marking, result timedqueue.Result) {
+	c.marks.Finish(now, m.item, result)
+}
+
+func (c marker) Next(now time.Time) (time.Time, bool) { return c.marks.Next(now) }
+
+// A mover hands out bindings that must leave, with the clusters that they go
 // to.
-func (c *Core) startMove(now time.Time) (Task, bool) {
+type mover struct{ *Core }
+
+func (c mover) Start(now time.Time) (Move, bool) {
 	found, ok := c.moves.Start(now)
 	if !ok {
-		return Task{}, false
+		return Move{}, false
 	}
 	b := c.bindings[found.Pod.UID]
 	to, ok := c.target(b.Spec.Tolerations)
 	if !ok {
 		c.moves.Finish(now, found, eviction.Result{Outcome: eviction.OutcomeBlocked, Err: ErrNoTarget})
-		return Task{}, false // Next says now if there are others
+		return Move{}, false // Next says now if there are others
 	}
 	b.moving = true
 	c.count(b, to)
-	return Task{
-		Kind: KindMove, BeforeBinding: b.Binding, AfterBinding: moved(b.Binding, to, now), move: found,
-	}, true
+	return Move{Before: b.Binding, After: moved(b.Binding, to, now), task: found}, true
 }
+
+func (c mover) Finish(now time.Time, m Move, result eviction.Result) {
+	if b := c.bindings[m.Before.UID]; b != nil {
+		b.moving = false
+		if result.Outcome != eviction.OutcomeEvicted || result.Err != nil {
+			c.count(b, b.Spec.Cluster)
+		}
+	}
+	c.moves.Finish(now, m.task, result)
+}
+
+func (c mover) Next(now time.Time) (time.Time, bool) { return c.moves.Next(now) }
 
 // target returns the cluster with the fewest bindings that a binding with such
 // tolerations may go to. Equals go by name.
@@ -170,41 +198,4 @@ func (c *Core) accepts(r *federation.Cluster, tolerations []corev1.Toleration) b
 		}
 	}
 	return !eviction.Decide(leave, eviction.Pod{Tolerations: tolerations}, matcher).Leaves()
-}
-
-// Finish takes the result of a task.
-func (c *Core) Finish(now time.Time, task Task, result Result) {
-	done := result.Outcome == OutcomeDone && result.Err == nil
-	switch task.Kind {
-	case KindDeclare:
-		outcome := nodehealth.OutcomeRetry
-		if done {
-			outcome = nodehealth.OutcomeDone // the cache shows it later
-		}
-		c.monitor.Finish(now, task.silence, nodehealth.Result{Outcome: outcome})
-	case KindTaint:
-		outcome := timedqueue.OutcomeFailed
-		if done {
-			outcome = timedqueue.OutcomeDone
-		}
-		c.marks.Finish(now, task.mark, timedqueue.Result{Outcome: outcome})
-	case KindMove:
-		c.finishMove(now, task, result, done)
-	}
-}
-
-func (c *Core) finishMove(now time.Time, task Task, result Result, done bool) {
-	outcome := eviction.OutcomeFailed
-	switch {
-	case done:
-		outcome = eviction.OutcomeEvicted
-	case result.Outcome == OutcomeCanceled:
-		outcome = eviction.OutcomeNotDue
-	}
-	if b := c.bindings[task.BeforeBinding.UID]; b != nil {
-		if b.moving = false; !done {
-			c.count(b, b.Spec.Cluster)
-		}
-	}
-	c.moves.Finish(now, task.move, eviction.Result{Outcome: outcome, Err: result.Err})
 }
