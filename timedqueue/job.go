@@ -17,6 +17,12 @@ type Job struct {
 	settle func(now time.Time, task task) // the tokens of a Throttle, nil if there are none
 }
 
+// Task returns the task, of the type of its core.
+func (j Job) Task() any {
+	task, _ := j.task.report()
+	return task
+}
+
 // Perform runs the action of the job. It must not hold the lock of the cores.
 func (j Job) Perform(ctx context.Context) { j.task.perform(ctx) }
 

@@ -162,7 +162,9 @@ func TestQ15JobsRunInVirtualTimeWithoutADispatcher(t *testing.T) {
 	var starts []time.Duration
 	for now := epoch; ; {
 		if job, ok := jobs.Start(now); ok {
-			if starts = append(starts, now.Sub(epoch)); len(starts) < 3 {
+			starts = append(starts, now.Sub(epoch))
+			require.Equal(t, 3-len(starts), job.Task())
+			if len(starts) < 3 {
 				job.Perform(t.Context())
 			}
 			job.Finish(now)

@@ -57,7 +57,11 @@ func newBinder(s *settings, clients process.Clients, recorder record.EventRecord
 	if err != nil {
 		return nil, err
 	}
-	if b.dispatcher, err = timedqueue.NewDispatcher(b.core, b.perform, timedqueue.DispatcherConfig{
+	jobs, err := b.core.Jobs(scheduling.Actions{Perform: b.perform, Evict: b.evict}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	if b.dispatcher, err = timedqueue.NewJobDispatcher(jobs, timedqueue.DispatcherConfig{
 		Workers: s.concurrentBindings, Finished: counting,
 	}); err != nil {
 		return nil, err
@@ -111,17 +115,35 @@ func (b *binder) perform(ctx context.Context, task scheduling.Task) scheduling.R
 		result = resultOf(nil, b.report(ctx, task))
 	case scheduling.ActionRead:
 		result = resultOf(b.client.CoreV1().Pods(task.Pod.Namespace).Get(ctx, task.Pod.Name, metav1.GetOptions{}))
-	case scheduling.ActionEvict:
-		result.Eviction = b.evictor.Act(ctx, task.Eviction)
-		evictionreport.Log(logger, task.Eviction, result.Eviction)
 	}
 	if result.Err != nil {
 		logger.Error(result.Err, "Task failed", "action", task.Action, "pod", klog.KObj(task.Pod))
-	} else if task.Action != scheduling.ActionEvict {
+	} else {
 		logger.V(2).Info("Task done", "action", task.Action, "pod", klog.KObj(task.Pod), "node", task.Decision.Node)
 	}
 	b.metrics.performed(task, result, time.Now())
 	b.record(task, result)
+	return result
+}
+
+// evict has a pod make room in bounded time, and tells about it.
+func (b *binder) evict(ctx context.Context, e scheduling.Eviction) eviction.Result {
+	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
+	defer cancel()
+	result := b.evictor.Act(ctx, e.Task)
+	evictionreport.Log(klog.FromContext(ctx), e.Task, result)
+	evicted := result.Outcome == eviction.OutcomeEvicted
+	if evicted {
+		b.metrics.evicted.Inc()
+	}
+	switch {
+	case e.Pod == nil:
+	case evicted:
+		b.recorder.Event(e.Pod, corev1.EventTypeNormal, "Preempted",
+			fmt.Sprintf("Preempted on node %s: it %s", e.Task.Node, e.Task.Decision.Request))
+	default:
+		evictionreport.RecordFailure(b.recorder, e.Task, result)
+	}
 	return result
 }
 
@@ -186,20 +208,17 @@ func conditionOf(task scheduling.Task, now metav1.Time) corev1.PodCondition {
 	return condition
 }
 
-// record records the Events of kube-scheduler, of what was done, and that the
-// eviction of a victim keeps failing.
+// record records the Events of kube-scheduler, of what was done.
 func (b *binder) record(task scheduling.Task, result scheduling.Result) {
-	done := result.Outcome == scheduling.OutcomeDone
-	switch {
-	case task.Action == scheduling.ActionBind && done:
+	if result.Outcome != scheduling.OutcomeDone {
+		return
+	}
+	switch task.Action {
+	case scheduling.ActionBind:
 		b.recorder.Eventf(task.Pod, corev1.EventTypeNormal, "Scheduled", "Successfully assigned %s/%s to %s",
 			task.Pod.Namespace, task.Pod.Name, task.Decision.Node)
-	case task.Action == scheduling.ActionReport && done:
+	case scheduling.ActionReport:
 		b.recorder.Event(task.Pod, corev1.EventTypeWarning, "FailedScheduling", task.Decision.Message())
-	case task.Action == scheduling.ActionEvict && result.Eviction.Outcome == eviction.OutcomeEvicted && task.Pod != nil:
-		b.recorder.Event(task.Pod, corev1.EventTypeNormal, "Preempted",
-			fmt.Sprintf("Preempted on node %s: it %s", task.Eviction.Node, task.Eviction.Decision.Request))
-	case task.Action == scheduling.ActionEvict && task.Pod != nil:
-		evictionreport.RecordFailure(b.recorder, task.Eviction, result.Eviction)
+	case scheduling.ActionRead:
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/scheduler/scheduling"
 )
 
@@ -63,10 +62,6 @@ func newMetrics(profile string, registry prometheus.Registerer, b *binder) (*met
 func (m *metrics) performed(task scheduling.Task, result scheduling.Result, ended time.Time) {
 	failed := result.Outcome != scheduling.OutcomeDone
 	switch {
-	case task.Action == scheduling.ActionEvict:
-		if result.Eviction.Outcome == eviction.OutcomeEvicted {
-			m.evicted.Inc()
-		}
 	case task.Action == scheduling.ActionRead:
 	case failed:
 		m.attempts.WithLabelValues("error", m.profile).Inc()

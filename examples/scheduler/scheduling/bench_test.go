@@ -1,6 +1,7 @@
 package scheduling_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/scheduler/scheduling"
 )
 
@@ -37,6 +39,15 @@ func BenchmarkPod(b *testing.B) {
 func benchmarkPods(b *testing.B, nodes int, lowCPU, highCPU string, shape ...func(*corev1.Pod)) {
 	s, err := scheduling.New(scheduling.Config{SchedulerName: "lifecycle"}, start)
 	require.NoError(b, err)
+	jobs, err := s.Jobs(scheduling.Actions{
+		Perform: func(context.Context, scheduling.Task) scheduling.Result {
+			return scheduling.Result{Outcome: scheduling.OutcomeRefused}
+		},
+		Evict: func(context.Context, scheduling.Eviction) eviction.Result {
+			return eviction.Result{Outcome: eviction.OutcomeBlocked}
+		},
+	}, start)
+	require.NoError(b, err)
 	for i := range nodes {
 		node := nodeNamed(fmt.Sprintf("n%05d", i), func(n *corev1.Node) {
 			n.Status.Allocatable = amounts("4", "8Gi", "1000000")
@@ -45,16 +56,17 @@ func benchmarkPods(b *testing.B, nodes int, lowCPU, highCPU string, shape ...fun
 		s.ObservePod(start, podNamed(fmt.Sprintf("low%05d", i), lowCPU, append(shape, on(node.Name))...))
 	}
 	s.MarkSynced(start)
-	_, _ = s.Start(start)
+	_, _ = jobs.Start(start)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		pod := podNamed(fmt.Sprintf("p%09d", i), highCPU, priority(1))
 		s.ObservePod(start, pod)
-		task, ok := s.Start(start)
+		job, ok := jobs.Start(start)
 		for !ok {
-			task, ok = s.Start(start)
+			job, ok = jobs.Start(start)
 		}
-		s.Finish(start, task, scheduling.Result{Outcome: scheduling.OutcomeRefused})
+		job.Perform(b.Context())
+		job.Finish(start)
 		s.ForgetPod(start, pod.UID)
 	}
 }

@@ -14,9 +14,9 @@
 // Package fit says whether a pod fits a node, from the two objects. This
 // package is the rest: queues, assumed pods, nominations and victims.
 //
-// A Scheduler has no clock, no goroutine and no client. It is a
-// timedqueue.Core, so that a timedqueue.Dispatcher drives it in a program and a
-// test drives it in virtual time.
+// A Scheduler has no clock, no goroutine and no client. It hands out jobs, so
+// that a timedqueue.Dispatcher drives it in a program and a test drives it in
+// virtual time.
 //
 // # The life of a pod
 //

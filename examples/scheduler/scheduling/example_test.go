@@ -1,11 +1,13 @@
 package scheduling_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/scheduler/scheduling"
 )
 
@@ -22,6 +24,24 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
+	jobs, err := scheduler.Jobs(scheduling.Actions{
+		Perform: func(_ context.Context, task scheduling.Task) scheduling.Result {
+			switch task.Action {
+			case scheduling.ActionBind:
+				fmt.Printf("%s is bound to %s\n", task.Pod.Name, task.Decision.Node)
+			case scheduling.ActionReport:
+				fmt.Printf("%s waits: %s\n", task.Pod.Name, task.Decision.Message())
+			}
+			return scheduling.Result{Outcome: scheduling.OutcomeDone}
+		},
+		Evict: func(context.Context, scheduling.Eviction) eviction.Result {
+			return eviction.Result{Outcome: eviction.OutcomeEvicted}
+		},
+	}, now)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	scheduler.ObserveNode(now, nodeNamed("a"))
 	scheduler.ObserveNode(now, nodeNamed("b", inZone("b")))
 	scheduler.MarkSynced(now)
@@ -32,18 +52,9 @@ func Example() {
 	}
 	scheduler.ObservePod(now, podNamed("web", "3"))
 	scheduler.ObservePod(now, podNamed("batch", "2", priority(-1)))
-	for {
-		task, ok := scheduler.Start(now)
-		if !ok {
-			break
-		}
-		switch task.Action {
-		case scheduling.ActionBind:
-			fmt.Printf("%s is bound to %s\n", task.Pod.Name, task.Decision.Node)
-		case scheduling.ActionReport:
-			fmt.Printf("%s waits: %s\n", task.Pod.Name, task.Decision.Message())
-		}
-		scheduler.Finish(now, task, scheduling.Result{Outcome: scheduling.OutcomeDone})
+	for job, ok := jobs.Start(now); ok; job, ok = jobs.Start(now) {
+		job.Perform(context.Background())
+		job.Finish(now)
 	}
 	// Output:
 	// web is bound to b

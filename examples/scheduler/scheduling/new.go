@@ -50,14 +50,24 @@ func New(config Config, now time.Time) (*Scheduler, error) {
 		return nil, err
 	}
 	s.seen = s.health.View()
-	var err error
-	s.requests, err = timedqueue.NewThrottle(timedqueue.ThrottleConfig[Task]{
-		Limit: config.RequestLimit, Burst: max(config.RequestBurst, evictionCost),
-		Kinds: []timedqueue.Kind[Task]{
-			{Name: "evictions", Source: timedqueue.SourceOf(s.startEviction, s.evictions.Next),
+	return s, nil
+}
+
+// Jobs returns what the scheduler hands out, under the limit of requests. It
+// must be called once. Now must not be the zero time.
+func (s *Scheduler) Jobs(
+	actions Actions, now time.Time,
+) (timedqueue.Source[timedqueue.Job], error) {
+	requests, err := timedqueue.NewThrottle(timedqueue.ThrottleConfig[timedqueue.Job]{
+		Limit: s.config.RequestLimit, Burst: max(s.config.RequestBurst, evictionCost),
+		Kinds: []timedqueue.Kind[timedqueue.Job]{
+			{Name: "evictions", Source: timedqueue.Jobs(preemptor{s}, actions.Evict),
 				Cost: evictionCost, Reserved: 0.25},
-			{Name: "pods", Source: timedqueue.SourceOf(s.startPod, s.active.Next), Reserved: 0.5},
+			{Name: "pods", Source: timedqueue.Jobs(placer{s}, actions.Perform), Reserved: 0.5},
 		},
 	}, now)
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	return turns{s, timedqueue.Throttled(requests)}, nil
 }

@@ -2,6 +2,7 @@ package scheduling_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -18,6 +19,7 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/scheduler/scheduling"
 	"github.com/kubelife/lifecycle/examples/simulation/seeds"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // Random operations against a cluster whose truth is a slow list. The watch of
@@ -39,7 +41,8 @@ type truth struct {
 	dead      map[string]bool
 	pods      map[types.UID]*corev1.Pod
 	late      []func() // what the watch of pods has yet to show, in order
-	underWay  []scheduling.Task
+	jobs      timedqueue.Source[timedqueue.Job]
+	underWay  []timedqueue.Job
 	decided   map[types.UID]bool // pods that had a task
 	fair      bool               // nothing fails any more
 	allowed   int32              // evictions, by the budget of the kept pods
@@ -56,6 +59,8 @@ func playRandom(t *testing.T, seed uint64) {
 		nodes: map[string]*corev1.Node{}, heard: map[string]time.Time{}, dead: map[string]bool{},
 		pods: map[types.UID]*corev1.Pod{}, decided: map[types.UID]bool{}, count: map[string]int{},
 	}
+	w.jobs, err = s.Jobs(scheduling.Actions{Perform: w.answer, Evict: w.evict}, start)
+	require.NoError(t, err)
 	for range 4 {
 		w.addNode()
 	}
@@ -227,40 +232,58 @@ func (w *truth) pass(d time.Duration) {
 		show()
 	}
 	for range 1000 {
-		if task, ok := w.scheduler.Start(w.now); ok {
-			w.check(task)
-			w.underWay = append(w.underWay, task)
-		} else if at, ok := w.scheduler.Next(w.now); !ok || at.After(w.now) {
+		if job, ok := w.jobs.Start(w.now); ok {
+			switch task := job.Task().(type) {
+			case scheduling.Eviction:
+				w.checkEviction(task)
+			case scheduling.Task:
+				w.check(task)
+			}
+			w.underWay = append(w.underWay, job)
+		} else if at, ok := w.jobs.Next(w.now); !ok || at.After(w.now) {
 			break
 		}
 	}
 	for len(w.underWay) > 0 && (w.fair || w.random.IntN(3) > 0) {
 		i := w.random.IntN(len(w.underWay))
-		task := w.underWay[i]
+		job := w.underWay[i]
 		w.underWay = slices.Delete(w.underWay, i, i+1)
-		w.scheduler.Finish(w.now, task, w.answer(task))
+		job.Perform(w.t.Context())
+		job.Finish(w.now)
 	}
+}
+
+// checkEviction wants that a pod leaves for a more important one.
+func (w *truth) checkEviction(e scheduling.Eviction) {
+	w.count["Evict"]++
+	require.False(w.t, w.halted)
+	var by string
+	_, err := fmt.Sscanf(e.Task.Decision.Request, "makes room for shop/%s", &by)
+	require.NoError(w.t, err)
+	victim := w.pods[e.Task.Pod.UID]
+	for _, pod := range w.pods {
+		if pod.Name == by && victim != nil {
+			require.Less(w.t, *victim.Spec.Priority, *pod.Spec.Priority)
+		}
+	}
+}
+
+// tasks are those about pods that need a node.
+func (w *truth) tasks() (all []scheduling.Task) {
+	for _, job := range w.underWay {
+		if task, ok := job.Task().(scheduling.Task); ok {
+			all = append(all, task)
+		}
+	}
+	return all
 }
 
 // check wants that a task is right by the truth, at the moment at which it
 // begins.
 func (w *truth) check(task scheduling.Task) {
 	w.count[string(task.Action)]++
-	if task.Action == scheduling.ActionEvict {
-		require.False(w.t, w.halted)
-		var by string
-		_, err := fmt.Sscanf(task.Eviction.Decision.Request, "makes room for shop/%s", &by)
-		require.NoError(w.t, err)
-		victim := w.pods[task.Eviction.Pod.UID]
-		for _, pod := range w.pods {
-			if pod.Name == by && victim != nil {
-				require.Less(w.t, *victim.Spec.Priority, *pod.Spec.Priority)
-			}
-		}
-		return
-	}
-	for _, other := range w.underWay {
-		require.False(w.t, other.Action != scheduling.ActionEvict && other.Pod.UID == task.Pod.UID, "two tasks of a pod")
+	for _, other := range w.tasks() {
+		require.NotEqual(w.t, other.Pod.UID, task.Pod.UID, "two tasks of a pod")
 	}
 	first := !w.decided[task.Pod.UID]
 	w.decided[task.Pod.UID] = true
@@ -328,7 +351,7 @@ func (w *truth) room(node *corev1.Node, pod *corev1.Pod, without ...*corev1.Pod)
 	for _, other := range on {
 		count(other)
 	}
-	for _, task := range w.underWay {
+	for _, task := range w.tasks() {
 		there := slices.ContainsFunc(on, func(other *corev1.Pod) bool { return other.UID == task.Pod.UID })
 		if task.Action == scheduling.ActionBind && task.Decision.Node == node.Name && w.pods[task.Pod.UID] != nil && !there {
 			count(task.Pod)
@@ -337,15 +360,18 @@ func (w *truth) room(node *corev1.Node, pod *corev1.Pod, without ...*corev1.Pod)
 	return cpu.Cmp(*resource.NewQuantity(4, resource.DecimalSI)) <= 0 && pods <= 10
 }
 
-// answer is that of the API server, which may be lost.
-func (w *truth) answer(task scheduling.Task) scheduling.Result {
+// chance says how the API server answers, from 0 to 9.
+func (w *truth) chance() int {
 	chance := w.random.IntN(10)
 	if w.fair {
-		chance = 9
+		return 9
 	}
-	if task.Action == scheduling.ActionEvict {
-		return scheduling.Result{Eviction: w.evict(task.Eviction, chance)}
-	}
+	return chance
+}
+
+// answer is that of the API server, which may be lost.
+func (w *truth) answer(_ context.Context, task scheduling.Task) scheduling.Result {
+	chance := w.chance()
 	pod := w.pods[task.Pod.UID]
 	switch {
 	case chance == 0:
@@ -373,9 +399,9 @@ func (w *truth) answer(task scheduling.Task) scheduling.Result {
 	return scheduling.Result{Outcome: scheduling.OutcomeDone, Pod: w.pods[task.Pod.UID]}
 }
 
-func (w *truth) evict(task eviction.Task, chance int) eviction.Result {
-	pod := w.pods[task.Pod.UID]
-	switch {
+func (w *truth) evict(_ context.Context, e scheduling.Eviction) eviction.Result {
+	pod := w.pods[e.Task.Pod.UID]
+	switch chance := w.chance(); {
 	case chance < 2:
 		return eviction.Result{Outcome: eviction.OutcomeBlocked}
 	case chance == 2:

@@ -40,7 +40,6 @@ type Scheduler struct {
 	active, timers *timedqueue.Queue[types.UID, *pod]
 	began          time.Time
 	evictions      *eviction.Tracker
-	requests       *timedqueue.Throttle[Task]
 	synced, halted bool
 }
 

@@ -463,22 +463,25 @@ func TestLostAnswersAreRead(t *testing.T) {
 func TestZeroResultIsUnknown(t *testing.T) {
 	w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("n")).add(podNamed("p", "3")).synced()
 	w.unseen = true
-	task, ok := w.scheduler.Start(w.now)
+	job, ok := w.jobs.Start(w.now)
 	require.True(t, ok)
-	_, ok = w.scheduler.Start(w.now)
+	_, ok = w.jobs.Start(w.now)
 	require.False(t, ok, "never two tasks for one pod")
-	w.scheduler.Finish(w.now, task, scheduling.Result{})
+	job.Finish(w.now)
 	require.Equal(t, []string{"read p", "bind p to n"}, w.after(time.Second, "n"))
 }
 
 func TestLateResultsOfAFormerPodChangeNothing(t *testing.T) {
 	w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("n")).add(podNamed("p", "3")).synced()
-	task, ok := w.scheduler.Start(w.now)
+	job, ok := w.jobs.Start(w.now)
 	require.True(t, ok)
 	w.remove("p")
 	w.add(podNamed("p", "3", func(p *corev1.Pod) { p.UID = "another" }))
 	require.Equal(t, []string{"bind p to n"}, w.step())
-	w.scheduler.Finish(w.now, task, scheduling.Result{Outcome: scheduling.OutcomeRefused})
+	w.answer = func(scheduling.Task) scheduling.Result { return scheduling.Result{Outcome: scheduling.OutcomeRefused} }
+	job.Perform(t.Context())
+	job.Finish(w.now)
+	w.answer = nil
 	w.add(podNamed("q", "3"))
 	require.Len(t, w.step(), 1, "the new pod counts")
 	require.Contains(t, w.done[0], "report q")
@@ -575,13 +578,11 @@ func TestPreemptionGoesElsewhereWhenItIsRefused(t *testing.T) {
 			w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("a"), nodeNamed("b")).synced()
 			w.add(podNamed("kept", "4", on("a")), podNamed("free", "4", on("b"), priority(5)))
 			w.add(podNamed("p", "2", priority(10)))
-			w.answer = func(task scheduling.Task) scheduling.Result {
-				result := scheduling.Result{Outcome: scheduling.OutcomeDone}
-				result.Eviction.Outcome = eviction.OutcomeEvicted
-				if task.Action == scheduling.ActionEvict && task.Pod.Name == "kept" {
-					result.Eviction.Outcome = refusal
+			w.evicts = func(e scheduling.Eviction) eviction.Outcome {
+				if e.Pod.Name == "kept" {
+					return refusal
 				}
-				return result
+				return eviction.OutcomeEvicted
 			}
 			require.Equal(t, []string{
 				"report p: 0/2 nodes are available: 2 Insufficient cpu. preemption: 1 pod(s) leave node a.",
@@ -602,13 +603,11 @@ func TestRefusedEvictionIsAskedAgainWhenTheBudgetChanges(t *testing.T) {
 	w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("a")).synced()
 	w.add(podNamed("kept", "4", on("a")), podNamed("p", "2", priority(10)))
 	blocked := true
-	w.answer = func(task scheduling.Task) scheduling.Result {
-		result := scheduling.Result{Outcome: scheduling.OutcomeDone}
-		result.Eviction.Outcome = eviction.OutcomeEvicted
-		if task.Action == scheduling.ActionEvict && blocked {
-			result.Eviction.Outcome = eviction.OutcomeBlocked
+	w.evicts = func(scheduling.Eviction) eviction.Outcome {
+		if blocked {
+			return eviction.OutcomeBlocked
 		}
-		return result
+		return eviction.OutcomeEvicted
 	}
 	require.Len(t, w.step(), 2)
 	w.after(time.Minute, "a")
@@ -631,11 +630,7 @@ func TestVictimsStayWhenTheirRoomIsNotNeeded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("a")).synced()
 			w.add(podNamed("x", "4", on("a")), podNamed("p", "2", priority(10)))
-			w.answer = func(scheduling.Task) scheduling.Result {
-				result := scheduling.Result{Outcome: scheduling.OutcomeDone}
-				result.Eviction.Outcome = eviction.OutcomeBlocked
-				return result
-			}
+			w.evicts = func(scheduling.Eviction) eviction.Outcome { return eviction.OutcomeBlocked }
 			require.Len(t, w.step(), 2)
 			end(w)
 			require.Empty(t, w.after(5*time.Minute, "a", "b"))

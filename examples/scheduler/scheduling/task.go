@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/eviction"
-	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // Action is what a Task asks for.
@@ -24,24 +24,34 @@ const (
 	ActionReport Action = "Report"
 	// ActionRead reads Task.Pod, because it is not known whether it is bound.
 	ActionRead Action = "Read"
-	// ActionEvict does Task.Eviction.
-	ActionEvict Action = "Evict"
 )
 
-// A Task is one thing to do. Only Scheduler.Start makes one.
+// A Task is one thing to do about a pod that needs a node.
 type Task struct {
 	Action Action
 	// Pod is the pod as it was observed last. It must not be changed.
 	Pod      *corev1.Pod
 	Decision Decision
-	Eviction eviction.Task
 	// Attempts counts the decisions about the pod, and Since is when it was first
 	// observed.
 	Attempts int
 	Since    time.Time
 
-	pod   *pod
-	grant timedqueue.Grant
+	pod *pod
+}
+
+// An Eviction makes a pod leave that another one needs the room of.
+type Eviction struct {
+	Task eviction.Task
+	// Pod is the pod as it was observed last, nil if it is gone. It must not be
+	// changed.
+	Pod *corev1.Pod
+}
+
+// Actions do what a Scheduler hands out. Both are required.
+type Actions struct {
+	Perform func(context.Context, Task) Result
+	Evict   func(context.Context, Eviction) eviction.Result
 }
 
 // A Decision is a node for a pod, or why there is none.
@@ -105,8 +115,6 @@ type Result struct {
 	Outcome Outcome
 	// Pod is the pod as the API server had it, of ActionRead.
 	Pod *corev1.Pod
-	// Eviction is the result of ActionEvict.
-	Eviction eviction.Result
 	// Err is why it failed. With an error OutcomeDone counts as OutcomeUnknown.
 	Err error
 }

@@ -9,25 +9,27 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-var _ timedqueue.Core[Task, Result] = (*Scheduler)(nil)
-
 // mostDecided bounds the pods that one turn decides about without a task.
 const mostDecided = 16
 
-// Start hands out a task that may start now.
-func (s *Scheduler) Start(now time.Time) (Task, bool) {
+// turns are the jobs of a scheduler. Before each it follows what time and
+// observations have changed.
+type turns struct {
+	*Scheduler
+
+	requests timedqueue.Source[timedqueue.Job]
+}
+
+func (s turns) Start(now time.Time) (timedqueue.Job, bool) {
 	if !s.synced {
-		return Task{}, false
+		return timedqueue.Job{}, false
 	}
 	now = s.active.Advance(now)
 	s.advance(now)
-	task, grant, ok := s.requests.Start(now)
-	task.grant = grant
-	return task, ok
+	return s.requests.Start(now)
 }
 
-// Next returns when Start can next hand out a task.
-func (s *Scheduler) Next(now time.Time) (time.Time, bool) {
+func (s turns) Next(now time.Time) (time.Time, bool) {
 	if !s.synced {
 		return time.Time{}, false
 	}
@@ -45,23 +47,44 @@ func (s *Scheduler) Next(now time.Time) (time.Time, bool) {
 	return first, !first.IsZero()
 }
 
-func (s *Scheduler) startEviction(now time.Time) (Task, bool) {
+// A preemptor is the core that makes pods leave.
+type preemptor struct{ *Scheduler }
+
+func (s preemptor) Start(now time.Time) (Eviction, bool) {
 	task, ok := s.evictions.Start(now)
 	if !ok {
-		return Task{}, false
+		return Eviction{}, false
 	}
-	t := Task{Action: ActionEvict, Eviction: task}
+	e := Eviction{Task: task}
 	if v := s.pods[task.Pod.ID()]; v != nil {
-		t.Pod = v.object
-		if v.preemptor != nil {
-			t.Decision.Node = v.preemptor.nominated.name
-		}
+		e.Pod = v.object
 	}
-	return t, true
+	return e, true
 }
 
-// startPod hands out the next pod whose turn it is, with what was decided.
-func (s *Scheduler) startPod(now time.Time) (Task, bool) {
+func (s preemptor) Next(now time.Time) (time.Time, bool) { return s.evictions.Next(now) }
+
+func (s preemptor) Finish(now time.Time, e Eviction, result eviction.Result) {
+	s.evictions.Finish(s.active.Advance(now), e.Task, result)
+	v := s.pods[e.Task.Pod.ID()]
+	if v == nil || v.preemptor == nil {
+		return
+	}
+	switch result.Outcome {
+	case eviction.OutcomeEvicted, eviction.OutcomeAlreadyGone:
+		v.refused = false
+	case eviction.OutcomeNotDue:
+	default: // it is tried again, but another room may cost less now
+		v.refused = true
+		s.touch(v.preemptor.nominated)
+	}
+}
+
+// A placer is the core of the pods whose turn it is.
+type placer struct{ *Scheduler }
+
+// Start hands out the next pod whose turn it is, with what was decided.
+func (s placer) Start(now time.Time) (Task, bool) {
 	for range mostDecided {
 		item, ok := s.active.Start(now)
 		if !ok {
@@ -74,6 +97,8 @@ func (s *Scheduler) startPod(now time.Time) (Task, bool) {
 	}
 	return Task{}, false
 }
+
+func (s placer) Next(now time.Time) (time.Time, bool) { return s.active.Next(now) }
 
 func (s *Scheduler) startOne(now time.Time, p *pod) (Task, bool) {
 	task := Task{Pod: p.object, Since: p.since, pod: p}
@@ -123,13 +148,8 @@ func (s *Scheduler) askToLeave(now time.Time, p *pod) {
 }
 
 // Finish takes the result of a task. What was observed meanwhile counts more.
-func (s *Scheduler) Finish(now time.Time, task Task, result Result) {
+func (s placer) Finish(now time.Time, task Task, result Result) {
 	now = s.active.Advance(now)
-	s.requests.Settle(now, task.grant, unused(task, result))
-	if task.Action == ActionEvict {
-		s.finishEviction(now, task.Eviction, result.Eviction)
-		return
-	}
 	p := task.pod
 	if p == nil || s.pods[p.id] != p || p.phase != busy {
 		return
@@ -199,30 +219,6 @@ func (s *Scheduler) finishReport(now time.Time, p *pod, task Task, outcome Outco
 	if p.missed {
 		s.wake(p)
 	}
-}
-
-func (s *Scheduler) finishEviction(now time.Time, task eviction.Task, result eviction.Result) {
-	s.evictions.Finish(now, task, result)
-	v := s.pods[task.Pod.ID()]
-	if v == nil || v.preemptor == nil {
-		return
-	}
-	switch result.Outcome {
-	case eviction.OutcomeEvicted, eviction.OutcomeAlreadyGone:
-		v.refused = false
-	case eviction.OutcomeNotDue:
-	default: // it is tried again, but another room may cost less now
-		v.refused = true
-		s.touch(v.preemptor.nominated)
-	}
-}
-
-// unused returns how many requests of a task were not sent.
-func unused(task Task, result Result) int {
-	if task.Action != ActionEvict || result.Eviction.Requests == 0 {
-		return 0
-	}
-	return max(task.grant.Tokens()-result.Eviction.Requests, 0)
 }
 
 // A Waiting is a pod that has no node, and why.

@@ -1,6 +1,7 @@
 package scheduling_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/scheduler/scheduling"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 var start = time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
@@ -24,13 +26,18 @@ type world struct {
 	t         *testing.T
 	now       time.Time
 	scheduler *scheduling.Scheduler
+	jobs      timedqueue.Source[timedqueue.Job]
 	// done are the tasks since the last look, as a line each.
 	done []string
 	// answer is what the API server answers to a task. Nil accepts all.
 	answer func(scheduling.Task) scheduling.Result
+	// evicts is what it answers to an eviction. Nil accepts all.
+	evicts func(scheduling.Eviction) eviction.Outcome
 	// unseen keeps bindings from the scheduler's watch.
 	unseen bool
 	pods   map[string]*corev1.Pod
+	// written is the name of the pod that the last action may have changed.
+	written string
 }
 
 func newWorld(t *testing.T, config scheduling.Config) *world {
@@ -38,7 +45,10 @@ func newWorld(t *testing.T, config scheduling.Config) *world {
 	config.SchedulerName = "lifecycle"
 	s, err := scheduling.New(config, start)
 	require.NoError(t, err)
-	return &world{t: t, now: start, scheduler: s, pods: map[string]*corev1.Pod{}}
+	w := &world{t: t, now: start, scheduler: s, pods: map[string]*corev1.Pod{}}
+	w.jobs, err = s.Jobs(scheduling.Actions{Perform: w.perform, Evict: w.evict}, start)
+	require.NoError(t, err)
+	return w
 }
 
 func (w *world) synced() *world {
@@ -151,55 +161,68 @@ func (w *world) step() []string {
 	w.t.Helper()
 	w.done = nil
 	for range 100_000 {
-		task, ok := w.scheduler.Start(w.now)
+		job, ok := w.jobs.Start(w.now)
 		if !ok {
-			if at, ok := w.scheduler.Next(w.now); ok && !at.After(w.now) {
+			if at, ok := w.jobs.Next(w.now); ok && !at.After(w.now) {
 				continue
 			}
 			return w.done
 		}
-		w.perform(task)
+		w.finish(job)
 	}
 	w.t.Fatal("it never rests")
 	return nil
 }
 
-func (w *world) perform(task scheduling.Task) {
+// finish performs a job, and has the watch show what it has changed.
+func (w *world) finish(job timedqueue.Job) {
+	w.written = ""
+	job.Perform(w.t.Context())
+	job.Finish(w.now)
+	if pod := w.pods[w.written]; pod != nil && !w.unseen {
+		w.scheduler.ObservePod(w.now, pod)
+	}
+}
+
+func (w *world) perform(_ context.Context, task scheduling.Task) scheduling.Result {
 	result := scheduling.Result{Outcome: scheduling.OutcomeDone}
-	result.Eviction.Outcome = eviction.OutcomeEvicted
 	if w.answer != nil {
 		result = w.answer(task)
 	}
-	name := "none"
-	if task.Pod != nil {
-		name = task.Pod.Name
-	}
+	name := task.Pod.Name
 	switch task.Action {
 	case scheduling.ActionBind:
+		w.written = name
 		w.done = append(w.done, fmt.Sprintf("bind %s to %s", name, task.Decision.Node))
 		if result.Outcome == scheduling.OutcomeDone && result.Err == nil {
 			w.pods[name] = changed(w.pods[name], on(task.Decision.Node))
 		}
 	case scheduling.ActionReport:
+		w.written = name
 		w.done = append(w.done, fmt.Sprintf("report %s: %s", name, task.Decision.Message()))
 	case scheduling.ActionRead:
 		w.done = append(w.done, "read "+name)
 		if result.Outcome == scheduling.OutcomeDone {
 			result.Pod = w.pods[name]
 		}
-	case scheduling.ActionEvict:
-		w.done = append(w.done, fmt.Sprintf("evict %s from %s: %s", name, task.Eviction.Node,
-			task.Eviction.Decision.Request))
-		if result.Eviction.Outcome == eviction.OutcomeEvicted {
-			w.pods[name] = changed(w.pods[name], func(pod *corev1.Pod) {
-				pod.DeletionTimestamp = &metav1.Time{Time: w.now}
-			})
-		}
 	}
-	w.scheduler.Finish(w.now, task, result)
-	if pod := w.pods[name]; pod != nil && !w.unseen && task.Action != scheduling.ActionRead {
-		w.scheduler.ObservePod(w.now, pod)
+	return result
+}
+
+func (w *world) evict(_ context.Context, e scheduling.Eviction) eviction.Result {
+	outcome := eviction.OutcomeEvicted
+	if w.evicts != nil {
+		outcome = w.evicts(e)
 	}
+	name := e.Task.Pod.Name
+	w.written = name
+	w.done = append(w.done, fmt.Sprintf("evict %s from %s: %s", name, e.Task.Node, e.Task.Decision.Request))
+	if outcome == eviction.OutcomeEvicted {
+		w.pods[name] = changed(w.pods[name], func(pod *corev1.Pod) {
+			pod.DeletionTimestamp = &metav1.Time{Time: w.now}
+		})
+	}
+	return eviction.Result{Outcome: outcome}
 }
 
 func changed[T interface{ DeepCopy() T }](object T, change func(T)) T {
