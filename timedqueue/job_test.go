@@ -53,7 +53,7 @@ func TestQ15OneDispatcherDrivesCoresOfDifferentTypes(t *testing.T) {
 				Jobs(words, func(_ context.Context, task int) string { return strings.Repeat("x", task) }),
 				RoundRobin(
 					Jobs(numbers, func(_ context.Context, task int) float64 { return float64(task) / 2 }),
-					Jobs(queue, func(_ context.Context, item Item[string, int]) Result {
+					Jobs(queue, func(_ context.Context, _ Item[string, int]) Result {
 						queueDispatcher.Update(func() {}) // outside the lock
 						return Result{Outcome: OutcomeDone}
 					}),

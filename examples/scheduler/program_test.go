@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -307,6 +308,7 @@ func TestPodsMakeRoomThroughTheEvictionAPI(t *testing.T) {
 		// As its kubelet does when the containers have stopped.
 		require.NoError(t, w.cluster.CoreV1().Pods(low.Namespace).Delete(w.ctx, low.Name, *metav1.NewDeleteOptions(0)))
 		w.wantEvent("Normal Preempted Preempted on node n1: it makes room for shop/high")
+		require.InDelta(t, 1, testutil.ToFloat64(w.binder.metrics.evicted), 0)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Equal(t, "n1", w.pod("high").Spec.NodeName)
