@@ -225,8 +225,9 @@ func TestH4ObserverReadsLeases(t *testing.T) {
 		require.Empty(t, silentIn(o.View()))
 		status, _ := o.View().ZoneOf("a-00")
 		require.Equal(t, zone.Counts{Ready: 28, Unconfirmed: 2}, status.Counts)
-		require.Contains(t, reads.selectors(), "metadata.name=a-00")
-		require.NotContains(t, reads.selectors(), "")
+		// Few are read by name. Which of them is first is chance.
+		require.NotEmpty(t, reads.selectors())
+		require.Subset(t, []string{"metadata.name=a-00", "metadata.name=a-01"}, reads.selectors())
 
 		reads.answer(nil)
 		c.pass(20*time.Second, names[2:]...)
