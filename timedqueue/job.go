@@ -14,7 +14,7 @@ import (
 // source, and then Perform and Finish of the job, once each.
 type Job struct {
 	task   task
-	settle func(now time.Time, task task) // the tokens of a Throttle, nil if there are none
+	settle func(now time.Time) // the tokens of a Throttle, nil if there are none
 }
 
 // Task returns the task, of the type of its core.
@@ -31,7 +31,7 @@ func (j Job) Perform(ctx context.Context) { j.task.perform(ctx) }
 // run is the zero value. The job must not be used afterwards.
 func (j Job) Finish(now time.Time) {
 	if j.settle != nil {
-		j.settle(now, j.task)
+		j.settle(now)
 	}
 	j.task.finish(now)
 }
@@ -124,10 +124,10 @@ func (t throttled) Start(now time.Time) (Job, bool) {
 	if !ok {
 		return Job{}, false
 	}
-	inner := started.settle
-	started.settle = func(now time.Time, task task) {
+	task, inner := started.task, started.settle
+	started.settle = func(now time.Time) {
 		if inner != nil {
-			inner(now, task)
+			inner(now)
 		}
 		t.throttle.Settle(now, grant, task.unspent(grant.Tokens()))
 	}

@@ -110,8 +110,8 @@ func (c *Controller) ForgetLease(now time.Time, name string) {
 	c.health.ForgetLease(now, name)
 }
 
-// ObservePod takes a pod as it is now, like ObserveNode. A pod without a node is none of
-// the controller's; one that had a node is back from a backup of the API
+// ObservePod takes a pod as it is now, like ObserveNode. A pod without a node is
+// none of the controller's; one that had a node is back from a backup of the API
 // server's store.
 func (c *Controller) ObservePod(now time.Time, object *corev1.Pod) {
 	if object.Spec.NodeName == "" {

@@ -112,7 +112,8 @@ func (w *whole) restart() {
 	var err error
 	w.c, err = controller.New(wholeConfig(), w.now)
 	require.NoError(w.b, err)
-	w.feeds, err = edge.NewHandlers(w.c, edge.Stores{Nodes: w.nodes, Pods: w.pods}, func(turn func(time.Time), poll func() bool) {
+	stores := edge.Stores{Nodes: w.nodes, Pods: w.pods}
+	w.feeds, err = edge.NewHandlers(w.c, stores, func(turn func(time.Time), poll func() bool) {
 		turn(w.now)
 		w.asked = poll()
 	})

@@ -384,7 +384,8 @@ func TestAnAnswerOutranksAnOlderCacheForABoundedTime(t *testing.T) {
 	late.ResourceVersion, nodes.version = "8", "8"
 	require.NoError(t, nodes.Update(late))
 	handlers.Nodes.OnUpdate(cached, late)
-	require.Empty(t, of[controller.PatchTaints](f.pass(time.Minute-time.Second)), "nothing is computed from the old version")
+	require.Empty(t, of[controller.PatchTaints](f.pass(time.Minute-time.Second)),
+		"nothing is computed from the old version")
 	f.now = f.now.Add(time.Second)
 	handlers.Nodes.Expire()
 	require.Len(t, of[controller.PatchTaints](f.pass(0)), 1, "but not for ever")
