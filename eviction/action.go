@@ -32,9 +32,8 @@ func DryRun(see func(Task)) Action {
 // first attempt after that time, at most the longest wait of Config.Backoff
 // later. The second action also clears conditions.
 //
-// The time counts from the pod's deadline. For an untolerated taint it counts
-// from the start of the taint or the pod's arrival, whichever is later. These
-// are read from the API objects, so a restart does not prolong it. Exceptions
+// The time counts from the pod's deadline. That follows from the API objects, so
+// a restart does not prolong it. Exceptions
 // are a taint without TimeAdded, Tracker.EvictNode and Tracker.EvictPod. The
 // time also passes while a budget or Tracker.SuspendTaints delays the pod,
 // which may skip the first action.
@@ -43,7 +42,7 @@ func EvictThenDelete(first, then Action, after time.Duration) Action {
 		if !task.valid() {
 			return Result{Outcome: OutcomeFailed, Err: ErrNoTask}
 		}
-		if task.ClearCondition || task.StartedAt.Sub(task.since()) >= after {
+		if task.ClearCondition || task.StartedAt.Sub(task.Decision.Due) >= after {
 			return then(ctx, task)
 		}
 		return first(ctx, task)

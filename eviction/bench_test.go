@@ -19,7 +19,7 @@ import (
 func defaultTolerations() []corev1.Toleration { return tolerationList("NR:300", "UN:300") }
 
 func BenchmarkDecide(b *testing.B) {
-	on := []eviction.Taint{since("UN@0", 0, 1), since("a", 0, 0)}
+	on := []eviction.Taint{since("UN@0", 1), since("a", 0)}
 	pod := resident("NR:300", "UN:300", "a")
 	b.ReportAllocs()
 	for b.Loop() {

@@ -284,7 +284,7 @@ func TestE8WhatWaitsForATokenCanChange(t *testing.T) {
 		c.pod(11, newPod("p", tolerates("x:60")))
 		require.Equal(t, 3, c.Waiting())
 		c.startOne(20, "q")
-		c.startOne(71, "p")
+		c.startOne(70, "p")
 	})
 	t.Run("to be unmarked", func(t *testing.T) {
 		c := wait(t)

@@ -12,10 +12,10 @@ import (
 func TestE3LengthenedTolerationIsObserved(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10, "n1", "a@10")
-	c.leavesAt("p", 71)
+	c.leavesAt("p", 70)
 	c.pod(70, newPod("p", tolerates("a:300")))
-	c.leavesAt("p", 311)
-	c.startOne(311, "p")
+	c.leavesAt("p", 310)
+	c.startOne(310, "p")
 }
 
 func TestE3TolerationThatBecomesEndlessIsObserved(t *testing.T) {
@@ -31,17 +31,17 @@ func TestE3TolerationThatBecomesEndlessIsObserved(t *testing.T) {
 func TestE3ShortenedTolerationIsObserved(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:300")))
 	c.node(10, "n1", "a@10")
-	c.leavesAt("p", 311)
+	c.leavesAt("p", 310)
 	c.pod(20, newPod("p", tolerates("a:60")))
-	c.leavesAt("p", 71)
-	c.startOne(71, "p")
+	c.leavesAt("p", 70)
+	c.startOne(70, "p")
 }
 
 func TestE3TolerationShortenedIntoThePastEndsAtOnce(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:300")))
 	c.node(10, "n1", "a@10")
 	c.pod(200, newPod("p", tolerates("a:60")))
-	c.leavesAt("p", 71)
+	c.leavesAt("p", 70)
 	c.start(200, "p")
 }
 
@@ -57,17 +57,17 @@ func TestE3RemovedTolerationIsObserved(t *testing.T) {
 func TestE3SecondTaintWithAShorterTolerationIsObserved(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:300", "b:30")))
 	c.node(10, "n1", "a@10")
-	c.leavesAt("p", 311)
+	c.leavesAt("p", 310)
 	c.node(100, "n1", "a@10", "b@100")
-	c.leavesAt("p", 131)
-	c.startOne(131, "p")
+	c.leavesAt("p", 130)
+	c.startOne(130, "p")
 }
 
 func TestE3SecondTaintWithALongerTolerationChangesNothing(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60", "b:30")))
 	c.node(10, "n1", "a@10")
 	c.node(60, "n1", "b@60", "a@10")
-	c.leavesAt("p", 71)
+	c.leavesAt("p", 70)
 }
 
 func TestE3UntoleratedSecondTaintIsObserved(t *testing.T) {
@@ -80,10 +80,10 @@ func TestE3UntoleratedSecondTaintIsObserved(t *testing.T) {
 func TestE3OneOfSeveralTaintsRemoved(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:300", "b:30")))
 	c.node(10, "n1", "a@10", "b@10")
-	c.leavesAt("p", 41)
+	c.leavesAt("p", 40)
 	c.node(40, "n1", "a@10")
-	c.leavesAt("p", 311)
-	c.startOne(311, "p")
+	c.leavesAt("p", 310)
+	c.startOne(310, "p")
 }
 
 func TestE3AllTaintsRemoved(t *testing.T) {
@@ -93,7 +93,7 @@ func TestE3AllTaintsRemoved(t *testing.T) {
 	c.stays("p", eviction.ReasonNoTaints)
 	c.idle(1e6)
 	c.node(2e6, "n1", "a@2000000")
-	c.leavesAt("p", 2e6+31)
+	c.leavesAt("p", 2e6+30)
 	c.start(2e6, "q")
 }
 
@@ -104,20 +104,20 @@ func TestE3TaintThatWentAndCameCountsAgain(t *testing.T) {
 	c.node(10, "n1", "a@10")
 	c.node(40, "n1")
 	c.node(50, "n1", "a@50")
-	c.leavesAt("p", 111)
+	c.leavesAt("p", 110)
 	c.node(60, "n1")
 	c.node(70, "n1", "a@10") // by a writer that remembers
-	c.leavesAt("p", 130)
+	c.leavesAt("p", 120)
 }
 
 // T4 and E3: not-ready and unreachable count as one taint.
 func TestE3LineageKeepsItsStartWhenItsTimeIsCarried(t *testing.T) {
 	c := running(t, newPod("p", tolerates("NR:300", "UN:300")))
 	c.node(10, "n1", "NR@10")
-	c.leavesAt("p", 311)
+	c.leavesAt("p", 310)
 	for i, spec := range []string{"UN@10", "NR@10", "UN@10"} {
 		c.node(100+float64(i), "n1", spec)
-		c.leavesAt("p", 311)
+		c.leavesAt("p", 310)
 	}
 	again := startUp(t, 250)
 	again.node(250, "n1", "UN@10")
@@ -132,9 +132,9 @@ func TestE3LineageKeepsItsStartWhenItsTimeIsNew(t *testing.T) {
 	c.node(10, "n1", "NR@10")
 	for i, spec := range []string{"UN@100", "NR@150", "UN@200", "NR", "UN@300"} {
 		c.node(100+50*float64(i), "n1", spec)
-		c.leavesAt("p", 311)
+		c.leavesAt("p", 310)
 	}
-	c.startOne(311, "p")
+	c.startOne(310, "p")
 }
 
 // Upstream adds the one before it removes the other.
@@ -142,11 +142,11 @@ func TestE3LineageKeepsItsStartWhenBothAreThereForAMoment(t *testing.T) {
 	for _, both := range [][]string{{"NR@10", "UN@100"}, {"UN@100", "NR@10"}} {
 		c := running(t, newPod("p", tolerates("NR:300", "UN:200")))
 		c.node(10, "n1", "NR@10")
-		c.leavesAt("p", 311)
+		c.leavesAt("p", 310)
 		c.node(100, "n1", both...)
-		c.leavesAt("p", 211)
+		c.leavesAt("p", 210)
 		c.node(101, "n1", "UN@100")
-		c.leavesAt("p", 211)
+		c.leavesAt("p", 210)
 
 		again := startUp(t, 150) // just then
 		again.node(150, "n1", both...)
@@ -161,20 +161,20 @@ func TestE3LineageIsOnlyThatOfNotReadyAndUnreachable(t *testing.T) {
 	c := running(t, newPod("p", tolerates("*:60")))
 	c.node(10, "n1", "NR@10")
 	c.node(40, "n1", "a@40", "NR:NoSchedule")
-	c.leavesAt("p", 101)
+	c.leavesAt("p", 100)
 	c.node(60, "n1", "UN@60")
-	c.leavesAt("p", 121)
+	c.leavesAt("p", 120)
 }
 
-// The lineage lends its start. What a pod does not tolerate at all is one of
-// its taints, and the pod had not to leave before that one came.
-func TestE3SwapForAnUntoleratedTaintIsDueWhenItIsSeen(t *testing.T) {
+// The lineage lends its start also to what a pod does not tolerate at all. The
+// pod leaves when that is seen.
+func TestE3SwapForAnUntoleratedTaintEvictsAtOnce(t *testing.T) {
 	c := running(t, newPod("p", tolerates("NR")), newPod("q", tolerates("NR", "UN:0")))
 	c.node(10, "n1", "NR@10")
 	c.stays("p", eviction.ReasonTolerated)
 	c.node(100, "n1", "UN@100")
-	c.leavesAt("p", 100)
-	c.start(100, "q", "p")
+	c.leavesAt("p", 10)
+	c.start(100, "p", "q")
 }
 
 func TestE3DeletedNodeEvictsNoPod(t *testing.T) {
@@ -231,8 +231,8 @@ func TestE3DeletedPodIsForgotten(t *testing.T) {
 	c.ForgetPod(at(10), "p")
 	_, known := c.Decision("p")
 	require.False(t, known)
-	c.start(71)
-	c.startOne(72, "q")
+	c.start(70)
+	c.startOne(71, "q")
 }
 
 func TestNothingIsHandedOutBeforeAllIsObserved(t *testing.T) {

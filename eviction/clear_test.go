@@ -349,7 +349,7 @@ func TestE10PendingSaysWhatHoldsAMarkedPod(t *testing.T) {
 		pods = append(pods, newPod(fmt.Sprint("p", i), marked, tolerates("a:1")))
 	}
 	c := runningWith(t, budgets(overall(0, 1)), pods...)
-	c.node(9, "n1", "a@9")
+	c.node(10, "n1", "a@9")
 	for range 10 { // the node's share of clears
 		_, ok := c.Start(at(10.5))
 		require.True(t, ok)

@@ -12,19 +12,13 @@ import (
 // A Taint is a NoExecute taint of a node, with the times that count.
 type Taint struct {
 	corev1.Taint
-	// Seen is when the taint was first observed.
-	Seen time.Time
 	// Start is the time from which the taint counts; see [StartTime].
 	Start time.Time
-
-	origin origin // of Start
 }
 
 // A Pod is the part of a pod on a node that [Decide] needs.
 type Pod struct {
 	Tolerations []corev1.Toleration
-	// Seen is when the pod was first observed on its node.
-	Seen time.Time
 	// Arrived is the time from which its stay on the node counts; see
 	// [StartTime].
 	Arrived time.Time
@@ -86,13 +80,12 @@ func (d Decision) DueAt(now time.Time) bool { return d.Leaves() && !d.Due.After(
 
 // Decide returns when a pod must leave a node with these NoExecute taints.
 //
-// An untolerated taint evicts the pod as soon as both have been seen. Any other
-// taint grants the seconds of its matching toleration, counted from the taint's
-// start or the pod's arrival, whichever is later. The earliest of these times
-// counts, so another taint never grants a pod more time. A toleration without
-// seconds lasts for ever; with zero or negative seconds it ends at once. If
-// several tolerations match a taint, the first counts, as in
-// kube-controller-manager.
+// A taint counts from its start or the pod's arrival, whichever is later. An
+// untolerated taint evicts the pod then. Any other taint grants the seconds of
+// its matching toleration from then on. The earliest of these times counts, so
+// another taint never grants a pod more time. A toleration without seconds
+// lasts for ever; with zero or negative seconds it grants nothing. If several
+// tolerations match a taint, the first counts, as in kube-controller-manager.
 func Decide(on []Taint, pod Pod, matcher taints.Matcher) Decision {
 	return decide(on, &pod, matcher).decision(on)
 }
@@ -132,13 +125,12 @@ func decide(on []Taint, pod *Pod, matcher taints.Matcher) ruling {
 	for i := range on {
 		taint := &on[i]
 		toleration := matcher.First(pod.Tolerations, &taint.Taint)
-		reason, due := ReasonUntolerated, later(taint.Seen, pod.Seen)
+		reason, due := ReasonUntolerated, later(taint.Start, pod.Arrived)
 		if toleration != nil {
 			if toleration.TolerationSeconds == nil {
 				continue
 			}
-			start := later(taint.Start, pod.Arrived)
-			reason, due = ReasonTolerationEnds, end(start, due, *toleration.TolerationSeconds)
+			reason, due = ReasonTolerationEnds, due.Add(granted(*toleration.TolerationSeconds))
 		}
 		if earliest.leaves() && !due.Before(earliest.due) {
 			continue
@@ -160,7 +152,7 @@ type request struct {
 func decideOn(on []Taint, node, alone *request, pod *Pod, matcher taints.Matcher) ruling {
 	r := decide(on, pod, matcher)
 	if node != nil {
-		r = r.orRequest(ReasonNodeEvicted, later(node.due, pod.Seen), node)
+		r = r.orRequest(ReasonNodeEvicted, later(node.due, pod.Arrived), node)
 	}
 	if alone != nil {
 		r = r.orRequest(ReasonRequested, alone.due, alone)
@@ -175,67 +167,67 @@ func (r ruling) orRequest(reason Reason, due time.Time, request *request) ruling
 	return ruling{reason: reason, due: due, request: request}
 }
 
-// end returns when a toleration of the given seconds ends. With zero or
-// negative seconds it ends when it is seen, because start is rounded up by a
-// second. It ends at start if that is earlier, so that a longer toleration
-// never ends before it.
-func end(start, seen time.Time, seconds int64) time.Time {
-	if seconds <= 0 {
-		return earlier(start, seen)
-	}
-	return start.Add(time.Duration(min(seconds, longestToleration)) * time.Second)
+// granted returns for how long a pod may stay by a toleration of the given
+// seconds.
+func granted(seconds int64) time.Duration {
+	return time.Duration(min(max(seconds, 0), longestToleration)) * time.Second
 }
 
 // longestToleration is a hundred years, so that sums of times cannot overflow.
 const longestToleration = 100 * 365 * 24 * 60 * 60
 
-// StartTime returns the time from which a change counts whose time another
-// client has stored. A taint has it in TimeAdded, a pod's binding in the
-// transition of PodScheduled.
+// StartTime returns the time from which a change counts that is first seen now,
+// and whose time another client has stored. A taint has it in TimeAdded, a
+// pod's binding in the transition of PodScheduled. Appeared says that the caller
+// has seen the change happen: what changed was observed before without it.
 //
-// seen is when the change was first observed. current is when the watch that
-// showed it was current last: when it is never interrupted, that is seen. The
-// zero time means that the change may have happened at any time, because it
-// existed at the start.
+// The stored time counts, and one second is added, because it is stored in
+// whole seconds. So a deadline is never early, and at most two seconds late
+// after a restart. The change counts from seen if it has no stored time, or one
+// that is later. If it has appeared, it counts from ten seconds before seen at
+// the earliest, because the clock of its writer must be slow then, or the watch
+// was interrupted.
 //
-// The stored time counts if it exists and is not after seen. One second is
-// added, because it is stored in whole seconds. So a deadline is never early,
-// and at most two seconds late after a restart. A stored time more than ten
-// seconds before current is not trusted, because its writer's clock must be
-// slow. In all other cases seen counts, which after a restart is the time of
-// the restart.
-//
-// One error remains. A stored time of a slow clock makes the deadline early by
-// the clock's error. If the watch was current, that is at most ten seconds. If
-// it was interrupted, it is at most as long as that, and ten seconds. A change
-// that existed at the start has no such bound.
-func StartTime(stored *metav1.Time, seen, current time.Time) time.Time {
-	s := sighting{now: seen, day: ofDay(seen), current: ofDay(current)}
-	return s.origin(stored).start(0)
+// The result has the monotonic reading of seen. So it is compared with the time
+// of day once, and setting the clock later does not move it.
+func StartTime(stored *metav1.Time, seen time.Time, appeared bool) time.Time {
+	if stored.IsZero() {
+		return seen
+	}
+	// In two steps: the first may saturate, and keeps the monotonic reading.
+	start := seen.Add(stored.Sub(seen)).Add(time.Second)
+	if appeared {
+		start = later(start, seen.Add(-trustedDelay))
+	}
+	return earlier(start, seen)
 }
 
-// arrival returns what the time from which a pod's stay on its node counts
-// follows from.
-func arrival(pod *corev1.Pod, s sighting) origin {
+// trustedDelay is the time that a change may take to be observed. An older
+// stored time of what has appeared is attributed to a slow clock.
+const trustedDelay = 10 * time.Second
+
+// arrival returns the time from which a pod's stay on its node counts that is
+// first seen now.
+func arrival(pod *corev1.Pod, seen time.Time, appeared bool) time.Time {
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
-			return s.origin(&c.LastTransitionTime)
+			return StartTime(&c.LastTransitionTime, seen, appeared)
 		}
 	}
-	return origin{seen: s.now}
+	return seen
 }
 
 // noExecute returns the NoExecute taints of a node that is observed now and
 // that concern the tracker (nil: all do), with their starts. before are its
-// taints at the last observation, for a clock of the same shift.
+// taints at the last observation. Appeared says that there was one.
 //
 // A known taint keeps its start, unless its TimeAdded shows that it was removed
 // and set again between two observations. Taints of one lineage (see
 // taints.Equivalent) have one start: the earliest among the present and the
 // former ones.
 func noExecute(
-	node *corev1.Node, concerns func(*corev1.Taint) bool, before []Taint, s sighting,
+	node *corev1.Node, concerns func(*corev1.Taint) bool, before []Taint, now time.Time, appeared bool,
 ) []Taint {
 	var after []Taint
 	for i := range node.Spec.Taints {
@@ -243,15 +235,15 @@ func noExecute(
 		if taint.Effect != corev1.TaintEffectNoExecute || concerns != nil && !concerns(taint) {
 			continue
 		}
-		next := Taint{Taint: *taint, Seen: s.now, origin: s.origin(taint.TimeAdded)}
-		next.Start = next.origin.start(s.shift)
+		next := Taint{Taint: *taint, Start: StartTime(taint.TimeAdded, now, appeared)}
 		next.carryOn(before)
 		after = append(after, next)
 	}
 	for i := range after {
 		for j := range i {
 			if taints.Equivalent(&after[i].Taint, &after[j].Taint) {
-				after[i].share(&after[j])
+				start := earlier(after[i].Start, after[j].Start)
+				after[i].Start, after[j].Start = start, start
 			}
 		}
 	}
@@ -272,9 +264,7 @@ func effective(all []Taint, suspended func(*corev1.Taint) bool) []Taint {
 	return rest
 }
 
-// carryOn copies the start of the former taints of the same lineage. It copies
-// the time of the first observation only from the same taint, because an
-// untolerated taint counts by itself.
+// carryOn copies the earliest start of the former taints of the same lineage.
 func (t *Taint) carryOn(before []Taint) {
 	carried := false
 	for i := range before {
@@ -282,31 +272,20 @@ func (t *Taint) carryOn(before []Taint) {
 		if !taints.Equivalent(&b.Taint, &t.Taint) || setAgain(b, t) {
 			continue
 		}
-		if b.Key == t.Key {
-			t.Seen = b.Seen
-		}
 		if !carried || b.Start.Before(t.Start) {
-			t.Start, t.origin, carried = b.Start, b.origin, true
+			t.Start, carried = b.Start, true
 		}
 	}
-}
-
-// share gives two taints of one lineage the earlier start.
-func (t *Taint) share(other *Taint) {
-	if other.Start.Before(t.Start) {
-		t, other = other, t
-	}
-	other.Start, other.origin = t.Start, t.origin
 }
 
 // setAgain reports whether a taint was removed and set again. Its TimeAdded is
-// later than the former one or, if that had none, than its first observation.
+// later than the former one or, if that had none, than its start.
 func setAgain(before, now *Taint) bool {
 	if before.Key != now.Key || now.TimeAdded.IsZero() {
 		return false
 	}
 	if before.TimeAdded.IsZero() {
-		return now.TimeAdded.After(before.Seen)
+		return now.TimeAdded.After(before.Start)
 	}
 	return before.TimeAdded.Before(now.TimeAdded)
 }

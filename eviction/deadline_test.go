@@ -53,8 +53,8 @@ func TestE1NoTaintsEvictNoPod(t *testing.T) {
 func TestE1EarliestTolerationEnds(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:90", "b:20", "c")))
 	c.node(10, "n1", "a@10", "b@10", "c@10")
-	c.leavesAt("p", 31)
-	task := c.startOne(31, "p")
+	c.leavesAt("p", 30)
+	task := c.startOne(30, "p")
 	require.Equal(t, eviction.ReasonTolerationEnds, task.Decision.Reason)
 	require.Equal(t, "b", task.Decision.Taint.Key)
 	require.EqualValues(t, 20, *task.Decision.Toleration.TolerationSeconds)
@@ -81,9 +81,9 @@ func TestE1HugeSecondsLastACentury(t *testing.T) {
 		math.MaxInt64/int64(time.Second) + 1, 36500 * 86400} {
 		c := running(t, newPod("p", tolerates("a:"+strconv.FormatInt(seconds, 10))))
 		c.node(10, "n1", "a@10")
-		c.leavesAt("p", 11+36500*86400)
-		c.start(36500 * 86400)
-		c.startOne(11+36500*86400, "p")
+		c.leavesAt("p", 10+36500*86400)
+		c.start(9 + 36500*86400)
+		c.startOne(10+36500*86400, "p")
 	}
 }
 
@@ -93,7 +93,7 @@ func TestE1PodThatArrivesLateGetsItsTime(t *testing.T) {
 	c := startUp(t, 0)
 	c.node(0, "n1", "a@-5000")
 	c.MarkSynced()
-	c.pod(100.4, newPod("p", bound(100), tolerates("a:60")))
+	c.pod(101.4, newPod("p", bound(100), tolerates("a:60")))
 	c.leavesAt("p", 161)
 	for _, restarted := range []float64{120, 160.5, 300} {
 		again := startUp(t, restarted)
@@ -149,7 +149,7 @@ func TestE1BindingTimeOfAClockThatIsBehindIsNotBelieved(t *testing.T) {
 	c := running(t)
 	c.node(0, "n1", "a@-5000")
 	c.pod(100, newPod("p", bound(40), tolerates("a:60")))
-	c.leavesAt("p", 160)
+	c.leavesAt("p", 150)
 }
 
 func TestE1ExemptPodsStay(t *testing.T) {
@@ -249,7 +249,7 @@ func TestMatcherOfTheConfigCounts(t *testing.T) {
 	config.Matcher.EnableComparisonOperators = true
 	c := runningWith(t, config, pod)
 	c.node(0, "n1", "load=90@0")
-	c.leavesAt("p", 61)
+	c.leavesAt("p", 60)
 }
 
 func TestConfigIsValidated(t *testing.T) {

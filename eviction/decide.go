@@ -7,7 +7,6 @@ import (
 // decideNode decides about the pods of a node: those that one turn can decide,
 // and the others by and by.
 func (t *Tracker) decideNode(now time.Time, n *node) {
-	t.date(n)
 	n.effective, n.effectiveOf = effective(n.taints, n.suspends(t.suspended)), t.generation
 	n.decided = t.generation
 	n.outdate()
@@ -78,7 +77,6 @@ func (t *Tracker) decideRunning(now time.Time, a *attempt) {
 
 // effective returns the taints of a node that count now.
 func (t *Tracker) effective(n *node) []Taint {
-	t.date(n)
 	if n.effectiveOf != t.generation {
 		n.effective, n.effectiveOf = effective(n.taints, n.suspends(t.suspended)), t.generation
 	}
@@ -258,9 +256,5 @@ func (t *Tracker) decision(e *entry) Decision {
 
 // view is a pod as [Decide] takes it.
 func (t *Tracker) view(p *pod) Pod {
-	from := origin{seen: t.clock.time(p.seen)}
-	if p.bound != undated {
-		from.stored = t.clock.time(p.bound)
-	}
-	return Pod{Tolerations: p.tolerations, Seen: from.seen, Arrived: from.start(t.clock.shift)}
+	return Pod{Tolerations: p.tolerations, Arrived: t.epoch.Add(p.arrived)}
 }

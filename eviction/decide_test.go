@@ -14,15 +14,14 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// since is a taint that was seen at one time and starts at another.
-func since(spec string, seen, start float64) eviction.Taint {
-	return eviction.Taint{Taint: taintList(spec)[0], Seen: at(seen), Start: at(start)}
+// since is a taint that starts at a time.
+func since(spec string, start float64) eviction.Taint {
+	return eviction.Taint{Taint: taintList(spec)[0], Start: at(start)}
 }
 
 // resident is a pod that has been on its node for long.
 func resident(tolerations ...string) eviction.Pod {
-	return eviction.Pod{Tolerations: tolerationList(tolerations...), Seen: at(-500),
-		Arrived: at(-1000)}
+	return eviction.Pod{Tolerations: tolerationList(tolerations...), Arrived: at(-1000)}
 }
 
 func TestE1Decide(t *testing.T) {
@@ -41,70 +40,70 @@ func TestE1Decide(t *testing.T) {
 			on: []eviction.Taint{}, pod: resident("a:0"), reason: eviction.ReasonNoTaints, due: stays,
 		},
 		"untolerated": {
-			on: []eviction.Taint{since("a", 10, 3)}, pod: resident("b"), reason: eviction.ReasonUntolerated,
-			due: 10, taint: "a",
+			on: []eviction.Taint{since("a", 3)}, pod: resident("b"), reason: eviction.ReasonUntolerated,
+			due: 3, taint: "a",
 		},
-		"untolerated, but the pod was seen later": {
-			on:  []eviction.Taint{since("a", 10, 3)},
-			pod: eviction.Pod{Seen: at(20), Arrived: at(5)}, reason: eviction.ReasonUntolerated, due: 20,
+		"untolerated, but the pod came later": {
+			on:  []eviction.Taint{since("a", 3)},
+			pod: eviction.Pod{Arrived: at(20)}, reason: eviction.ReasonUntolerated, due: 20,
 			taint: "a",
 		},
 		"tolerated for ever": {
-			on: []eviction.Taint{since("a", 10, 3)}, pod: resident("a"), reason: eviction.ReasonTolerated,
+			on: []eviction.Taint{since("a", 3)}, pod: resident("a"), reason: eviction.ReasonTolerated,
 			due: stays,
 		},
 		"tolerated for some time": {
-			on: []eviction.Taint{since("a", 10, 3)}, pod: resident("a:60"),
+			on: []eviction.Taint{since("a", 3)}, pod: resident("a:60"),
 			reason: eviction.ReasonTolerationEnds, due: 63, taint: "a",
 		},
 		"the pod came after the taint": {
-			on:     []eviction.Taint{since("a", 10, 3)},
-			pod:    eviction.Pod{Tolerations: tolerationList("a:60"), Seen: at(101), Arrived: at(100)},
+			on:     []eviction.Taint{since("a", 3)},
+			pod:    eviction.Pod{Tolerations: tolerationList("a:60"), Arrived: at(100)},
 			reason: eviction.ReasonTolerationEnds, due: 160, taint: "a",
 		},
 		"zero seconds": {
-			on: []eviction.Taint{since("a", 10, 11)}, pod: resident("a:0"),
-			reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
+			on: []eviction.Taint{since("a", 11)}, pod: resident("a:0"),
+			reason: eviction.ReasonTolerationEnds, due: 11, taint: "a",
 		},
 		"negative seconds": {
-			on: []eviction.Taint{since("a", 10, 11)}, pod: resident("a:-5"),
-			reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
+			on: []eviction.Taint{since("a", 11)}, pod: resident("a:-5"),
+			reason: eviction.ReasonTolerationEnds, due: 11, taint: "a",
 		},
 		"the least seconds": {
-			on: []eviction.Taint{since("a", 10, 11)}, pod: resident("a:" + strconv.FormatInt(math.MinInt64,
-				10)), reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
+			on: []eviction.Taint{since("a", 11)}, pod: resident("a:" + strconv.FormatInt(math.MinInt64,
+				10)), reason: eviction.ReasonTolerationEnds, due: 11, taint: "a",
 		},
 		"the most seconds are a century": {
-			on: []eviction.Taint{since("a", 10, 11)}, pod: resident("a:" + strconv.FormatInt(math.MaxInt64,
+			on: []eviction.Taint{since("a", 11)}, pod: resident("a:" + strconv.FormatInt(math.MaxInt64,
 				10)), reason: eviction.ReasonTolerationEnds, due: 11 + 36500*86400, taint: "a",
 		},
 		"the earliest of several ends": {
-			on:  []eviction.Taint{since("a", 0, 0), since("b", 30, 30), since("c", 40, 40)},
+			on:  []eviction.Taint{since("a", 0), since("b", 30), since("c", 40)},
 			pod: resident("a:90", "b:20", "c:50"), reason: eviction.ReasonTolerationEnds, due: 50,
 			taint: "b",
 		},
 		"seconds of one, for ever for the other": {
-			on:  []eviction.Taint{since("a", 0, 0), since("b", 30, 30)},
+			on:  []eviction.Taint{since("a", 0), since("b", 30)},
 			pod: resident("a", "b:20"), reason: eviction.ReasonTolerationEnds, due: 50, taint: "b",
 		},
 		"one of several untolerated": {
-			on:  []eviction.Taint{since("a", 0, 0), since("b", 30, 30), since("c", 40, 40)},
+			on:  []eviction.Taint{since("a", 0), since("b", 30), since("c", 40)},
 			pod: resident("a:90", "c:50"), reason: eviction.ReasonUntolerated, due: 30, taint: "b",
 		},
 		"the earliest of several untolerated": {
-			on:  []eviction.Taint{since("a", 50, 50), since("b", 30, 30)},
+			on:  []eviction.Taint{since("a", 50), since("b", 30)},
 			pod: resident(), reason: eviction.ReasonUntolerated, due: 30, taint: "b",
 		},
 		"it had to leave before the untolerated one came": {
-			on:  []eviction.Taint{since("a", 50, 50), since("b", 0, 0)},
+			on:  []eviction.Taint{since("a", 50), since("b", 0)},
 			pod: resident("b:20"), reason: eviction.ReasonTolerationEnds, due: 20, taint: "b",
 		},
 		"another value": {
-			on: []eviction.Taint{since("a=x", 10, 3)}, pod: resident("a=y"),
-			reason: eviction.ReasonUntolerated, due: 10, taint: "a=x",
+			on: []eviction.Taint{since("a=x", 3)}, pod: resident("a=y"),
+			reason: eviction.ReasonUntolerated, due: 3, taint: "a=x",
 		},
 		"the key that is any": {
-			on: []eviction.Taint{since("a=x", 10, 3)}, pod: resident("*:5"),
+			on: []eviction.Taint{since("a=x", 3)}, pod: resident("*:5"),
 			reason: eviction.ReasonTolerationEnds, due: 8, taint: "a=x",
 		},
 	} {
@@ -130,7 +129,7 @@ func TestE1Decide(t *testing.T) {
 // demand.md, eviction, zero-taints trap: of several tolerations that match, the
 // first counts, so their order matters.
 func TestE1FirstMatchingTolerationCounts(t *testing.T) {
-	on := []eviction.Taint{since("a=x", 0, 0)}
+	on := []eviction.Taint{since("a=x", 0)}
 	for _, test := range []struct {
 		tolerations []string
 		due         float64
@@ -165,7 +164,7 @@ func TestE1WithoutTaintsNoPodLeaves(t *testing.T) {
 }
 
 func TestE1TolerationOfAnotherEffectIsNone(t *testing.T) {
-	on := []eviction.Taint{since("a", 0, 0)}
+	on := []eviction.Taint{since("a", 0)}
 	pod := resident("a")
 	pod.Tolerations[0].Effect = corev1.TaintEffectNoSchedule
 	require.Equal(t, eviction.ReasonUntolerated, eviction.Decide(on, pod, taints.Matcher{}).Reason)
@@ -174,7 +173,7 @@ func TestE1TolerationOfAnotherEffectIsNone(t *testing.T) {
 }
 
 func TestE1NumbersAreComparedBehindTheSwitch(t *testing.T) {
-	on := []eviction.Taint{since("load=90", 0, 0)}
+	on := []eviction.Taint{since("load=90", 0)}
 	pod := resident("load=100:60")
 	pod.Tolerations[0].Operator = corev1.TolerationOpLt
 	require.Equal(t, eviction.ReasonUntolerated, eviction.Decide(on, pod, taints.Matcher{}).Reason)
@@ -192,7 +191,7 @@ func TestE1LeavesDoesNotDependOnTheDate(t *testing.T) {
 }
 
 func TestE1DecideDoesNotModifyItsArguments(t *testing.T) {
-	on := []eviction.Taint{since("a@3", 10, 3), since("b", 10, 3)}
+	on := []eviction.Taint{since("a@3", 3), since("b", 3)}
 	pod := resident("a:60", "b:70")
 	taintsBefore, tolerationsBefore := slices.Clone(on), slices.Clone(pod.Tolerations)
 	eviction.Decide(on, pod, taints.Matcher{})
@@ -207,17 +206,19 @@ func TestE2StartTime(t *testing.T) {
 		appeared     bool
 		want         float64
 	}{
-		"stored in whole seconds":              {100, 100.25, true, 101},
-		"the same, found at our start":         {100, 100.25, false, 101},
-		"stored in the second that it is seen": {100, 100, true, 101},
+		"stored in whole seconds":              {100, 100.25, true, 100.25},
+		"the same, found at our start":         {100, 100.25, false, 100.25},
+		"stored in the second that it is seen": {100, 100, true, 100},
 		"missing":                              {missing, 100.25, true, 100.25},
 		"missing, found":                       {missing, 100.25, false, 100.25},
 		"in the future":                        {101, 100.25, true, 100.25},
 		"in the future, found":                 {101, 100.25, false, 100.25},
 		"a year in the future, found":          {31_536_000, 100.25, false, 100.25},
 		"ten seconds ago":                      {90, 100, true, 91},
-		"more than ten seconds ago":            {89, 100, true, 100},
-		"a little more than ten seconds ago":   {90, 100.25, true, 100.25},
+		"eleven seconds ago":                   {89, 100, true, 90},
+		"more than eleven seconds ago":         {88, 100.25, true, 90.25},
+		"stored in the second before":          {100, 101.25, true, 101},
+		"an hour ago":                          {-3500, 100, true, 90},
 		"more than ten seconds ago, found":     {89, 100, false, 90},
 		"an hour ago, found":                   {-3500, 100, false, -3499},
 	} {
@@ -227,38 +228,15 @@ func TestE2StartTime(t *testing.T) {
 			if test.stored == missing {
 				stored = nil
 			}
-			began := eviction.StartTime(stored, at(test.seen), current(at(test.seen), test.appeared))
+			began := eviction.StartTime(stored, at(test.seen), test.appeared)
 			require.Equal(t, test.want, began.Sub(at(0)).Seconds())
 			if stored != nil {
 				return
 			}
 			stored = stamp(0)
 			stored.Time = time.Time{} // how protobuf decodes an empty field
-			require.Equal(t, began, eviction.StartTime(stored, at(test.seen),
-				current(at(test.seen), test.appeared)))
+			require.Equal(t, began, eviction.StartTime(stored, at(test.seen), test.appeared))
 		})
-	}
-}
-
-// current is when a watch that is never interrupted was current last.
-func current(seen time.Time, appeared bool) time.Time {
-	if !appeared {
-		return time.Time{}
-	}
-	return seen
-}
-
-// The ten seconds count back from when the watch was current last.
-func TestE2StartTimeAfterAGapOfTheWatch(t *testing.T) {
-	for _, test := range []struct{ stored, seen, current, want float64 }{
-		{stored: 60, seen: 100, current: 40, want: 61},
-		{stored: 30, seen: 100, current: 40, want: 31},
-		{stored: 29, seen: 100, current: 40, want: 100},
-		{stored: 100, seen: 100, current: 40, want: 101},
-		{stored: 101, seen: 100, current: 40, want: 100},
-	} {
-		began := eviction.StartTime(stamp(test.stored), at(test.seen), at(test.current))
-		require.Equal(t, test.want, began.Sub(at(0)).Seconds(), "%+v", test)
 	}
 }
 
@@ -267,8 +245,8 @@ func TestE2StartTimeOfTheFirstYearsIsLongAgo(t *testing.T) {
 	for _, year := range []int{-100, 0, 1, 2, 1000, 1733} {
 		stored := stamp(0)
 		stored.Time = time.Date(year, 12, 31, 23, 59, 59, 0, time.UTC)
-		require.Equal(t, at(0), eviction.StartTime(stored, at(0), at(0)), "%d", year)
-		began := eviction.StartTime(stored, at(0), time.Time{})
+		require.Equal(t, at(-10), eviction.StartTime(stored, at(0), true), "%d", year)
+		began := eviction.StartTime(stored, at(0), false)
 		require.False(t, began.IsZero(), "%d", year)
 		require.True(t, began.Before(at(-86400*365*200)), "%d", year)
 	}
@@ -280,7 +258,7 @@ func TestE2StartTimeKeepsTheMonotonicReading(t *testing.T) {
 	seen := time.Now()
 	stored := stamp(0)
 	stored.Time = seen.Round(0).Add(-5 * time.Second)
-	began := eviction.StartTime(stored, seen, seen)
+	began := eviction.StartTime(stored, seen, true)
 	require.Equal(t, -4*time.Second, began.Sub(seen))
 	require.Contains(t, began.String(), " m=")
 }

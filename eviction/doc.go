@@ -57,31 +57,20 @@
 // # Clocks
 //
 // TimeAdded and the time of a binding are times of day, which other machines
-// have written. All else is measured by the monotonic readings of now: waits,
-// budgets, first sights. The two part when the machine was suspended, which
-// monotonic time does not count, and when its clock is set. So the caller tells
-// [Tracker.ObserveDate] the Date header of the API server's answers. The time
-// of day is believed once the two agree, and deadlines that follow from API
-// objects move with it. Until then the time of day of the start counts, and the
-// monotonic time since.
+// have written. [StartTime] compares them with the clock of this machine once,
+// when they are first seen. All else follows the monotonic readings of now, so
+// that setting the clock later moves no deadline. What a wrong clock can still
+// do:
 //
-// [Tracker.NodesCurrent] and [Tracker.PodsCurrent] say that a watch is alive.
-// So a taint that was written while the watch was interrupted counts from its
-// TimeAdded. [Tracker.NodeChanged] and [Tracker.StartOf] do the same for a
-// change of a node that the caller counts itself, such as that of a condition.
-//
-// What a wrong clock can still do:
-//
-//   - A writer whose clock is behind makes a deadline early, by at most ten
-//     seconds and the time for which the watch delivered nothing. For what
-//     existed at the start there is no such bound. A writer whose clock is
-//     ahead makes it late, by no more than the delay of the watch.
-//   - A watch that is late all the time, without a silence, cannot be told from
-//     a slow clock. What it shows more than ten seconds late counts from then.
-//   - Without a TimeAdded, a taint counts from first sight, in which the time
-//     of a suspension does not count.
-//   - A clock that always differs from that of the API server by more than two
-//     seconds is never confirmed.
+//   - What the tracker saw appear counts from ten seconds before that at the
+//     earliest. So a clock that is behind makes a pod leave early by ten seconds
+//     at most. An interruption of the watch makes it leave late by its length.
+//   - What existed at the start is believed as it stands. There a wrong clock,
+//     of the writer or of this machine, makes a pod leave early by its error.
+//   - A writer whose clock is ahead makes it late by the delay of the watch.
+//   - While the machine is suspended no time passes. A pod leaves late by as
+//     much, unless the process is started again, as one is that loses an
+//     election.
 //
 // # Requests
 //
@@ -135,7 +124,6 @@
 //
 //   - Observe every node and every pod with a node name, whenever they change,
 //     and Forget them when they are deleted.
-//   - Call ObserveDate, NodesCurrent and PodsCurrent as described above.
 //   - Call MarkSynced once the first lists are observed.
 //   - Never observe an older version of an object after a newer one. An object
 //     that the caller has written is newer than the cache until the cache has

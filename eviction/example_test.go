@@ -25,12 +25,10 @@ func ExampleDecide() {
 				TolerationSeconds: &fiveMinutes},
 			{Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: &tenSeconds},
 		},
-		Seen:    noon.Add(-time.Hour),
 		Arrived: noon.Add(-time.Hour),
 	}
 	taint := func(key string, since time.Time) eviction.Taint {
-		return eviction.Taint{Taint: corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute},
-			Seen: since, Start: since}
+		return eviction.Taint{Taint: corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute}, Start: since}
 	}
 	show := func(on ...eviction.Taint) {
 		decision := eviction.Decide(on, pod, taints.Matcher{})
@@ -62,17 +60,16 @@ func ExampleStartTime() {
 	}
 	stored := metav1.NewTime(clock(0))
 	show := func(began time.Time) { fmt.Println(began.Format("15:04:05.000")) }
-	show(eviction.StartTime(&stored, clock(0.9), clock(0.9)))
-	show(eviction.StartTime(&stored, clock(7200), time.Time{})) // found after a restart
-	show(eviction.StartTime(&stored, clock(60), clock(60)))     // by a clock that is a minute behind
-	show(eviction.StartTime(&stored, clock(60),
-		clock(0))) // the watch was interrupted for a minute
-	show(eviction.StartTime(nil, clock(0.9), clock(0.9)))
+	show(eviction.StartTime(&stored, clock(0.9), true))
+	show(eviction.StartTime(&stored, clock(2.5), true))
+	show(eviction.StartTime(&stored, clock(7200), false)) // found after a restart
+	show(eviction.StartTime(&stored, clock(60), true))    // by a clock that is a minute behind
+	show(eviction.StartTime(nil, clock(0.9), true))
 	// Output:
+	// 12:00:00.900
 	// 12:00:01.000
 	// 12:00:01.000
-	// 12:01:00.000
-	// 12:00:01.000
+	// 12:00:50.000
 	// 12:00:00.900
 }
 
@@ -107,18 +104,18 @@ func ExampleTracker() {
 
 	next, _ := tracker.Next(clock(11))
 	fmt.Println("next at", next.Format(time.TimeOnly), "pending:", tracker.Waiting())
-	_, ok := tracker.Start(clock(40))
-	fmt.Println("at 12:00:40:", ok)
-	task, ok := tracker.Start(clock(41))
-	fmt.Println("at 12:00:41:", ok, task.Pod, "on", task.Node, task.Decision.Reason)
+	_, ok := tracker.Start(clock(39))
+	fmt.Println("at 12:00:39:", ok)
+	task, ok := tracker.Start(clock(40))
+	fmt.Println("at 12:00:40:", ok, task.Pod, "on", task.Node, task.Decision.Reason)
 
 	tracker.Finish(clock(42), task, eviction.Result{Outcome: eviction.OutcomeEvicted})
 	tracker.ForgetPod(clock(42), pod.UID)
 	fmt.Println("pending:", tracker.Waiting())
 	// Output:
-	// next at 12:00:41 pending: 1
-	// at 12:00:40: false
-	// at 12:00:41: true default/web-0 on node-1 TolerationEnds
+	// next at 12:00:40 pending: 1
+	// at 12:00:39: false
+	// at 12:00:40: true default/web-0 on node-1 TolerationEnds
 	// pending: 0
 }
 

@@ -56,7 +56,7 @@ func (t *Tracker) outdate(now time.Time) {
 	t.decideAllRunning(now)
 }
 
-// Reevaluate decides some of the pods again that SuspendTaints or ObserveDate
+// Reevaluate decides some of the pods again that SuspendTaints
 // concerns, or whose node has too many pods for one turn. One call visits at
 // most 1,000 nodes and pods. A pod counts as one more for each 256 pairs of a
 // toleration and a taint of its node. Reevaluate reports whether there are

@@ -240,7 +240,7 @@ func TestC3SuspensionsFollowEachOther(t *testing.T) {
 	require.Equal(t, 100, tracker.Waiting())
 	next, ok := tracker.Next(at(20))
 	require.True(t, ok)
-	require.Equal(t, at(71), next)
+	require.Equal(t, at(70), next)
 }
 
 func TestE3HeldTaintsDoNotAct(t *testing.T) {
@@ -254,13 +254,13 @@ func TestE3HeldTaintsDoNotAct(t *testing.T) {
 	c.node(10, "n1", "NR@10", "a@10")
 	c.node(10, "n2", "UN@10")
 	c.SuspendTaints(at(20), taints.OwnsNoExecute)
-	c.leavesAt("both", 101)
+	c.leavesAt("both", 100)
 	c.stays("ours", eviction.ReasonTolerated)
-	c.leavesAt("theirs", 51)
+	c.leavesAt("theirs", 50)
 	c.stays("elsewhere", eviction.ReasonNoTaints)
 
-	c.startOne(51, "theirs") // an administrator's taint acts all the same
-	c.startOne(101, "both")
+	c.startOne(50, "theirs") // an administrator's taint acts all the same
+	c.startOne(100, "both")
 	c.idleBut(1000, 2)
 
 	c.pod(1001, newPod("new", tolerates("NR:5", "a"),
@@ -270,7 +270,7 @@ func TestE3HeldTaintsDoNotAct(t *testing.T) {
 	c.idleBut(2000, 3)
 
 	c.SuspendTaints(at(2000), nil)
-	c.leavesAt("ours", 71)
+	c.leavesAt("ours", 70)
 	c.start(2000, "ours", "new")
 }
 
@@ -282,14 +282,14 @@ func TestE3HeldTaintsOfANodeDoNotAct(t *testing.T) {
 	c.node(10, "n2", "NR@10")
 	c.SuspendTaintsOn(at(20), "n1", taints.OwnsNoExecute)
 	c.SuspendTaintsOn(at(20), "unknown", taints.OwnsNoExecute)
-	c.leavesAt("p", 101)
+	c.leavesAt("p", 100)
 	c.stays("q", eviction.ReasonTolerated)
-	c.startOne(71, "elsewhere")
+	c.startOne(70, "elsewhere")
 
 	c.SuspendTaints(at(80), func(taint *corev1.Taint) bool { return taint.Key == "a" })
 	c.stays("p", eviction.ReasonNoTaints)
 	c.SuspendTaintsOn(at(81), "n1", nil)
-	c.leavesAt("q", 71) // not later than without the hold
+	c.leavesAt("q", 70) // not later than without the hold
 	c.start(81, "p", "q")
 }
 
@@ -300,14 +300,14 @@ func TestE3HeldTaintsOfADeletedNodeAreForgotten(t *testing.T) {
 	c.SuspendTaintsOn(at(20), "n1", taints.OwnsNoExecute)
 	c.ForgetNode(at(30), "n1")
 	c.node(40, "n1", "NR@40")
-	c.leavesAt("p", 101)
+	c.leavesAt("p", 100)
 }
 
 // An action that is under way when its taint is suspended learns that.
 func TestE3HoldOfANodeCancelsWhatIsUnderWay(t *testing.T) {
 	c := running(t, newPod("p", tolerates("NR:60")))
 	c.node(10, "n1", "NR@10")
-	task := c.startOne(71, "p")
+	task := c.startOne(70, "p")
 	require.False(t, task.Canceled())
 	c.SuspendTaintsOn(at(72), "n1", taints.OwnsNoExecute)
 	require.True(t, task.Canceled())
@@ -330,9 +330,9 @@ func TestE3HoldOfAnotherKindReplacesTheFirst(t *testing.T) {
 	}
 	c.node(10, "n1", "a@10", "b@10")
 	c.SuspendTaints(at(20), key("a"))
-	c.leavesAt("p", 81)
+	c.leavesAt("p", 80)
 	c.SuspendTaints(at(30), key("b"))
-	c.leavesAt("p", 71)
+	c.leavesAt("p", 70)
 	c.SuspendTaints(at(30), func(*corev1.Taint) bool { return true })
 	c.stays("p", eviction.ReasonNoTaints)
 }

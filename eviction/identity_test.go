@@ -22,15 +22,15 @@ var outcomes = []eviction.Outcome{
 func TestE4RecreatedPodWhileItsTimerRuns(t *testing.T) {
 	c := running(t, newPod("p", withUID("old"), tolerates("a:60")))
 	c.node(10, "n1", "a@10")
-	c.leavesAt("old", 71)
+	c.leavesAt("old", 70)
 	c.pod(50, newPod("p", withUID("new"), bound(50), tolerates("a:60")))
-	c.leavesAt("new", 111)
-	c.leavesAt("old", 71) // until we are told that it is gone
+	c.leavesAt("new", 110)
+	c.leavesAt("old", 70) // until we are told that it is gone
 	c.ForgetPod(at(50), "old")
 	_, known := c.Decision("old")
 	require.False(t, known)
 	require.Equal(t, 1, c.Waiting())
-	task := c.startOne(111, "p")
+	task := c.startOne(110, "p")
 	require.Equal(t, types.UID("new"), task.Pod.UID)
 }
 
@@ -52,9 +52,9 @@ func TestE4RecreatedPodWhileTheActionIsInFlight(t *testing.T) {
 		require.Zero(t, c.Waiting())
 		c.pod(11, newPod("p", withUID("new"), bound(11), tolerates("a:60")))
 		c.finish(12, old, outcome)
-		c.leavesAt("new", 72)
+		c.leavesAt("new", 71)
 		require.Equal(t, 1, c.Waiting())
-		task := c.startOne(72, "p")
+		task := c.startOne(71, "p")
 		require.Equal(t, types.UID("new"), task.Pod.UID)
 		require.Zero(t, task.Attempts)
 	}
@@ -106,7 +106,7 @@ func TestE4PodThatWasTerminatingIsSeenAgain(t *testing.T) {
 		c.pod(10, newPod("p", terminating))
 		c.ForgetPod(at(10), "p")
 		c.pod(11, newPod("p"))
-		c.leavesAt("p", 11)
+		c.leavesAt("p", 10)
 		c.finish(12, task, outcome)
 		c.start(12, "p")
 	}
@@ -221,8 +221,8 @@ func TestE4SameNameInTwoNamespaces(t *testing.T) {
 	other.Namespace = "other"
 	c := running(t, newPod("p", tolerates("a:30")), other)
 	c.node(10, "n1", "a@10")
-	require.Equal(t, "ns", c.startOne(41, "p").Pod.Namespace)
-	require.Equal(t, "other", c.startOne(71, "p").Pod.Namespace)
+	require.Equal(t, "ns", c.startOne(40, "p").Pod.Namespace)
+	require.Equal(t, "other", c.startOne(70, "p").Pod.Namespace)
 }
 
 // It cannot happen to a real pod, and must not bring our books into disorder.
@@ -231,7 +231,7 @@ func TestPodThatChangesItsNodeIsSeenForTheFirstTime(t *testing.T) {
 	c.node(10, "n1", "a@10")
 	c.node(10, "n2", "a@10")
 	c.pod(50, newPod("p", on("n2"), bound(50), tolerates("a:60")))
-	c.leavesAt("p", 111)
+	c.leavesAt("p", 110)
 	c.start(50, "q")
 	c.ForgetPod(at(50), "p")
 	c.ForgetPod(at(50), "q")

@@ -25,11 +25,11 @@ func TestE13PodsWithoutUIDsDoNotMerge(t *testing.T) {
 	require.Equal(t, 3, pods)
 	c.node(10, "n1", "x@10")
 	c.leavesAt("ns/a", 10)
-	c.leavesAt("ns/b", 71)
-	c.leavesAt("other/a", 101)
+	c.leavesAt("ns/b", 70)
+	c.leavesAt("other/a", 100)
 	require.Equal(t, *withoutUID("a"), c.start(10, "a")[0].Pod)
-	require.Equal(t, *withoutUID("b"), c.startOne(71, "b").Pod)
-	require.Equal(t, *withoutUID("a", inNamespace("other")), c.startOne(101, "a").Pod)
+	require.Equal(t, *withoutUID("b"), c.startOne(70, "b").Pod)
+	require.Equal(t, *withoutUID("a", inNamespace("other")), c.startOne(100, "a").Pod)
 }
 
 func TestE13IDOfAPod(t *testing.T) {

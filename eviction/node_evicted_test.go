@@ -37,8 +37,8 @@ func TestE9AllPodsOfAnEvictedNodeLeaveAtOnce(t *testing.T) {
 	}
 	c.stays("going", eviction.ReasonGone)
 	c.stays("elsewhere", eviction.ReasonNoTaints)
-	c.leavesAt("daemon", 66) // for the taint, as any pod
-	c.startOne(66, "daemon")
+	c.leavesAt("daemon", 65) // for the taint, as any pod
+	c.startOne(65, "daemon")
 }
 
 func TestE9PodThatComesToAnEvictedNodeLeavesAtOnce(t *testing.T) {
@@ -56,7 +56,7 @@ func TestE9WhatWasDueBeforeStaysDueThen(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:10")))
 	c.node(0, "n1", "a@0")
 	c.EvictNode(at(50), "n1", "drain")
-	c.leavesAt("p", 11)
+	c.leavesAt("p", 10)
 	require.Equal(t, eviction.ReasonTolerationEnds, c.start(50, "p")[0].Decision.Reason)
 }
 
@@ -83,10 +83,10 @@ func TestE9CanceledNodeEvictionKeepsThePods(t *testing.T) {
 	c.CancelNodeEviction(at(12), "unknown")
 	require.True(t, works[0].Canceled())
 	c.stays("waits", eviction.ReasonTolerated)
-	c.leavesAt("tainted", 72)
+	c.leavesAt("tainted", 71)
 	c.finish(12, works[0], eviction.OutcomeNotDue)
 	c.start(13, "-marked") // what has been written is taken back
-	c.startOne(72, "tainted")
+	c.startOne(71, "tainted")
 }
 
 // Its successor of the same name is another node; and a node that was not

@@ -18,9 +18,7 @@ func (t *Tracker) ObserveNode(now time.Time, observed *corev1.Node) {
 	if !same {
 		n.reset(present, observed.UID)
 	}
-	t.date(n)
-	next := noExecute(observed, t.rules.concerns, n.taints,
-		t.sighting(now, same || t.synced, &t.nodeWatch))
+	next := noExecute(observed, t.rules.concerns, n.taints, now, same || t.synced)
 	if same && equalTaints(n.taints, next) {
 		return
 	}
@@ -87,7 +85,6 @@ func (t *Tracker) node(name string) *node {
 		n = &node{name: name, slot: len(t.ordered), shares: make([]string, len(t.byNode))}
 		n.placement.node = n
 		t.nodes[name] = n
-		n.shift = t.clock.shift // what it gets is decided by the clock that counts
 		t.ordered = append(t.ordered, n)
 	}
 	return n
@@ -105,16 +102,11 @@ func (t *Tracker) pod(now time.Time, observed *corev1.Pod) *entry {
 		e, _ = t.evictions.Keep(id, pod{})
 	}
 	n := t.node(observed.Spec.NodeName)
-	from := arrival(observed, t.sighting(now, t.synced, &t.podWatch))
 	*e.Value() = pod{
 		namespace: unique.Make(observed.Namespace),
 		name:      observed.Name,
 		placement: &n.placement,
-		seen:      t.clock.distance(now),
-		bound:     undated,
-	}
-	if !from.stored.IsZero() {
-		e.Value().bound = t.clock.distance(from.stored)
+		arrived:   arrival(observed, now, t.synced).Sub(t.epoch),
 	}
 	n.addPod(e)
 	if len(t.byPod) == 0 { // else its place has to be known first

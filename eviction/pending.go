@@ -162,13 +162,13 @@ func (t *Tracker) describe(e *entry) Pending {
 	}
 	if p.state.scheduled() {
 		if due, ok := t.evictions.Due(e); ok {
-			d.NextAttempt = t.clock.time(t.clock.distance(due))
+			d.NextAttempt = due
 		}
 		d.Budget, _ = t.evictions.Blocking(e)
 	}
 	if p.state.toClear() && d.Budget == "" { // else it is due by now
 		item, _ := t.clears.Get(e.Key())
-		d.NextAttempt = t.clock.time(t.clock.distance(item.Due))
+		d.NextAttempt = item.Due
 	}
 	return d
 }

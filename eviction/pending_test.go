@@ -31,7 +31,7 @@ func TestC3MetricsVisitNothing(t *testing.T) {
 	tracker.Visited()
 	pods, since := tracker.Overdue(at(300))
 	require.Equal(t, 400, pods)
-	require.Equal(t, at(71), since)
+	require.Equal(t, at(70), since)
 	require.Equal(t, 1000, tracker.Waiting())
 	require.Zero(t, tracker.Acting())
 	require.Zero(t, tracker.Delayed(at(300), "overall"))
@@ -186,7 +186,7 @@ func TestPendingListsDeadlinesAndReasons(t *testing.T) {
 		"no token":    {eviction.ReasonUntolerated, 10, 0, "namespace", false, "n1"},
 		"none at all": {eviction.ReasonUntolerated, 12, 0, "overall", false, "n1"},
 		"failed":      {eviction.ReasonUntolerated, 12, 1, "overall", false, "n1"},
-		"later":       {eviction.ReasonTolerationEnds, 71, 0, "", false, "n1"},
+		"later":       {eviction.ReasonTolerationEnds, 70, 0, "", false, "n1"},
 		"mark":        {eviction.ReasonNoTaints, never, 0, "", true, "n2"},
 	}, got)
 	require.Equal(t, len(got), c.Waiting())
@@ -194,17 +194,17 @@ func TestPendingListsDeadlinesAndReasons(t *testing.T) {
 		break // is heeded
 	}
 
-	pods, oldest := c.Overdue(at(70))
+	pods, oldest := c.Overdue(at(69))
 	require.Equal(t, 4, pods)
 	require.Equal(t, at(10), oldest)
-	pods, _ = c.Overdue(at(71))
+	pods, _ = c.Overdue(at(70))
 	require.Equal(t, 5, pods)
 }
 
 func TestOverdueOfNothingIsNothing(t *testing.T) {
 	c := running(t, newPod("p", tolerates("x:60")))
 	c.node(10, "n1", "x@10")
-	pods, oldest := c.Overdue(at(70))
+	pods, oldest := c.Overdue(at(69))
 	require.Zero(t, pods)
 	require.Zero(t, oldest)
 }

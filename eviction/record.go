@@ -1,7 +1,6 @@
 package eviction
 
 import (
-	"math"
 	"time"
 	"unique"
 
@@ -22,8 +21,7 @@ type pod struct {
 	name        string
 	placement   *placement
 	tolerations []corev1.Toleration
-	seen        time.Duration // as in Pod
-	bound       time.Duration // as origin.stored, or undated
+	arrived     time.Duration // as in Pod
 	generation  int32         // the API's has 64 bits but counts edits of a spec
 	slot        uint32        // in node.pods
 	counted     second        // in Tracker.overdue, or none
@@ -34,9 +32,6 @@ type pod struct {
 	marked    bool // carries our condition DisruptionTarget
 	requested bool // EvictPod asked for it; see Tracker.requests
 }
-
-// undated is the time of a binding that has none that is trusted.
-const undated time.Duration = math.MinInt64
 
 // podKind is what matters of a pod besides its tolerations.
 type podKind uint8
@@ -111,8 +106,7 @@ type node struct {
 	// pods are of type entry. The compiler of Go 1.25 cannot resolve that alias
 	// here, in its own cycle.
 	pods    []*timedqueue.Entry[types.UID, pod]
-	shift   time.Duration // of the clock for which taints have their starts
-	waiting int           // pods of it that Tracker.waiting counts
+	waiting int // pods of it that Tracker.waiting counts
 }
 
 // nodeState says what is known of a node:

@@ -16,7 +16,7 @@ func dueWork(t *testing.T) eviction.Task {
 	t.Helper()
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10, "n1", "a@10")
-	return c.startOne(71, "p")
+	return c.startOne(70, "p")
 }
 
 func TestE6ReevaluateDecidesFromWhatWasJustRead(t *testing.T) {
@@ -27,27 +27,27 @@ func TestE6ReevaluateDecidesFromWhatWasJustRead(t *testing.T) {
 		due    float64
 	}{
 		"all as it was": {newPod("p", tolerates("a:60")), newNode("n1", "a@10"),
-			eviction.ReasonTolerationEnds, 71},
+			eviction.ReasonTolerationEnds, 70},
 		"taint is gone": {newPod("p", tolerates("a:60")), newNode("n1"), eviction.ReasonNoTaints,
 			0},
 		"other effect": {newPod("p", tolerates("a:60")), newNode("n1", "a:NoSchedule@10"),
 			eviction.ReasonNoTaints, 0},
 		"toleration longer": {newPod("p", tolerates("a:61")), newNode("n1", "a@10"),
-			eviction.ReasonTolerationEnds, 72},
+			eviction.ReasonTolerationEnds, 71},
 		"toleration endless": {newPod("p", tolerates("a")), newNode("n1", "a@10"),
 			eviction.ReasonTolerated, 0},
 		"toleration is gone": {newPod("p"), newNode("n1", "a@10"), eviction.ReasonUntolerated, 10},
-		"taint set again": {newPod("p", tolerates("a:60")), newNode("n1", "a@71"),
-			eviction.ReasonTolerationEnds, 132},
-		"another taint": {newPod("p", tolerates("b:60")), newNode("n1", "b@71"),
-			eviction.ReasonTolerationEnds, 132},
+		"taint set again": {newPod("p", tolerates("a:60")), newNode("n1", "a@70"),
+			eviction.ReasonTolerationEnds, 131},
+		"another taint": {newPod("p", tolerates("b:60")), newNode("n1", "b@70"),
+			eviction.ReasonTolerationEnds, 131},
 		"another pod": {newPod("p", withUID("new")), newNode("n1", "a@10"), eviction.ReasonGone,
 			0},
 		"pod terminating": {newPod("p", terminating), newNode("n1", "a@10"), eviction.ReasonGone, 0},
 		"no pod":          {nil, newNode("n1", "a@10"), eviction.ReasonGone, 0},
 		"no node":         {newPod("p"), nil, eviction.ReasonGone, 0},
 		"the time is carried": {newPod("p", tolerates("a:60")), newNode("n1", "a"),
-			eviction.ReasonTolerationEnds, 71},
+			eviction.ReasonTolerationEnds, 70},
 	} {
 		t.Run(name, func(t *testing.T) {
 			decision := dueWork(t).Reevaluate(test.live, test.on, at(71.5))
@@ -64,7 +64,7 @@ func TestE6ReevaluateDecidesFromWhatWasJustRead(t *testing.T) {
 // are equal.
 func TestE6ReevaluateKnowsARecreatedNode(t *testing.T) {
 	again := newNode("n1", "a")
-	require.Equal(t, at(71), dueWork(t).Reevaluate(newPod("p", tolerates("a:60")), again, at(80)).Due)
+	require.Equal(t, at(70), dueWork(t).Reevaluate(newPod("p", tolerates("a:60")), again, at(80)).Due)
 	again.UID = "another"
 	require.Equal(t, at(140), dueWork(t).Reevaluate(newPod("p", tolerates("a:60")), again, at(80)).Due)
 }
@@ -74,7 +74,7 @@ func TestE6ReevaluateSuspendsWhatTheTrackerSuspends(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10, "n1", "NR@10", "a@10")
 	c.SuspendTaints(at(10), taints.OwnsNoExecute)
-	task := c.startOne(71, "p")
+	task := c.startOne(70, "p")
 	decision := task.Reevaluate(newPod("p", tolerates("a:60")), newNode("n1", "NR@10", "a@10"), at(72))
 	require.Equal(t, eviction.ReasonTolerationEnds, decision.Reason)
 	decision = task.Reevaluate(newPod("p", tolerates("a:60")), newNode("n1", "NR@10"), at(72))
@@ -101,7 +101,7 @@ func TestE6ReevaluateComparesNumbersAsTheTrackerDoes(t *testing.T) {
 	config.Matcher.EnableComparisonOperators = true
 	c := runningWith(t, config, pod)
 	c.node(0, "n1", "load=90@0")
-	decision := c.startOne(61, "p").Reevaluate(pod, newNode("n1", "load=90@0"), at(62))
+	decision := c.startOne(60, "p").Reevaluate(pod, newNode("n1", "load=90@0"), at(62))
 	require.Equal(t, eviction.ReasonTolerationEnds, decision.Reason)
 }
 
@@ -109,8 +109,8 @@ func TestE6ReevaluateComparesNumbersAsTheTrackerDoes(t *testing.T) {
 func TestE6ReevaluateKeepsTheStartOfTheLineage(t *testing.T) {
 	c := running(t, newPod("p", tolerates("NR:60", "UN:60")))
 	c.node(10, "n1", "NR@10")
-	task := c.startOne(71, "p")
+	task := c.startOne(70, "p")
 	decision := task.Reevaluate(newPod("p", tolerates("NR:60", "UN:60")), newNode("n1", "UN@70"),
 		at(72))
-	require.Equal(t, at(71), decision.Due)
+	require.Equal(t, at(70), decision.Due)
 }

@@ -219,18 +219,17 @@ func beganAt(stored *metav1.Time, seen time.Time, appeared bool) time.Time {
 	if stored == nil || stored.Time.IsZero() {
 		return seen
 	}
-	ago := seen.Sub(stored.Time)
-	trusted := ago >= 0
-	if appeared {
-		trusted = trusted && ago <= 10*time.Second
+	began := stored.Time.Add(time.Second)
+	if tenAgo := seen.Add(-10 * time.Second); appeared && began.Before(tenAgo) {
+		began = tenAgo
 	}
-	if !trusted {
+	if began.After(seen) {
 		return seen
 	}
-	return stored.Time.Add(time.Second)
+	return began
 }
 
-// A spell is a taint of a node with its first sight and start.
+// A spell is a taint of a node with its last sight and start.
 type spell struct {
 	taint       corev1.Taint
 	seen, start time.Time
@@ -259,9 +258,6 @@ func (h *history) spells(name string) []spell {
 					isAnother(old, taint) {
 					continue
 				}
-				if old.taint.Key == taint.Key {
-					next.seen = old.seen
-				}
 				if !goesOn || old.start.Before(next.start) {
 					next.start = old.start
 				}
@@ -281,7 +277,7 @@ func (h *history) spells(name string) []spell {
 	return before
 }
 
-// isAnother: its TimeAdded shows that it was set after we saw the old one.
+// isAnother: its TimeAdded shows that it was set after the old one.
 func isAnother(old spell, taint corev1.Taint) bool {
 	stored := func(t *metav1.Time, missing time.Time) time.Time {
 		if t == nil || t.Time.IsZero() {
@@ -289,7 +285,7 @@ func isAnother(old spell, taint corev1.Taint) bool {
 		}
 		return t.Time
 	}
-	was := stored(old.taint.TimeAdded, old.seen)
+	was := stored(old.taint.TimeAdded, old.start)
 	return stored(taint.TimeAdded, was).After(was)
 }
 
@@ -317,20 +313,16 @@ func (h *history) deadline(uid types.UID) (why eviction.Reason, due time.Time) {
 		if why == eviction.ReasonNoTaints {
 			why = eviction.ReasonTolerated
 		}
-		seen, start := latest(s.seen, first.at), latest(s.start, arrived)
-		reason, end := eviction.ReasonUntolerated, seen
+		reason, end := eviction.ReasonUntolerated, latest(s.start, arrived)
 		if i := slices.IndexFunc(pod.Spec.Tolerations,
 			func(t corev1.Toleration) bool { return matches(t, s.taint) }); i >= 0 {
 			seconds := pod.Spec.Tolerations[i].TolerationSeconds
-			switch {
-			case seconds == nil:
+			if seconds == nil {
 				continue
-			case *seconds > 0:
-				reason, end = eviction.ReasonTolerationEnds, start.Add(time.Duration(*seconds)*time.Second)
-			case start.Before(seen):
-				reason, end = eviction.ReasonTolerationEnds, start
-			default:
-				reason = eviction.ReasonTolerationEnds
+			}
+			reason = eviction.ReasonTolerationEnds
+			if *seconds > 0 {
+				end = end.Add(time.Duration(*seconds) * time.Second)
 			}
 		}
 		if why == eviction.ReasonTolerated || end.Before(due) {
@@ -340,7 +332,7 @@ func (h *history) deadline(uid types.UID) (why eviction.Reason, due time.Time) {
 	since := h.evictedSince(pod.Spec.NodeName)
 	if !since.IsZero() && !(len(pod.OwnerReferences) > 0 &&
 		pod.OwnerReferences[0].Kind == "DaemonSet") {
-		if end := latest(since, first.at); !leaves(why) || end.Before(due) {
+		if end := latest(since, arrived); !leaves(why) || end.Before(due) {
 			why, due = eviction.ReasonNodeEvicted, end
 		}
 	}

@@ -59,8 +59,8 @@ func TestE10TheEarlierOfARequestAndATaintCounts(t *testing.T) {
 		reason          eviction.Reason
 	}{
 		"request earlier": {30, 30, eviction.ReasonRequested},
-		"taint earlier":   {100, 71, eviction.ReasonTolerationEnds},
-		"both at once":    {71, 71, eviction.ReasonTolerationEnds},
+		"taint earlier":   {100, 70, eviction.ReasonTolerationEnds},
+		"both at once":    {70, 70, eviction.ReasonTolerationEnds},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := running(t, newPod("p", tolerates("a:60")))
@@ -76,7 +76,7 @@ func TestE10RequestOutlastsTheTaint(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.evictPod(5, "p", "", 100)
 	c.node(10, "n1", "a@10")
-	c.leavesAt("p", 71)
+	c.leavesAt("p", 70)
 	c.node(20, "n1")
 	c.leavesAt("p", 100)
 	c.ForgetNode(at(30), "n1")
@@ -203,7 +203,7 @@ func TestE10RetryDoesNotMakeAPodLeaveEarlier(t *testing.T) {
 	c.node(10, "n1", "a@10")
 	require.True(t, c.Retry(at(20), "p"))
 	require.True(t, c.Retry(at(20), "stays"))
-	c.startOne(71, "p")
+	c.startOne(70, "p")
 }
 
 func TestE10RetryOfADryRunReportsAgain(t *testing.T) {
@@ -281,7 +281,7 @@ func TestE10TaintsThatDoNotConcernTheTrackerDoNotCount(t *testing.T) {
 	c.stays("p", eviction.ReasonNoTaints)
 	c.node(20, "n1", "theirs@10", "ours@20")
 	require.Equal(t, "ours", c.start(20, "p")[0].Decision.Taint.Key)
-	c.leavesAt("q", 81)
+	c.leavesAt("q", 80)
 	live := c.work("p").Reevaluate(newPod("p"), newNode("n1", "theirs@10"), at(21))
 	require.Equal(t, eviction.ReasonNoTaints, live.Reason)
 	c.node(30, "n1", "theirs@10")

@@ -74,9 +74,9 @@ func TestE6ResultThatIsNoSuccessIsAFailure(t *testing.T) {
 func TestE6OneFailureDoesNotDelayOthers(t *testing.T) {
 	c := runningWith(t, twoSeconds, newPod("p", tolerates("a:1")), newPod("q", tolerates("a:2")))
 	c.node(10, "n1", "a@10")
-	c.finish(12, c.startOne(12, "p"), eviction.OutcomeFailed)
-	c.startOne(13, "q")
-	c.startOne(14, "p")
+	c.finish(11, c.startOne(11, "p"), eviction.OutcomeFailed)
+	c.startOne(12, "q")
+	c.startOne(13, "p")
 }
 
 // A change neither shortens the backoff nor is lost in it.
@@ -84,23 +84,23 @@ func TestE6FailedAttemptKeepsItsBackoffWhileDeadlinesChange(t *testing.T) {
 	fail := func(t *testing.T) cluster {
 		c := runningWith(t, twoSeconds, newPod("p", tolerates("a:60")))
 		c.node(10, "n1", "a@10")
-		c.finish(71, c.startOne(71, "p"), eviction.OutcomeFailed)
+		c.finish(70, c.startOne(70, "p"), eviction.OutcomeFailed)
 		return c
 	}
 	t.Run("to now", func(t *testing.T) {
 		c := fail(t)
 		c.node(71.5, "n1", "a@10", "b@71")
-		c.startOne(73, "p")
+		c.startOne(72, "p")
 	})
 	t.Run("to later than the backoff", func(t *testing.T) {
 		c := fail(t)
 		c.pod(71.5, newPod("p", tolerates("a:90")))
-		c.startOne(101, "p")
+		c.startOne(100, "p")
 	})
 	t.Run("to later, but within the backoff", func(t *testing.T) {
 		c := fail(t)
 		c.pod(71.5, newPod("p", tolerates("a:61")))
-		c.startOne(73, "p")
+		c.startOne(72, "p")
 	})
 	t.Run("to never", func(t *testing.T) {
 		c := fail(t)
@@ -110,20 +110,20 @@ func TestE6FailedAttemptKeepsItsBackoffWhileDeadlinesChange(t *testing.T) {
 	t.Run("to never and back", func(t *testing.T) {
 		c := fail(t)
 		c.node(71.5, "n1")
-		c.node(72, "n1", "b@72")
-		c.startOne(73, "p")
+		c.node(71.75, "n1", "b@71")
+		c.startOne(72, "p")
 	})
 	t.Run("during the attempt", func(t *testing.T) {
 		c := fail(t)
-		task := c.startOne(73, "p")
+		task := c.startOne(72, "p")
 		c.pod(74, newPod("p", tolerates("a:300")))
 		c.finish(75, task, eviction.OutcomeFailed)
-		c.leavesAt("p", 311)
-		c.startOne(311, "p")
+		c.leavesAt("p", 310)
+		c.startOne(310, "p")
 	})
 	t.Run("to never, during the attempt", func(t *testing.T) {
 		c := fail(t)
-		task := c.startOne(73, "p")
+		task := c.startOne(72, "p")
 		c.node(74, "n1")
 		c.finish(75, task, eviction.OutcomeFailed)
 		c.idle(1e6)
@@ -146,8 +146,8 @@ func TestE6AttemptsCountFromZeroForAnotherEviction(t *testing.T) {
 func TestE6NotDueIsHandedOutAgain(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10, "n1", "a@10")
-	c.finish(71, c.startOne(71, "p"), eviction.OutcomeNotDue)
-	task := c.startOne(72, "p")
+	c.finish(70, c.startOne(70, "p"), eviction.OutcomeNotDue)
+	task := c.startOne(71, "p")
 	c.Finish(at(72), task, eviction.Result{Outcome: eviction.OutcomeNotDue,
 		RetryAfter: 5 * time.Second})
 	task = c.startOne(77, "p")
@@ -230,7 +230,7 @@ func TestE6ClearedPodThatIsDueLaterIsEvictedThen(t *testing.T) {
 	task := c.start(11, "-p")[0]
 	require.Equal(t, eviction.ReasonTolerationEnds, task.Decision.Reason)
 	c.finish(12, task, eviction.OutcomeConditionCleared)
-	task = c.startOne(71, "p")
+	task = c.startOne(70, "p")
 	require.False(t, task.HasDisruptionTarget)
 }
 
@@ -261,8 +261,8 @@ func TestE6FailedClearIsRetried(t *testing.T) {
 func TestE6ClearThatBecomesDueIsAnEviction(t *testing.T) {
 	c := runningWith(t, twoSeconds, newPod("p", marked, tolerates("a:60")))
 	c.node(10, "n1", "a@10")
-	c.finish(70, c.start(70, "-p")[0], eviction.OutcomeFailed)
-	task := c.startOne(71, "p")
+	c.finish(69, c.start(69, "-p")[0], eviction.OutcomeFailed)
+	task := c.startOne(70, "p")
 	require.True(t, task.HasDisruptionTarget)
 }
 
@@ -280,7 +280,7 @@ func TestE11DueEvictionsComeBeforeConditionsToBeCleared(t *testing.T) {
 func TestE6TwoTrackersAgreeOnWhatOneOfThemHasMarked(t *testing.T) {
 	first := runningWith(t, twoSeconds, newPod("p", tolerates("NR:60")))
 	first.node(10, "n1", "NR@10")
-	first.finish(71, first.startOne(71, "p"), eviction.OutcomeFailed)
+	first.finish(70, first.startOne(70, "p"), eviction.OutcomeFailed)
 
 	second := startUp(t, 72)
 	second.pod(72, newPod("p", tolerates("NR:60"), marked))

@@ -101,7 +101,6 @@ func (t *Tracker) begin(now time.Time, a *attempt) Task {
 			eviction: n.eviction,
 			request:  t.requestFor(e),
 			pod:      t.view(p),
-			sighting: t.sighting(now, true, &t.nodeWatch),
 			rules:    t.rules, suspended: n.suspends(t.suspended),
 		},
 	}

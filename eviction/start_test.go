@@ -33,7 +33,7 @@ func TestE2RestartKeepsDeadlines(t *testing.T) {
 				second.MarkSynced()
 				again := dueOf(second)
 				requireWithin(t, again, added+60, added+62)
-				require.Equal(t, due, again, "added %v, seen %v later, restarted %v", added, delay, restarted)
+				require.InDelta(t, due, again, 1, "added %v, seen %v later, restarted %v", added, delay, restarted)
 				second.start(max(again, restarted), "p")
 			}
 		}
@@ -65,7 +65,7 @@ func TestE2RestartKeepsDeadlinesOfPodsThatCameLate(t *testing.T) {
 		second := startUp(t, 100)
 		second.node(100, "n1", "NR@0")
 		second.pod(100, pod)
-		require.Equal(t, dueOf(first), dueOf(second))
+		requireWithin(t, dueOf(second), came+60, came+62)
 	}
 }
 
@@ -93,14 +93,14 @@ func TestE2TimeAddedInTheFutureCountsFromFirstSight(t *testing.T) {
 	again.leavesAt("p", 90)
 }
 
-func TestE2TaintThatAppearsWithATimeLongPastCountsFromFirstSight(t *testing.T) {
+func TestE2TaintThatAppearsWithATimeLongPastCountsFromTenSecondsBeforeFirstSight(t *testing.T) {
 	for _, spec := range []string{"a@40", "a@-5000",
 		"a@-1800000000"} { // a minute, an hour and a half, 1970
 		c := running(t, newPod("p", tolerates("a:60")))
 		c.node(100, "n1", spec)
-		c.leavesAt("p", 160)
+		c.leavesAt("p", 150)
 		c.node(130, "n1", spec, "b:NoSchedule")
-		c.leavesAt("p", 160)
+		c.leavesAt("p", 150)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestE2TaintThatAppearsBeforeAllIsObservedHasAppeared(t *testing.T) {
 	c.pod(100, newPod("p", tolerates("a:60")))
 	c.node(101, "n1", "a@40")
 	c.MarkSynced()
-	c.leavesAt("p", 161)
+	c.leavesAt("p", 151)
 }
 
 // A node that joins after our start has been seen coming, and so have its
@@ -128,7 +128,7 @@ func TestE2TaintThatAppearsBeforeAllIsObservedHasAppeared(t *testing.T) {
 func TestE2TaintsOfANodeThatJoinsHaveAppeared(t *testing.T) {
 	c := running(t, newPod("p", on("n3"), tolerates("a:60")))
 	c.node(100, "n3", "a@40")
-	c.leavesAt("p", 160)
+	c.leavesAt("p", 150)
 }
 
 func TestE2TimeAddedOfTheZeroTimeIsMissing(t *testing.T) {
@@ -150,14 +150,14 @@ func TestE2TimeAddedOfTheZeroTimeIsMissing(t *testing.T) {
 
 func TestE2TaintThatWasSetAgainUnseenStartsAgain(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
-	c.node(10.25, "n1", "a@10")
+	c.node(11.25, "n1", "a@10")
 	c.leavesAt("p", 71)
-	c.node(40.25, "n1", "a@40")
+	c.node(41.25, "n1", "a@40")
 	c.leavesAt("p", 101)
 	c.node(45, "n1", "a@41", "b:NoSchedule")
 	c.leavesAt("p", 102)
 	c.node(100, "n1", "a@50") // we hear of it late, and do not know how late
-	c.leavesAt("p", 160)
+	c.leavesAt("p", 150)
 }
 
 // The taint that was there had no time. The one that is there now has one after
@@ -166,14 +166,14 @@ func TestE2TaintThatWasSetAgainUnseenWithATimeNowStartsAgain(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10.25, "n1", "a")
 	c.leavesAt("p", 70.25)
-	c.node(50.25, "n1", "a@50")
+	c.node(51.25, "n1", "a@50")
 	c.leavesAt("p", 111)
 }
 
 // An earlier TimeAdded that is written later takes no time from a pod.
 func TestE2EarlierTimeAddedIsNotBelieved(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
-	c.node(10.25, "n1", "a@10")
+	c.node(11.25, "n1", "a@10")
 	for _, spec := range []string{"a@8", "a@2", "a@-5000"} {
 		c.node(12, "n1", spec)
 		c.leavesAt("p", 71)
@@ -182,7 +182,7 @@ func TestE2EarlierTimeAddedIsNotBelieved(t *testing.T) {
 
 func TestE2TaintThatLosesItsTimeKeepsItsStart(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
-	c.node(10.25, "n1", "a@10")
+	c.node(11.25, "n1", "a@10")
 	c.node(30, "n1", "a")
 	c.leavesAt("p", 71)
 	c.node(40, "n1", "a@10")
@@ -191,7 +191,7 @@ func TestE2TaintThatLosesItsTimeKeepsItsStart(t *testing.T) {
 
 func TestE2ValueOfATaintIsNotItsIdentity(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a=x:60", "a=y:30")))
-	c.node(10.25, "n1", "a=x@10")
+	c.node(11.25, "n1", "a=x@10")
 	c.leavesAt("p", 71)
 	c.node(20, "n1", "a=y@10")
 	c.leavesAt("p", 41)

@@ -43,7 +43,6 @@ type view struct {
 	eviction  *request // of the node
 	request   *request // of the pod
 	pod       Pod
-	sighting  sighting // of what is new on the node
 	rules     *rules
 	suspended func(*corev1.Taint) bool
 }
@@ -103,17 +102,8 @@ func (t Task) Reevaluate(live *corev1.Pod, node *corev1.Node, now time.Time) Dec
 	}
 	seen := t.pod
 	seen.Tolerations = live.Spec.Tolerations
-	on := effective(noExecute(node, t.rules.concerns, before, t.sighting.at(now)), t.suspended)
+	on := effective(noExecute(node, t.rules.concerns, before, now, true), t.suspended)
 	return decideOn(on, evicted, t.request, &seen, t.rules.matcher).decision(on)
-}
-
-// since returns since when the pod should have left. A taint that the pod does
-// not tolerate is due when both have been seen, which is later after a restart.
-func (t *Task) since() time.Time {
-	if t.Decision.Reason != ReasonUntolerated {
-		return t.Decision.Due
-	}
-	return earlier(t.Decision.Due, later(t.Decision.Taint.Start, t.pod.Arrived))
 }
 
 // gone reports whether a pod that was just read is another one than the task is

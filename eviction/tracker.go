@@ -113,7 +113,7 @@ func (c Config) rules() *rules {
 type Tracker struct {
 	config Config
 	rules  *rules
-	clock  clock // times of pods are distances from its epoch
+	epoch  time.Time // times of pods are distances from it
 	nodes  map[string]*node
 	// ordered holds the nodes, for what goes through them in slices.
 	ordered []*node
@@ -139,9 +139,7 @@ type Tracker struct {
 	overdue    *tally // those of them that must leave, by when
 	attempts   *tally // what is in evictions, by when it is attempted
 	synced     bool
-	// nodeWatch and podWatch are those of the objects that are observed.
-	nodeWatch, podWatch watch
-	visited             int // records, which tests want to know
+	visited    int // records, which tests want to know
 }
 
 // NewTracker returns a tracker that knows no node and no pod. Now must not be
@@ -157,7 +155,7 @@ func NewTracker(config Config, now time.Time) (*Tracker, error) {
 	t := &Tracker{
 		config:    config,
 		rules:     config.rules(),
-		clock:     newClock(now),
+		epoch:     now,
 		nodes:     make(map[string]*node),
 		running:   make(map[types.UID]*attempt),
 		histories: make(map[types.UID]*history),

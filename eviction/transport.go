@@ -1,9 +1,6 @@
 package eviction
 
-import (
-	"net/http"
-	"time"
-)
+import "net/http"
 
 // WithoutRetryAfter returns a transport that removes the header Retry-After
 // from the responses of another transport. Pass it to rest.Config.Wrap of the
@@ -32,48 +29,4 @@ func (t withoutRetryAfter) RoundTrip(request *http.Request) (*http.Response, err
 		response.Header.Del("Retry-After")
 	}
 	return response, err
-}
-
-// WithDates returns a transport that sends requests by another transport. It
-// passes observe the time of day in each response, and the time at which the
-// request was sent. Observe is called on the goroutine of the request; see
-// [Tracker.ObserveDate] for what to do with it.
-//
-// A response out of a cache, with an Age, tells nothing. Nor does one of status
-// 500 or above, because it may come from a proxy, which has a clock of its own.
-func WithDates(
-	transport http.RoundTripper, observe func(sent, date time.Time),
-) http.RoundTripper {
-	return withDates{transport, observe}
-}
-
-type withDates struct {
-	http.RoundTripper
-	observe func(sent, date time.Time)
-}
-
-// WrappedRoundTripper lets client-go find the transport whose connections it
-// closes.
-func (t withDates) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
-
-// RoundTrip calls the other transport and reads the header of its response.
-func (t withDates) RoundTrip(request *http.Request) (*http.Response, error) {
-	sent := time.Now()
-	response, err := t.RoundTripper.RoundTrip(request)
-	if err != nil {
-		return response, err
-	}
-	if date, ok := dateOf(response); ok {
-		t.observe(sent, date)
-	}
-	return response, nil
-}
-
-// dateOf returns the time of day that the API server tells in a response.
-func dateOf(response *http.Response) (time.Time, bool) {
-	if response.Header.Get("Age") != "" || response.StatusCode >= http.StatusInternalServerError {
-		return time.Time{}, false
-	}
-	date, err := http.ParseTime(response.Header.Get("Date"))
-	return date, err == nil
 }

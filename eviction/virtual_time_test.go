@@ -106,8 +106,8 @@ func TestLatencyIsADuration(t *testing.T) {
 		newPod("p", tolerates("a:60")))
 	c.node(10, "n1", "a@10")
 	c.start(10_000)
-	c.SetLimit(at(10_871), "overall", "", 1)
-	task := c.start(10_871, "p")[0]
+	c.SetLimit(at(10_870), "overall", "", 1)
+	task := c.start(10_870, "p")[0]
 	require.Equal(t, 3*time.Hour, task.StartedAt.Sub(task.Decision.Due))
 	require.Equal(t, 10_800.0, task.StartedAt.Sub(task.Decision.Due).Seconds())
 }

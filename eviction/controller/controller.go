@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -73,7 +72,7 @@ func NewController(config Config) (*Controller, error) {
 		return nil, err
 	}
 	c := &Controller{}
-	client, err := newClient(config.Cluster, c.observeDate)
+	client, err := newClient(config.Cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -108,11 +107,9 @@ func (c *Controller) connect(config Config, client kubernetes.Interface) (err er
 	return err
 }
 
-// newClient returns a client that speaks protobuf, leaves retries to the
-// tracker, and reports the API server's time of day.
-func newClient(
-	cluster *rest.Config, observeDate func(sent, date time.Time),
-) (kubernetes.Interface, error) {
+// newClient returns a client that speaks protobuf and leaves retries to the
+// tracker.
+func newClient(cluster *rest.Config) (kubernetes.Interface, error) {
 	config := rest.CopyConfig(cluster)
 	if config.ContentType == "" {
 		config.ContentType = runtime.ContentTypeProtobuf
@@ -122,18 +119,11 @@ func newClient(
 	// off.
 	config.DisableCompression = true
 	config.Wrap(eviction.WithoutRetryAfter)
-	config.Wrap(func(transport http.RoundTripper) http.RoundTripper {
-		return eviction.WithDates(transport, observeDate)
-	})
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up a client: %w", err)
 	}
 	return client, nil
-}
-
-func (c *Controller) observeDate(sent, date time.Time) {
-	c.dispatcher.Update(func() { c.tracker.ObserveDate(time.Now(), sent, date) })
 }
 
 // withoutManagedFields keeps the managed fields of objects out of the caches,

@@ -23,10 +23,8 @@ var ErrInvalidConfig = errors.New("invalid eviction controller config")
 type Observer interface {
 	ObserveNode(now time.Time, node *corev1.Node)
 	ForgetNode(now time.Time, name string)
-	NodesCurrent(now time.Time)
 	ObservePod(now time.Time, pod *corev1.Pod)
 	ForgetPod(now time.Time, id types.UID)
-	PodsCurrent(now time.Time)
 	MarkSynced()
 }
 
@@ -61,8 +59,8 @@ func (c InformerConfig) Validate() error {
 	return errors.Join(problems...)
 }
 
-// An Informer tells a tracker of the nodes and pods of a cluster, and that
-// their watches are alive. Its methods are safe for concurrent use.
+// An Informer tells a tracker of the nodes and pods of a cluster. Its methods
+// are safe for concurrent use.
 type Informer struct {
 	config InformerConfig
 	nodes  cache.SharedIndexInformer
@@ -89,7 +87,6 @@ func (i *Informer) connectNodes() error {
 		Gone: func(now time.Time, node *corev1.Node) {
 			i.config.Tracker.ForgetNode(now, node.Name)
 		},
-		Reported: i.config.Tracker.NodesCurrent,
 	})
 	if err != nil {
 		return err
@@ -104,8 +101,7 @@ func (i *Informer) connectPods() error {
 		Gone: func(now time.Time, pod *corev1.Pod) {
 			i.config.Tracker.ForgetPod(now, eviction.KeyOf(pod).ID())
 		},
-		Reported: i.config.Tracker.PodsCurrent,
-		Store:    feed.StoreOf(i.pods),
+		Store: feed.StoreOf(i.pods),
 	})
 	if err != nil {
 		return err
@@ -141,12 +137,7 @@ func (i *Informer) Run(ctx context.Context, ready func()) {
 	}
 	i.config.Update(i.config.Tracker.MarkSynced)
 	ready()
-	feed.Pulses(ctx,
-		feed.Pulse{Informer: i.nodes, Beat: func() { i.observe(i.config.Tracker.NodesCurrent) }},
-		feed.Pulse{
-			Informer: i.pods, Handler: i.podsOf,
-			Beat: func() { i.observe(i.config.Tracker.PodsCurrent) },
-		})
+	feed.Expiring(ctx, i.podsOf)
 }
 
 // Wrote takes a pod as the API server has returned it for a write of ours, such

@@ -58,7 +58,7 @@ var allowedModules = []string{
 var edgeFiles = map[string]string{
 	"timedqueue/dispatcher.go":          "sleeps until the core has a task and has it performed",
 	"timedqueue/feed/handler.go":        "is told by an informer, and reads the informer's store",
-	"timedqueue/feed/pulse.go":          "checks once a second whether informers have received anything",
+	"timedqueue/feed/expiry.go":         "has own writes expire once a second",
 	"timedqueue/feed/store.go":          "reads an informer and its store",
 	"timedqueue/job.go":                 "has a task performed",
 	"timedqueue/panics.go":              "logs actions that do not return",

@@ -145,7 +145,6 @@ func (s *settings) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	config.Wrap(controller.Wrap)
 	config.QPS = -1 // the core limits what it does
 	scheme := runtime.NewScheme()
 	if err := errors.Join(federation.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {

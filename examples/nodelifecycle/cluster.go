@@ -61,7 +61,6 @@ func program(s *settings, out io.Writer) *process.Program {
 				Held:       "all evictions and NoExecute taints",
 				Halt:       l.halt,
 				Resume:     l.resume,
-				Dated:      l.dated,
 				Stop:       stop,
 			}, nil
 		},

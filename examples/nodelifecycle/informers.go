@@ -67,18 +67,6 @@ func (s *informerSet) connect(d *dispatcher, c *controller.Controller, shadowing
 	return nil
 }
 
-// pulses tell the controller that the watches whose delay it has to know are
-// alive.
-func (s *informerSet) pulses(d *dispatcher, c *controller.Controller) []feed.Pulse {
-	beat := func(current func(now time.Time)) func() {
-		return func() { d.Update(func() { current(time.Now()) }) }
-	}
-	return []feed.Pulse{
-		{Informer: s.cluster.Core().V1().Nodes().Informer(), Beat: beat(c.NodesCurrent), Handler: s.handlers.Nodes},
-		{Informer: s.cluster.Core().V1().Pods().Informer(), Beat: beat(c.PodsCurrent), Handler: s.handlers.Pods},
-	}
-}
-
 // start starts the informers and waits until all that existed has been handed
 // to the controller. It returns false when ctx ends before.
 func (s *informerSet) start(ctx context.Context) bool {

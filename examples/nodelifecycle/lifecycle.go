@@ -108,11 +108,6 @@ func (l *lifecycle) unanswered() {
 	l.dispatcher.Update(func() { l.core.Unanswered(time.Now()) })
 }
 
-// dated tells the controller the API server's time of day.
-func (l *lifecycle) dated(sent, date time.Time) {
-	l.dispatcher.Update(func() { l.core.ObserveDate(time.Now(), sent, date) })
-}
-
 // halt holds all evictions and NoExecute taints.
 func (l *lifecycle) halt() {
 	l.dispatcher.Update(func() { l.core.Halt(time.Now()) })
@@ -132,7 +127,7 @@ func (l *lifecycle) Observe(ctx context.Context, ready func()) {
 	}
 	l.dispatcher.Update(func() { l.core.MarkSynced(time.Now()) })
 	ready()
-	feed.Pulses(ctx, l.informers.pulses(l.dispatcher, l.core)...)
+	feed.Expiring(ctx, l.informers.handlers.Nodes, l.informers.handlers.Pods)
 }
 
 // Act performs what the controller asks for, until ctx ends or an action

@@ -55,9 +55,9 @@ func TestNodesThatWaitAreOnThePage(t *testing.T) {
 		require.Contains(t, page(t, core, "").Body.String(), `
 Nodes that are silent or not ready and not acted on, because the rate of its zone is zero (rate): 3.
 Zone "z" is in state PartialDisruption with 1 of 4 nodes ready: 0 nodes a second, 3 waiting.
-Node n-00000 in zone "z" since 2000-01-01T00:00:01Z: rate
-Node n-00001 in zone "z" since 2000-01-01T00:00:01Z: rate
-Node n-00002 in zone "z" since 2000-01-01T00:00:01Z: rate
+Node n-00000 in zone "z" since 2000-01-01T00:00:00Z: rate
+Node n-00001 in zone "z" since 2000-01-01T00:00:00Z: rate
+Node n-00002 in zone "z" since 2000-01-01T00:00:00Z: rate
 `)
 		var shown doubtsJSON
 		require.NoError(t, json.Unmarshal(page(t, core, "?format=json").Body.Bytes(), &shown))

@@ -77,12 +77,11 @@ type Clients struct {
 }
 
 // newClients connects to the cluster. Every transport of wrap is put around the
-// requests of the acting client. The electing client, which sends some all the
-// time, tells the API server's time of day to clock. In a shadow it is the only
+// requests of the acting client. In a shadow the electing client is the only
 // one that writes: the others' requests that change something are not sent.
 func newClients(
 	config *rest.Config, r *commandline.Replica, shadow bool,
-	wrap []func(http.RoundTripper) http.RoundTripper, clock *dates,
+	wrap []func(http.RoundTripper) http.RoundTripper,
 ) (Clients, error) {
 	acting := rest.CopyConfig(config)
 	acting.QPS = -1 // no limit
@@ -94,7 +93,6 @@ func newClients(
 		// A timeout, so that a stuck connection does not cost the lease.
 		electing.Timeout = r.LeaderElection.RenewDeadline / 2
 	}
-	electing.Wrap(clock.transport)
 	watching, recording := rest.CopyConfig(config), rest.CopyConfig(config)
 	if r.EventQPS != 0 {
 		recording.QPS, recording.Burst = r.EventQPS, r.EventBurst

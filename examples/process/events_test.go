@@ -97,7 +97,7 @@ func TestEventsAfterStopAreDropped(t *testing.T) {
 func TestEventsHaveALimitOfTheirOwn(t *testing.T) {
 	for _, test := range []struct{ events, want float32 }{{0, 20}, {7, 7}} {
 		clients, err := newClients(&rest.Config{Host: "http://127.0.0.1:1", QPS: 20, Burst: 30},
-			&commandline.Replica{EventQPS: test.events, EventBurst: 9}, false, nil, &dates{})
+			&commandline.Replica{EventQPS: test.events, EventBurst: 9}, false, nil)
 		require.NoError(t, err)
 		require.InDelta(t, test.want, clients.Recording.CoreV1().RESTClient().GetRateLimiter().QPS(), 0)
 		require.InDelta(t, 20, clients.Watching.CoreV1().RESTClient().GetRateLimiter().QPS(), 0)

@@ -28,6 +28,9 @@ type fence struct {
 	until atomic.Int64
 	// won says that the lease was ours at some time.
 	won atomic.Bool
+	// ended is called when our lease has ended, and we are about to renew it. Nil
+	// does nothing.
+	ended func()
 }
 
 // renewed records a renewal that succeeded. It counts from when it was
@@ -72,19 +75,33 @@ func (l *fencedLock) Update(ctx context.Context, record resourcelock.LeaderElect
 
 func (l *fencedLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord,
 	send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
-	sent := time.Now()
+	sent, renews := time.Now(), record.HolderIdentity == l.Identity()
+	if renews && l.fence.won.Load() && !l.fence.valid(sent) {
+		return l.fence.end()
+	}
 	err := send(ctx, record)
 	l.fence.sight.wrote(sent, err)
 	if err != nil {
 		return err
 	}
-	if record.HolderIdentity == l.Identity() {
+	if renews {
 		l.fence.won.Store(true)
 	} else {
 		sent = time.Time{} // released
 	}
 	l.fence.renewed(sent)
 	return nil
+}
+
+// end makes the process end in place of renewing a lease that has ended. Without
+// a suspension of the machine the election gives up before that. In it the
+// monotonic clock stood still, and so did each deadline. They are computed anew
+// by the next process.
+func (f *fence) end() error {
+	if f.ended != nil {
+		f.ended()
+	}
+	return errFenced
 }
 
 // transport wraps a client's transport: requests that change something are sent

@@ -67,8 +67,9 @@ func TestFenceCountsRenewals(t *testing.T) {
 
 type lock struct {
 	resourcelock.Interface
-	err error
-	raw []byte
+	err    error
+	raw    []byte
+	writes int
 }
 
 func (l *lock) Identity() string { return "us" }
@@ -76,8 +77,27 @@ func (l *lock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte,
 	return &resourcelock.LeaderElectionRecord{}, l.raw, l.err
 }
 func (l *lock) Create(context.Context, resourcelock.LeaderElectionRecord) error {
+	l.writes++
 	return l.err
 }
 func (l *lock) Update(context.Context, resourcelock.LeaderElectionRecord) error {
+	l.writes++
 	return l.err
+}
+
+// E2: a lease that has ended is not renewed. While the machine was suspended,
+// the election's own clock stood still.
+func TestE2AnEndedLeaseIsNotRenewed(t *testing.T) {
+	inner, ended := &lock{}, 0
+	f := &fence{duration: time.Minute, ended: func() { ended++ }}
+	wrapped := f.lock(inner)
+	ours := resourcelock.LeaderElectionRecord{HolderIdentity: "us"}
+	require.NoError(t, wrapped.Create(t.Context(), ours))
+	require.NoError(t, wrapped.Update(t.Context(), ours))
+	require.Equal(t, 2, inner.writes)
+	f.renewed(time.Now().Add(-time.Minute))
+	require.ErrorIs(t, wrapped.Update(t.Context(), ours), errFenced)
+	require.Equal(t, 2, inner.writes, "it was not sent")
+	require.Equal(t, 1, ended)
+	require.NoError(t, wrapped.Update(t.Context(), resourcelock.LeaderElectionRecord{}), "a release is sent")
 }

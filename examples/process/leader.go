@@ -67,6 +67,7 @@ func (e *election) run(
 	// Until then the election has to go on.
 	electing, resign := context.WithCancel(context.WithoutCancel(ctx))
 	defer resign()
+	e.fence.ended = resign
 	waiting, started := context.WithCancel(ctx)
 	defer started()
 

@@ -54,11 +54,6 @@ type Service struct {
 	// heartbeat. Nil does nothing.
 	Answered   func(now, sent time.Time)
 	Unanswered func()
-	// Dated is called with the API server's time of day, about as often, and with
-	// when the request was sent that it has answered. So the controller knows
-	// whether the machine's clock is right. Nil does nothing, and so does a client
-	// without HTTP.
-	Dated func(sent, date time.Time)
 	// Halt holds what the controller does to make pods leave, and Resume lets it
 	// go on: see [HaltAnnotation]. Required.
 	Halt, Resume func()
@@ -103,12 +98,11 @@ func (p *Program) Run(ctx context.Context, config *rest.Config) error {
 	if p.Wrap != nil {
 		wrap = append(wrap, p.Wrap)
 	}
-	server := &dates{}
-	clients, err := newClients(config, p.Replica, p.Process.Shadow, wrap, server)
+	clients, err := newClients(config, p.Replica, p.Process.Shadow, wrap)
 	if err != nil {
 		return err
 	}
-	return p.run(ctx, clients, false, guard, server, shown)
+	return p.run(ctx, clients, false, guard, shown)
 }
 
 // RunOn is Run with clients that are there already, of a cluster in memory say.
@@ -117,12 +111,12 @@ func (p *Program) Run(ctx context.Context, config *rest.Config) error {
 // its lease ended is kept from writing only by the end of Act's context.
 func (p *Program) RunOn(ctx context.Context, clients Clients) error {
 	guard := &fence{duration: p.Replica.LeaderElection.LeaseDuration}
-	return p.run(ctx, clients, true, guard, &dates{}, processMetrics())
+	return p.run(ctx, clients, true, guard, processMetrics())
 }
 
 // run serves what is shown besides the metrics of the controller.
 func (p *Program) run(
-	ctx context.Context, clients Clients, plain bool, guard *fence, clock *dates, shown *prometheus.Registry,
+	ctx context.Context, clients Clients, plain bool, guard *fence, shown *prometheus.Registry,
 ) error {
 	service, err := p.Connect(ctx, clients)
 	if err != nil {
@@ -154,7 +148,6 @@ func (p *Program) run(
 		return err
 	}
 	guard.sight = sight{answered: service.Answered, unanswered: service.Unanswered}
-	clock.told = service.Dated
 	elect := &election{
 		namespace: p.Process.LeaseNamespace, name: p.Process.Lease(),
 		timing: p.Replica.LeaderElection, client: clients.Electing, recorder: service.Leadership,

@@ -37,7 +37,7 @@ func TestC7AShadowsClientsOnlyRead(t *testing.T) {
 		}))
 		clients, err := newClients(&rest.Config{Host: server.URL}, &commandline.Replica{
 			LeaderElection: commandline.LeaderElection{RenewDeadline: 10 * time.Second},
-		}, shadow, nil, &dates{})
+		}, shadow, nil)
 		require.NoError(t, err)
 		for _, client := range []kubernetes.Interface{
 			clients.Acting, clients.Watching, clients.Recording, clients.Electing,

@@ -83,11 +83,6 @@ func (b *binder) answered(now, sent time.Time) {
 	b.dispatcher.Update(func() { b.core.Answered(now, sent) })
 }
 
-// dated tells the tracker of victims the API server's time of day.
-func (b *binder) dated(sent, date time.Time) {
-	b.dispatcher.Update(func() { b.core.ObserveDate(time.Now(), sent, date) })
-}
-
 func (b *binder) readEvictions(look func(evictionreport.State)) {
 	b.dispatcher.View(func() { look(b.core.Evictions()) })
 }

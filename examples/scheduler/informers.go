@@ -89,7 +89,5 @@ func (s *informerSet) run(ctx context.Context, b *binder, ready func()) {
 	}
 	b.change(b.core.MarkSynced)()
 	ready()
-	feed.Pulses(ctx,
-		feed.Pulse{Informer: s.cluster.Core().V1().Nodes().Informer(), Beat: b.change(b.core.NodesCurrent)},
-		feed.Pulse{Informer: s.cluster.Core().V1().Pods().Informer(), Beat: b.change(b.core.PodsCurrent)})
+	<-ctx.Done()
 }

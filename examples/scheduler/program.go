@@ -43,7 +43,6 @@ func program(s *settings) *process.Program {
 				Answer:     func() { b.dispatcher.View(func() {}) },
 				Answered:   b.answered,
 				Unanswered: b.change(b.core.Unanswered),
-				Dated:      b.dated,
 				Held:       "all evictions; pods are bound as ever",
 				Halt:       b.change(b.core.Halt),
 				Resume:     b.change(b.core.Resume),

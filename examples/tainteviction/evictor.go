@@ -160,11 +160,6 @@ func (e *evictor) read(use func(evictionreport.State)) {
 // calls ready once all that existed has been seen.
 func (e *evictor) Observe(ctx context.Context, ready func()) { e.informer.Run(ctx, ready) }
 
-// dated tells the tracker the API server's time of day.
-func (e *evictor) dated(sent, date time.Time) {
-	e.dispatcher.Update(func() { e.tracker.ObserveDate(time.Now(), sent, date) })
-}
-
 // halt holds all evictions.
 func (e *evictor) halt() {
 	e.dispatcher.Update(func() { e.tracker.Halt(time.Now()) })

@@ -50,7 +50,6 @@ func program(s *settings, out io.Writer) *process.Program {
 				Pages:      pages,
 				Leadership: recorder,
 				Answer:     func() { e.dispatcher.View(func() {}) },
-				Dated:      e.dated,
 				Held:       "all evictions",
 				Halt:       e.halt,
 				Resume:     e.resume,

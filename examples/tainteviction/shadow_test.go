@@ -46,8 +46,8 @@ func TestC7AShadowEvictsNoPodAndComparesEvictions(t *testing.T) {
 						verdict shadow.Verdict
 						by      time.Duration
 					}{
-						{"soon", shadow.VerdictLater, 21 * time.Second},
-						{"late", shadow.VerdictEarlier, -29 * time.Second},
+						{"soon", shadow.VerdictLater, 20 * time.Second},
+						{"late", shadow.VerdictEarlier, -30 * time.Second},
 						{"stays", shadow.VerdictOpen, 0},
 					} {
 						d := differences[want.name]

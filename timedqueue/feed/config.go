@@ -26,9 +26,6 @@ type Config[T metav1.Object] struct {
 	// Gone takes the last known state of an object that was deleted. Required. It
 	// is called inside Update, also for objects that the core has not seen.
 	Gone func(now time.Time, object T)
-	// Reported is called inside Update after each report of the informer, also of
-	// one that is withheld, and not after an own write. Nil is not called.
-	Reported func(now time.Time)
 	// Store is that of the informer, as StoreOf returns it. Required, unless
 	// neither Wrote nor Deleted is ever called.
 	Store Store

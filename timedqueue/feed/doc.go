@@ -70,14 +70,9 @@
 //
 // Call Wrote and Deleted outside the lock that Update takes, and before the core
 // is told the action's result. Pass only objects that the informer would show.
-// Call Expire now and then; [Pulses] does.
+// Call Expire now and then; [Expiring] does.
 //
 // Seen gets the same version of an object more than once, for example after a
 // resync. Objects belong to the informer's store, and neither Seen nor Gone may
 // change them. A transform must keep name, namespace, UID and resource version.
-//
-// # Watches that are alive
-//
-// [Pulses] reports which informers have received something. A core that must
-// know how late a change may arrive is told so once a second.
 package feed

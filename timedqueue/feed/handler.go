@@ -30,9 +30,6 @@ func NewHandler[T metav1.Object](config Config[T]) (*Handler[T], error) {
 	if config.OwnWriteTimeout == 0 {
 		config.OwnWriteTimeout = defaultOwnWriteTimeout
 	}
-	if config.Reported == nil {
-		config.Reported = func(time.Time) {}
-	}
 	return &Handler[T]{config: config, own: newOwnWrites[T](config.OwnWriteTimeout)}, nil
 }
 
@@ -75,7 +72,6 @@ func (h *Handler[T]) OnDelete(object any) {
 			h.look(now)
 			h.reported = deleted.GetResourceVersion()
 			h.end(now, deleted)
-			h.config.Reported(now)
 			h.expire(now)
 		})
 	}
@@ -94,7 +90,6 @@ func (h *Handler[T]) report(now time.Time, former, object T) {
 		}
 		h.config.Seen(now, object)
 	}
-	h.config.Reported(now)
 	h.expire(now)
 }
 
@@ -186,7 +181,7 @@ func (h *Handler[T]) deleted(now time.Time, object T) {
 
 // Expire ends the wait for writes whose timeout is over. Each report and each
 // write does the same, but a quiet resource has none for long. Call it once a
-// second or so; see [Pulses].
+// second or so; see [Expiring].
 func (h *Handler[T]) Expire() {
 	h.config.Update(func(now time.Time) {
 		h.look(now)

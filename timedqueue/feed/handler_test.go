@@ -553,25 +553,6 @@ func TestTimeThatGoesBackDoesNotProlongTheTimeout(t *testing.T) {
 	require.Equal(t, "seen a@9 first", core.turns[2][0])
 }
 
-// What a core concludes from a watch that is alive, it must not conclude from
-// an answer.
-func TestReportsAreToldFromOwnWrites(t *testing.T) {
-	core, reported := newCore(), 0
-	config := core.config(storeOf{podOf("8"), ""})
-	config.Reported = func(time.Time) { reported++ }
-	h := newHandler(t, config)
-	h.OnAdd(podOf("8"), true)
-	h.OnUpdate(podOf("8"), otherPod("9"))
-	h.OnDelete(otherPod("9"))
-	require.Equal(t, 3, reported)
-	h.Wrote(podOf("11"))
-	h.Deleted(otherPod("12"))
-	h.Expire()
-	require.Equal(t, 3, reported)
-	h.OnUpdate(podOf("8"), podOf("10"))
-	require.Equal(t, 4, reported, "though it is withheld")
-}
-
 func TestDeletionForgetsTheWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core := newCore()

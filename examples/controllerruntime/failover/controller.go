@@ -72,14 +72,6 @@ func NewController(config Config, registry prometheus.Registerer) (*Controller, 
 	return c, err
 }
 
-// Wrap returns a transport that reads the API server's time of day from its
-// answers. Pass it to rest.Config.Wrap of the manager's config.
-func (c *Controller) Wrap(transport http.RoundTripper) http.RoundTripper {
-	return eviction.WithDates(transport, func(sent, date time.Time) {
-		c.dispatcher.Update(func() { c.core.ObserveDate(time.Now(), sent, date) })
-	})
-}
-
 // SetupWithManager adds three reconcilers that observe, a runnable that acts
 // while it leads, and the health checks. The manager's cache must hold
 // stop.ByObject, and its scheme Leases.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -368,26 +367,3 @@ func TestAlertRulesNameMetricsThatAreServed(t *testing.T) {
 		require.Contains(t, names, s.Metric)
 	}
 }
-
-// The time of day comes from the answers of the API server.
-func TestTheTransportReadsTheDate(t *testing.T) {
-	e := newEdge(t)
-	asked := false
-	transport := e.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
-		asked = true
-		date := time.Now().UTC().Format(http.TimeFormat)
-		header := http.Header{"Date": {date}}
-		return &http.Response{StatusCode: http.StatusOK, Header: header, Body: http.NoBody}, nil
-	}))
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost", http.NoBody)
-	require.NoError(t, err)
-	response, err := transport.RoundTrip(request)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	require.Equal(t, http.StatusOK, response.StatusCode)
-	require.True(t, asked)
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

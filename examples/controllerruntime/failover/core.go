@@ -209,10 +209,6 @@ func (c *Core) followSight(now time.Time) {
 	}
 }
 
-// ObserveDate takes the API server's time of day; see
-// eviction.Tracker.ObserveDate.
-func (c *Core) ObserveDate(now, sent, date time.Time) { c.moves.ObserveDate(now, sent, date) }
-
 // assess follows up a change of a cluster, or of whether it is silent.
 func (c *Core) assess(now time.Time, r *federation.Cluster) {
 	silent := c.monitor.Silent(r.Name)

@@ -26,18 +26,18 @@ func Example_requeueAfter() {
 		{Key: "retired", Operator: corev1.TolerationOpExists, TolerationSeconds: &half},
 	}}}
 
-	// The zero time: the taint may have been added at any time before.
+	// It may have been added at any time before.
 	start := func(stored *metav1.Time, now time.Time) time.Time {
-		return eviction.StartTime(stored, now, time.Time{})
+		return eviction.StartTime(stored, now, false)
 	}
 	reconcileAt := func(now time.Time) reconcile.Result {
 		var on []eviction.Taint
 		for _, taint := range cluster.Spec.Taints {
 			if taint.Effect == corev1.TaintEffectNoExecute {
-				on = append(on, eviction.Taint{Taint: taint, Seen: now, Start: start(taint.TimeAdded, now)})
+				on = append(on, eviction.Taint{Taint: taint, Start: start(taint.TimeAdded, now)})
 			}
 		}
-		pod := eviction.Pod{Tolerations: binding.Spec.Tolerations, Seen: now}
+		pod := eviction.Pod{Tolerations: binding.Spec.Tolerations}
 		if binding.Spec.BoundAt != nil {
 			pod.Arrived = start(binding.Spec.BoundAt, now)
 		}

@@ -154,7 +154,7 @@ func (r *Runner) Observe(ctx context.Context, ready func()) {
 	}
 	r.Update((*controller.Controller).MarkSynced)
 	ready()
-	feed.Pulses(ctx, feed.Pulse{Informer: r.factory.Apps().V1().DaemonSets().Informer(), Handler: r.edge})
+	feed.Expiring(ctx, r.edge)
 }
 
 // Act performs tasks until ctx ends or one panics, and what was under way is

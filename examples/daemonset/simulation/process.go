@@ -122,7 +122,7 @@ func (p *process) shown() {
 }
 
 // expire ends the wait for own writes a timeout after the last report, where
-// feed.Pulses does once a second: those of before have done it too.
+// feed.Expiring does once a second: those of before have done it too.
 func (p *process) expire() {
 	if p.ended {
 		return

@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
 )
@@ -41,9 +40,8 @@ type node struct {
 	episode int
 	// fell is the episode with which the node last stopped being ready.
 	fell int
-	// notReadySince is what the time follows from at which the node was first
-	// reported not ready, for EvictionModeNode.
-	notReadySince eviction.Origin
+	// notReadySince is since when the node is not ready, for EvictionModeNode.
+	notReadySince time.Time
 	// emptied: all its pods were told to leave, in EvictionModeNode.
 	emptied bool
 

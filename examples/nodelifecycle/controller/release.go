@@ -73,7 +73,7 @@ func (c *Controller) turnOf(n *node) time.Time {
 		return turn
 	}
 	return latest(turn,
-		c.evictions.StartOf(n.notReadySince).Add(c.config.PodEvictionTimeout),
+		n.notReadySince.Add(c.config.PodEvictionTimeout),
 		c.resumedAt.Add(c.config.PodEvictionTimeout))
 }
 
@@ -81,14 +81,14 @@ func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Ti
 
 // notReadySince returns since when a node is not ready. The stored time counts,
 // so that a restart does not begin the timeout again.
-func (c *Controller) notReadySince(now time.Time, object *corev1.Node) eviction.Origin {
+func (c *Controller) notReadySince(now time.Time, object *corev1.Node) time.Time {
 	var changed *metav1.Time
 	for i := range object.Status.Conditions {
 		if ready := &object.Status.Conditions[i]; ready.Type == corev1.NodeReady {
 			changed = &ready.LastTransitionTime
 		}
 	}
-	return c.evictions.NodeChanged(now, changed)
+	return eviction.StartTime(changed, now, c.synced)
 }
 
 // takeRelease lets one node that its zone's rate allows have its NoExecute

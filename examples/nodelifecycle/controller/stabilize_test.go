@@ -55,8 +55,8 @@ func TestZ7ATakeoverBeginsAWindow(t *testing.T) {
 	require.Equal(t, []string{"a-001", "a-002"}, names)
 	// The zone had earned one second of its next token, and earns none meanwhile.
 	require.Equal(t, []time.Duration{grace + 9*time.Second, grace + 19*time.Second}, at)
-	// Its toleration of 30 s begins a second after the taint was added.
-	require.Equal(t, []time.Duration{30 * time.Second}, rounded(times[Evict](w, took)))
+	// Its toleration of 30 s began when the taint was seen, a second before.
+	require.Equal(t, []time.Duration{29 * time.Second}, rounded(times[Evict](w, took)))
 }
 
 func rounded(all []time.Duration) []time.Duration {

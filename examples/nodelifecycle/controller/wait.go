@@ -110,7 +110,7 @@ func (c *Controller) waitOf(now time.Time, n *node) (NodeWait, bool) {
 	case c.isActedOn(n):
 		return NodeWait{}, false
 	case n.notReady():
-		wait.Since = c.evictions.StartOf(n.notReadySince)
+		wait.Since = n.notReadySince
 	case n.silence.lasts():
 		wait.Since = n.silence.since
 	case c.health.Silent(wait.Node) && !c.health.Returning(wait.Node):

@@ -311,10 +311,7 @@ func (w *whole) pass(d time.Duration) {
 
 // second does what the program does each second, each five and each fifteen.
 func (w *whole) second(number int) {
-	w.turn("current", func() { w.c.NodesCurrent(w.now) })
-	w.turn("current", func() { w.c.PodsCurrent(w.now) })
 	w.turn("sighted", func() { w.c.Answered(w.now, w.now) })
-	w.turn("date", func() { w.c.ObserveDate(w.now, w.now.Add(-time.Millisecond), w.now) })
 	if number%5 == 0 {
 		w.turn("reevaluate", w.c.Reevaluate)
 	}

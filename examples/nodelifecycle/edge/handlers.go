@@ -102,7 +102,6 @@ func NewViewedHandlers(
 			c.ForgetNode(now, node.Name)
 			poll = true
 		},
-		Reported: c.NodesCurrent,
 	})
 	leases, leaseErr := feed.NewHandler(feed.Config[*coordinationv1.Lease]{
 		Update: update,
@@ -125,7 +124,6 @@ func NewViewedHandlers(
 			c.ForgetPod(now, controller.PodID(pod))
 			poll = true
 		},
-		Reported: c.PodsCurrent,
 	})
 	if err := errors.Join(nodeErr, leaseErr, podErr); err != nil {
 		return Handlers{}, err

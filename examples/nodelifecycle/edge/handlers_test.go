@@ -130,35 +130,6 @@ func TestReportsReachTheControllerAtTheTimeOfObserve(t *testing.T) {
 	require.Zero(t, pods)
 }
 
-// E2: a report of a node or a pod shows that its watch is alive. What was
-// written while no report came counts from when it was written.
-func TestE2ReportsTellThatAWatchIsAlive(t *testing.T) {
-	for name, gap := range map[string]bool{"after a gap": true, "in time": false} {
-		t.Run(name, func(t *testing.T) {
-			f := newFed(t)
-			f.Nodes.OnAdd(readyNode("n"), true)
-			f.Pods.OnAdd(boundPod("p", corev1.Toleration{
-				Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(60)),
-			}), true)
-			f.MarkSynced(f.now)
-			since, tainted := f.now.Add(10*time.Second), forbidden
-			tainted.TimeAdded = new(metav1.NewTime(since))
-			for range 59 {
-				f.now = f.now.Add(time.Second)
-				if !gap {
-					f.Nodes.OnUpdate(readyNode("n"), readyNode("n"))
-				}
-			}
-			f.Nodes.OnUpdate(readyNode("n"), readyNode("n", tainted))
-			if !gap {
-				since = f.now
-			}
-			require.Empty(t, of[controller.Evict](f.pass(since.Add(59*time.Second).Sub(f.now))))
-			require.NotEmpty(t, of[controller.Evict](f.pass(3*time.Second)))
-		})
-	}
-}
-
 // eviction's doc.go, the caller's duties: a pod of a StatefulSet that was
 // deleted and created again while the watch was broken is one update. The old
 // pod would be evicted for ever.

@@ -136,10 +136,10 @@ func decide(pod *corev1.Pod, all []corev1.Taint, now time.Time) eviction.Decisio
 	var on []eviction.Taint
 	for _, taint := range all {
 		if taint.Effect == corev1.TaintEffectNoExecute {
-			on = append(on, eviction.Taint{Taint: taint, Seen: now, Start: now})
+			on = append(on, eviction.Taint{Taint: taint, Start: now})
 		}
 	}
-	return eviction.Decide(on, eviction.Pod{Tolerations: pod.Spec.Tolerations, Seen: now, Arrived: now}, taints.Matcher{})
+	return eviction.Decide(on, eviction.Pod{Tolerations: pod.Spec.Tolerations, Arrived: now}, taints.Matcher{})
 }
 
 // idleSince returns since when nothing has happened, or until when a toleration

@@ -149,8 +149,8 @@ var ofNodes = []mutant.Mutation{
 				c.releases.Set(n.object.Name, n, now)
 			}`,
 		ordinary(invariant.InOrder)),
-	mutant.New("a restart starts tolerations again", "eviction", "(s sighting) origin(stored)",
-		"stored.IsZero() -> stored.IsZero() || s.current.IsZero()",
+	mutant.New("a restart starts tolerations again", "eviction", "StartTime",
+		"stored.IsZero() -> stored.IsZero() || !appeared",
 		ordinary(invariant.InTime)),
 	mutant.New("a pod's name is taken for its identity", "eviction", "(*Deleter) Act",
 		"metav1.DeleteOptions{Preconditions: p} -> metav1.DeleteOptions{}",
@@ -298,8 +298,7 @@ var ofEvictions = []mutant.Mutation{
 		"c.evictions.SuspendTaintsOn(t, n.object.Name, nil) ->",
 		ordinary(invariant.InTime).From(190)),
 	mutant.New("nodes are emptied without a timeout", controller, "(*Controller) turnOf",
-		`c.evictions.StartOf(n.notReadySince).Add(c.config.PodEvictionTimeout) ->
-			c.evictions.StartOf(n.notReadySince)`,
+		"n.notReadySince.Add(c.config.PodEvictionTimeout) -> n.notReadySince",
 		ordinary(invariant.TimeoutKept)),
 	mutant.New("an outage of all zones does not begin the timeout again",
 		controller, "(*Controller) turnOf",
@@ -407,21 +406,12 @@ var ofHalts = []mutant.Mutation{
 		ordinary(invariant.InTime)),
 }
 
-// ofClocks are faults that show when a machine was suspended or a watch was
-// interrupted.
+// ofClocks are faults that show when a watch is late or a machine was
+// suspended.
 var ofClocks = []mutant.Mutation{
-	mutant.New("a taint that was written while the watch was interrupted counts from its sight",
-		"eviction", "(*watch) current",
-		"w.heard.IsZero() -> true",
-		ordinary(invariant.InTime).From(720)),
-	mutant.New("a machine that was suspended evicts so much later", "eviction", "(*clock) confirm",
-		"(s - c.shift).Abs() <= parted -> s.Abs() >= 0",
-		ordinary(invariant.InTime).From(500)),
-	// It takes a suspension in a long timeout, and one replica.
-	mutant.New("the timeout of a node does not follow the clock that counts",
-		"eviction", "(*Tracker) StartOf",
-		"t.clock.shift -> 0",
-		ordinary(invariant.NoIdleToken).From(3320)),
+	mutant.New("what appears counts from its sight", "eviction", "StartTime",
+		"earlier(start, seen) -> seen",
+		ordinary(invariant.InTime)),
 	mutant.New("a machine that was suspended writes the time of day without that",
 		"timedqueue", "(*clock) advance",
 		"a < maxNow -> a > maxNow",

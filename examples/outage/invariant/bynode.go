@@ -40,7 +40,7 @@ func (v *view) observeIllness(now time.Duration, n *seenNode) {
 
 // beginning returns from when a client counts an illness that it sees now.
 func (v *view) beginning(now time.Duration, ready *corev1.NodeCondition) (from, to time.Duration) {
-	begins := v.countsFrom(now, &v.nodesShown, v.judge.sinceStart(ready.LastTransitionTime.Time))
+	begins := v.countsFrom(now, v.judge.sinceStart(ready.LastTransitionTime.Time))
 	return begins.earliest, begins.latest + v.judge.settings.Skew
 }
 
@@ -162,7 +162,8 @@ func (c *checking) idleNodes() {
 		if seen == nil || !seen.illness.ongoing || seen.illness.emptied || seen.movedAt > before {
 			continue
 		}
-		asked := max(seen.illness.to+c.settings.Timeout, c.view.known(seen))
+		asleep := c.view.client.SuspendedFor(seen.illness.to, c.now)
+		asked := max(seen.illness.to+asleep+c.settings.Timeout, c.view.known(seen))
 		if c.view.excuses.heldTo >= 0 {
 			asked = max(asked, c.view.excuses.heldTo+c.settings.Timeout)
 		}

@@ -111,12 +111,12 @@
 // when the calm begins: a client that may have lost its lease uses them without
 // a call.
 //
-// [InTime]. The acting client knows TimeAdded and a second. It knows its first
-// sight where TimeAdded is missing, in the future, or more than ten seconds
-// before the watch was last current. A watch that has shown nothing for long is
-// no excuse, and neither is a client that stood still. But where TimeAdded is
-// missing, the suspension of the client's machine counts in no toleration. A
-// watch that shows a change late, and others meanwhile, is an excuse.
+// [InTime]. The acting client knows TimeAdded and a second, and its first
+// sight. It counts from the earlier of the two, and from ten seconds before its
+// first sight at the earliest, unless it found the taint when it started. So a
+// watch that shows a change late is an excuse for what it is late. The
+// suspension of the client's machine counts in no toleration, unless the client
+// is started again.
 //
 // Our own taints do not count from when the client sees all zones down until it
 // acts again. Nor do they while the API server shows the node ready. With

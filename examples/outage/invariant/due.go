@@ -119,10 +119,8 @@ func (p *pod) latestDue(v *view, s *Settings) (ours, others time.Duration) {
 			if lasts == never || sight == nil || !sees {
 				continue
 			}
-			at = plus(max(sight.started, stay)+s.Skew, lasts)
-			if !sight.dated {
-				at = plus(at, v.client.SuspendedFor(sight.started, v.judge.world.Now()))
-			}
+			from := max(sight.started, stay)
+			at = plus(from+s.Skew+v.client.SuspendedFor(from, v.judge.world.Now()), lasts)
 		}
 		if t.ours() {
 			ours = min(ours, at)

@@ -186,7 +186,6 @@ func (j *Judge) SawNode(client *model.Client, before, after *corev1.Node) {
 	} else {
 		v.sawNode(after)
 	}
-	v.nodesShown.note(j.world.Now())
 }
 
 // SawLease records what a client sees of a lease.
@@ -198,7 +197,6 @@ func (j *Judge) SawLease(client *model.Client, before, after *coordinationv1.Lea
 func (j *Judge) SawPod(client *model.Client, before, after *corev1.Pod) {
 	v := j.view(client)
 	v.sawPod(before, after)
-	v.podsShown.note(j.world.Now())
 }
 
 // Noted follows the life of processes.

@@ -52,8 +52,6 @@ type view struct {
 	// stays is from when it counts the stays of pods that it saw come. retolerated
 	// are those whose tolerations it saw change, and when.
 	stays, retolerated map[types.UID]time.Duration
-	// nodesShown and podsShown are when its watches have shown it something.
-	nodesShown, podsShown shown
 	// ownPods are the versions of pods that it was answered.
 	ownPods map[string]uint64
 	// refused are the objects of which its last patch was refused, and that it has
@@ -371,7 +369,7 @@ func (v *view) newTaint(now time.Duration, object *corev1.Taint, before []seenTa
 	t := seenTaint{key: object.Key, started: now}
 	if !object.TimeAdded.IsZero() {
 		t.dated, t.added = true, v.judge.sinceStart(object.TimeAdded.Time)
-		t.started = v.countsFrom(now, &v.nodesShown, t.added).latest
+		t.started = v.countsFrom(now, t.added).latest
 	}
 	for i := range before {
 		old := &before[i]
@@ -423,7 +421,7 @@ func (v *view) sawPod(before, after *corev1.Pod) {
 func (v *view) podArrived(now time.Duration, object *corev1.Pod) {
 	v.stays[object.UID] = now
 	if c := podCondition(object, corev1.PodScheduled); c != nil {
-		v.stays[object.UID] = v.countsFrom(now, &v.podsShown, v.judge.sinceStart(c.LastTransitionTime.Time)).latest
+		v.stays[object.UID] = v.countsFrom(now, v.judge.sinceStart(c.LastTransitionTime.Time)).latest
 	}
 	if !v.judge.settings.ByNode {
 		return

@@ -21,44 +21,61 @@ func alone(steps ...scenario.Step) *scenario.Scenario {
 	return s
 }
 
-// Issue 13: a machine that was suspended for an hour evicted an hour late. The
-// nodes are tainted after 40 s and some, so their pods are due soon after 7:40.
-// The machine sleeps from 4:00 to 14:00.
-func TestE2SuspendedProcessEvictsWhenItWakes(t *testing.T) {
-	s, err := New(alone(scenario.Step{
-		At: duration(4 * time.Minute), For: duration(10 * time.Minute), Suspend: &scenario.Process{},
-	}))
-	require.NoError(t, err)
-	judge, d := s.Judge(), newDiary(s)
-	s.Run()
-	require.NotEmpty(t, d.evicted)
-	for pod, at := range d.evicted {
-		require.GreaterOrEqual(t, at, 14*time.Minute, pod)
-		require.LessOrEqual(t, at, 14*time.Minute+5*time.Second, pod)
+// The nodes are tainted after 40 s and some, so their pods are due soon after
+// 7:40. The machine sleeps from 4:00 to 14:00. A leader ends when it wakes, as
+// its lease has ended, and the next process evicts as soon as it leads.
+// Without an election the process goes on, and evicts late by ten minutes.
+func TestE2SuspendedProcessEvicts(t *testing.T) {
+	for elects, want := range map[string]struct{ from, to time.Duration }{
+		"true":  {14 * time.Minute, 15 * time.Minute},
+		"false": {17*time.Minute + 40*time.Second, 18*time.Minute + 20*time.Second},
+	} {
+		t.Run("leader-elect="+elects, func(t *testing.T) {
+			description := alone(scenario.Step{
+				At: duration(4 * time.Minute), For: duration(10 * time.Minute), Suspend: &scenario.Process{},
+			})
+			description.Controller.Flags["leader-elect"] = scenario.FlagValue(elects)
+			s, err := New(description)
+			require.NoError(t, err)
+			judge, d := s.Judge(), newDiary(s)
+			s.Run()
+			require.NotEmpty(t, d.evicted)
+			for pod, at := range d.evicted {
+				require.GreaterOrEqual(t, at, want.from, pod)
+				require.LessOrEqual(t, at, want.to, pod)
+			}
+			require.Empty(t, judge.Violations())
+		})
 	}
-	require.Empty(t, judge.Violations())
 }
 
-// The timeout of a node that is emptied goes on while the machine sleeps. The
-// nodes are not ready after 2:40 and some, and their pods are due 5 minutes
-// later. The machine sleeps from 4:00 to 9:00. The zone's rate empties a node
-// each second.
-func TestE2SuspendedProcessEmptiesNodesWhenItWakes(t *testing.T) {
-	description := alone(scenario.Step{
-		At: duration(4 * time.Minute), For: duration(5 * time.Minute), Suspend: &scenario.Process{},
-	})
-	flags := description.Controller.Flags
-	flags["eviction-mode"], flags["pod-eviction-timeout"], flags["node-eviction-rate"] = "node", "5m", "1"
-	s, err := New(description)
-	require.NoError(t, err)
-	judge, d := s.Judge(), newDiary(s)
-	s.Run()
-	require.NotEmpty(t, d.evicted)
-	for pod, at := range d.evicted {
-		require.GreaterOrEqual(t, at, 9*time.Minute, pod)
-		require.LessOrEqual(t, at, 9*time.Minute+3*time.Second, pod)
+// The timeout of a node that is emptied is like a toleration. The nodes are not
+// ready after 2:40 and some, and their pods are due 5 minutes later. The machine
+// sleeps from 4:00 to 9:00. The zone's rate empties a node each second.
+func TestE2SuspendedProcessEmptiesNodes(t *testing.T) {
+	for elects, want := range map[string]struct{ from, to time.Duration }{
+		"true":  {9 * time.Minute, 10*time.Minute + 20*time.Second},
+		"false": {12*time.Minute + 40*time.Second, 13 * time.Minute},
+	} {
+		t.Run("leader-elect="+elects, func(t *testing.T) {
+			description := alone(scenario.Step{
+				At: duration(4 * time.Minute), For: duration(5 * time.Minute), Suspend: &scenario.Process{},
+			})
+			flags := description.Controller.Flags
+			flags["eviction-mode"], flags["pod-eviction-timeout"], flags["node-eviction-rate"] = "node", "5m", "1"
+			flags["leader-elect"] = scenario.FlagValue(elects)
+			s, err := New(description)
+			require.NoError(t, err)
+			judge, d := s.Judge(), newDiary(s)
+			s.Run()
+			require.NotEmpty(t, d.evicted)
+			for pod, at := range d.evicted {
+				require.GreaterOrEqual(t, at, want.from, pod)
+				require.LessOrEqual(t, at, want.to, pod)
+			}
+			require.Empty(t, judge.Violations())
+		})
 	}
-	require.Empty(t, judge.Violations())
 }
 
 // A clock that is set wrong and right again makes nothing early or late: the

@@ -133,8 +133,13 @@ func (r *Replica) readLock(since time.Duration, done func(won bool)) {
 	})
 }
 
-// writeLock makes the lease ours.
+// writeLock makes the lease ours. A leader whose lease has ended by then was
+// suspended, and ends.
 func (r *Replica) writeLock(done func(written bool)) {
+	if r.election.leads && !r.now().Round(0).Before(r.election.until.Round(0)) {
+		r.end("the leader's lease has ended")
+		return
+	}
 	until := r.now().Add(r.sim.options.LeaderElection.LeaseDuration)
 	lock := model.Lock{Holder: r.identity(), Version: r.election.seen.Version}
 	r.callLease(&model.Call{Verb: model.Update, Lock: lock}, func(answer *model.Call) {
@@ -166,22 +171,17 @@ func (s *Simulation) leaseTimeout() time.Duration {
 }
 
 // callLease sends a call about the lease, and tells the core what comes of it,
-// as package process does: that a write was answered, or a call has failed, and
-// what time of day an answer tells, in whole seconds.
+// as package process does: that a write was answered or a call has failed.
 func (r *Replica) callLease(call *model.Call, answered func(*model.Call)) {
 	call.Kind, call.Timeout = model.LeaderLease, r.sim.leaseTimeout()
 	sent := r.now()
 	r.call(call, func(answer *model.Call) {
-		now, resumed := r.now(), answer.SentAt < r.resumedAt
+		now := r.now()
 		switch conflict := apierrors.IsConflict(answer.Err); {
 		case answer.Err != nil && !conflict:
 			r.core.Unanswered(now)
 		case answer.Verb != model.Get:
 			r.core.Answered(now, sent)
-		}
-		if answer.Err == nil && !resumed {
-			date := r.sim.world.Wall().Add(answer.ProcessedAt - r.sim.world.Now()).Truncate(time.Second)
-			r.core.ObserveDate(now, now.Add(answer.SentAt-r.sim.world.Now()), date)
 		}
 		answered(answer)
 		r.wake()

@@ -24,7 +24,6 @@ type Replica struct {
 	life      int
 	skew      time.Duration
 	suspended time.Duration // for how long its machine was
-	resumedAt time.Duration // when that ended last
 	client    *model.Client // nil while it does not run
 	core      *controller.Controller
 	performer *edge.Performer
@@ -265,7 +264,7 @@ func (r *Replica) idle() {
 	}
 }
 
-// expire does what feed.Pulses does once a second.
+// expire does what feed.Expiring does once a second.
 func (r *Replica) expire() {
 	r.handlers.Nodes.Expire()
 	r.handlers.Pods.Expire()

@@ -391,7 +391,6 @@ func suspend(r *Replica) (resume func()) {
 	return func() {
 		if slept := client.Wake(); client == r.client {
 			r.suspended += slept
-			r.resumedAt = r.sim.world.Now()
 		}
 		goOn()
 	}

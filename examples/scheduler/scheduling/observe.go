@@ -186,16 +186,6 @@ func (s *Scheduler) retryRefused(now time.Time, namespace string) {
 	}
 }
 
-// NodesCurrent and PodsCurrent say that a watch has delivered something; see
-// [eviction.Tracker].
-func (s *Scheduler) NodesCurrent(now time.Time) { s.evictions.NodesCurrent(now) }
-
-// PodsCurrent is the same for pods.
-func (s *Scheduler) PodsCurrent(now time.Time) { s.evictions.PodsCurrent(now) }
-
-// ObserveDate takes the API server's time of day; see [eviction.Tracker].
-func (s *Scheduler) ObserveDate(now, sent, date time.Time) { s.evictions.ObserveDate(now, sent, date) }
-
 // MarkSynced says that all that existed at the start was observed. Nothing is
 // decided before.
 func (s *Scheduler) MarkSynced(now time.Time) {
