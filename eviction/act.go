@@ -114,25 +114,32 @@ func (r *run) decide() (Result, bool) {
 		return Result{Outcome: OutcomeNotDue}, true
 	}
 	r.task.Decision, r.task.Generation = decision, r.pod.Generation
-	r.task.HasDisruptionTarget = r.task.rules.own.condition(r.pod) != nil
+	r.task.HasDisruptionTarget = hasDisruptionTarget(r.pod)
 	return Result{}, false
 }
 
-// setCondition writes to the pod's status that the pod is about to be evicted.
-// After a confirmation it decides again from the answer, because the eviction
+// setCondition writes to the pod's status that the pod is about to be evicted,
+// unless it says so already, for whichever client. After a confirmation it decides again from the answer, because the eviction
 // may have become moot meanwhile. In any case it believes the answer about where
 // the pod is: after a restored backup a pod may be bound to no node again.
-func (r *run) setCondition(ctx context.Context) (Result, bool) {
-	if r.task.HasDisruptionTarget {
-		return Result{}, false
+func (r *run) setCondition(describe func(Task) Condition) step {
+	return func(ctx context.Context) (Result, bool) {
+		if r.task.HasDisruptionTarget {
+			return Result{}, false
+		}
+		patch, err := conditionPatch(r.task, describe(r.task))
+		if err != nil {
+			return r.fails(err)
+		}
+		if err := r.patch(ctx, patch); err != nil {
+			return r.classify(ctx, err)
+		}
+		return r.believe()
 	}
-	patch, err := setConditionPatch(r.task)
-	if err != nil {
-		return r.fails(err)
-	}
-	if err := r.patch(ctx, patch); err != nil {
-		return r.classify(ctx, err)
-	}
+}
+
+// believe decides again from the answer to a patch.
+func (r *run) believe() (Result, bool) {
 	switch {
 	case r.patched.DeletionTimestamp != nil:
 		return Result{Outcome: OutcomeAlreadyGone}, true
@@ -208,34 +215,6 @@ func (r *run) preconditions() *metav1.Preconditions {
 		p.ResourceVersion = &r.pod.ResourceVersion
 	}
 	return p
-}
-
-// clearCondition reverts setCondition. It reads the pod first, because another
-// client may be evicting the pod now, for example the scheduler's preemption.
-// The condition is true for that client's reason then.
-func (r *run) clearCondition(ctx context.Context) (Result, bool) {
-	live, err := r.get(ctx)
-	if err != nil {
-		return r.classify(ctx, fmt.Errorf("read pod %s to clear its condition: %w", r.task.Pod, err))
-	}
-	if r.task.gone(live) {
-		return Result{Outcome: OutcomeAlreadyGone}, true
-	}
-	set := r.task.rules.own.condition(live)
-	switch {
-	case set == nil:
-		return Result{Outcome: OutcomeConditionCleared}, true
-	case r.task.Canceled(): // during the read: the condition is true again
-		return Result{Outcome: OutcomeNotDue}, true
-	}
-	patch, err := clearConditionPatch(r.task, live, set)
-	if err != nil {
-		return r.fails(err)
-	}
-	if err := r.patch(ctx, patch); err != nil {
-		return r.classify(ctx, err)
-	}
-	return Result{Outcome: OutcomeConditionCleared}, true
 }
 
 // classify turns an API error into a result. For another pod's UID the API

@@ -12,16 +12,13 @@ type Action func(ctx context.Context, task Task) Result
 
 // DryRun returns an action that writes nothing. It calls see for each pod that
 // would be evicted. It calls see again when the Reason or Due of the pod's
-// decision has changed, and after [Tracker.Retry]. It does not call see for a
-// condition that it would clear.
+// decision has changed, and after [Tracker.Retry].
 func DryRun(see func(Task)) Action {
 	return func(_ context.Context, task Task) Result {
-		switch {
-		case !task.valid():
+		if !task.valid() {
 			return Result{Outcome: OutcomeFailed, Err: ErrNoTask}
-		case !task.ClearCondition:
-			see(task)
 		}
+		see(task)
 		return Result{Outcome: OutcomeDryRun}
 	}
 }
@@ -30,19 +27,18 @@ func DryRun(see func(Task)) Action {
 // overdue for the given time, and the second action from then on. For example,
 // it evicts for half an hour and deletes after that. The switch happens at the
 // first attempt after that time, at most the longest wait of Config.Backoff
-// later. The second action also clears conditions.
+// later.
 //
 // The time counts from the pod's deadline. That follows from the API objects, so
-// a restart does not prolong it. Exceptions
-// are a taint without TimeAdded, Tracker.EvictNode and Tracker.EvictPod. The
-// time also passes while a budget or Tracker.SuspendTaints delays the pod,
-// which may skip the first action.
+// a restart does not prolong it. Exceptions are a taint without TimeAdded,
+// Tracker.EvictNode and Tracker.EvictPod. The time also passes while a budget or
+// a [Hold] delays the pod, which may skip the first action.
 func EvictThenDelete(first, then Action, after time.Duration) Action {
 	return func(ctx context.Context, task Task) Result {
 		if !task.valid() {
 			return Result{Outcome: OutcomeFailed, Err: ErrNoTask}
 		}
-		if task.ClearCondition || task.StartedAt.Sub(task.Decision.Due) >= after {
+		if task.StartedAt.Sub(task.Decision.Due) >= after {
 			return then(ctx, task)
 		}
 		return first(ctx, task)

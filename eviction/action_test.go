@@ -65,17 +65,6 @@ func TestE7EvictThenDeleteGoesOnOverARestart(t *testing.T) {
 	}
 }
 
-func TestE7EvictThenDeleteClearsConditionsAtOnce(t *testing.T) {
-	var did []string
-	act := eviction.EvictThenDelete(said(&did, "first"), said(&did, "then"), time.Hour)
-	c := running(t, newPod("p", marked))
-	act(t.Context(), c.start(1, "-p")[0])
-	c.node(2, "n1", "a@2")
-	c.pod(2, newPod("later", bound(2), marked, tolerates("a:600")))
-	act(t.Context(), c.start(3, "-later")[0])
-	require.Equal(t, []string{"then", "then"}, did)
-}
-
 func TestE7EvictThenDeleteAfterNoTimeIsTheOtherAction(t *testing.T) {
 	var did []string
 	c := running(t, newPod("p"))

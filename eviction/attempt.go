@@ -10,10 +10,10 @@ import (
 
 // An attempt is one action under way.
 type attempt struct {
-	entry  *entry                              // nil if the pod was forgotten since
-	item   timedqueue.Item[types.UID, pod]     // of an eviction
-	clear  *timedqueue.Item[types.UID, *entry] // of a condition to be cleared, or nil
-	signal cancelSignal                        // read by the action
+	entry  *entry // nil if the pod was forgotten since
+	item   timedqueue.Item[types.UID, pod]
+	must   report       // when and why the pod had to leave, whatever was held
+	signal cancelSignal // read by the action
 	// overtaken: the pod was forgotten, and observed again, since the attempt
 	// began. Its result concerns what is known no more.
 	overtaken bool
@@ -24,36 +24,13 @@ type attempt struct {
 	terminating bool
 }
 
-// clears reports whether its task is to clear the condition.
-func (a *attempt) clears() bool { return a.clear != nil }
-
-// state is that of a pod with the attempt under way.
-func (a *attempt) state() podState {
-	if a.clears() {
-		return clearing
-	}
-	return evicting
-}
-
 // history is what is known of former attempts on a pod. Few pods have one.
 type history struct {
-	attempts int       // to evict that failed
+	attempts int       // that failed
 	refusals int       // by a PodDisruptionBudget, in a row
-	retryAt  time.Time // no attempt to evict before
-	clears   int       // attempts to clear the condition, in a row
-	unclear  int       // those of them that failed
-	clearAt  time.Time // no attempt to clear before
+	retryAt  time.Time // no attempt before
 	err      error     // of the last attempt
 	reported report    // what a dry run has reported
-}
-
-// failed returns how many attempts have failed, to clear the condition or to
-// evict.
-func (h *history) failed(clears bool) int {
-	if clears {
-		return h.unclear
-	}
-	return h.attempts
 }
 
 // A report is the decision that a dry run has reported.

@@ -213,12 +213,14 @@ func drain(b *testing.B, tracker *eviction.Tracker) {
 }
 
 // C3: the longest turns at 100,000 nodes and 1,000,000 pods while all nodes are
-// not ready. The taints are suspended, the suspension ends, and metrics and a
+// not ready and all pods are due. They are held, the hold ends, and metrics and a
 // page are read in between. The metric is the longest single call of each kind,
 // which is how long a lock is held.
 func BenchmarkC3LongestTurns(b *testing.B) {
 	const nodes, each = 100_000, 10
-	tracker, err := eviction.NewTracker(budgets(perNode(1, 1)), at(0))
+	tracker, err := eviction.NewTracker(eviction.Config{
+		Budgets: []eviction.Budget{perNode(1, 1)}, Holds: someHolds,
+	}, at(0))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -240,25 +242,29 @@ func BenchmarkC3LongestTurns(b *testing.B) {
 		call()
 		longest[name] = max(longest[name], time.Since(began))
 	}
-	slices := func(name string) {
-		for more := true; more; {
-			turn(name+"-slice", func() { more = tracker.Reevaluate(at(20)) })
+	starts := func(name string) { // until there is nothing to put aside or to take back
+		for {
+			var ok bool
+			turn(name, func() { _, ok = tracker.Start(at(400)) })
+			if next, some := tracker.Next(at(400)); !some || ok || next.After(at(400)) {
+				return
+			}
 		}
 	}
 	for b.Loop() {
-		turn("suspend", func() { tracker.SuspendTaints(at(20), taints.OwnsNoExecute) })
-		slices("suspend")
-		if tracker.Waiting() != 0 {
-			b.Fatal(tracker.Waiting())
+		turn("hold", func() { tracker.SetHold(at(400), "ours", "", true) })
+		starts("start-held")
+		if tracker.Parked() != nodes*each {
+			b.Fatal(tracker.Parked())
 		}
-		turn("resume", func() { tracker.SuspendTaints(at(20), nil) })
-		slices("resume")
-		if tracker.Waiting() != nodes*each {
-			b.Fatal(tracker.Waiting())
-		}
+		turn("release", func() { tracker.SetHold(at(400), "ours", "", false) })
+		turn("hold", func() { tracker.SetHold(at(400), "ours", "", true) })
+		starts("start-held-again")
+		turn("node", func() { tracker.ObserveNode(at(400), newNode("node-7")) })
+		turn("node", func() { tracker.ObserveNode(at(400), newNode("node-7", "UN@7")) })
 		turn("metrics", func() {
-			tracker.Overdue(at(20))
-			tracker.Delayed(at(20), "node")
+			tracker.Overdue(at(400))
+			tracker.Delayed("node")
 			tracker.Acting()
 		})
 		for c := new(eviction.Cursor); !c.Ended(); {

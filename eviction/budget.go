@@ -17,8 +17,7 @@ import (
 // An attempt that fails spends its tokens: it costs the API server as much as
 // one that succeeds. The tokens of an attempt that finds nothing to do are
 // returned, up to the burst. So are those of one that a PodDisruptionBudget
-// refuses, unless [Config].ChargeRefusals is set. Clearing a condition takes no
-// token.
+// refuses, unless [Config].ChargeRefusals is set.
 type Budget struct {
 	// Name identifies the budget in Tracker.Pending, in metrics, and in SetLimit.
 	// Required.
@@ -102,7 +101,7 @@ func (t *Tracker) setShares(n *node, observed *corev1.Node) {
 // refile tells the queue of the shares that a pod belongs to. Before its node
 // was observed these are not known: then to learn them is not to move.
 func (t *Tracker) refile(e *entry) {
-	if p := e.Value(); p.placement.node.state == present || p.state.scheduled() {
+	if p := e.Value(); p.placement.node.state == present || p.state == pending {
 		t.evictions.Refile(e)
 	}
 }

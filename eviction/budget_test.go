@@ -137,10 +137,9 @@ func TestE8LimitOfAShareThatComesLater(t *testing.T) {
 }
 
 func TestE8OverallBudgetHolds(t *testing.T) {
-	c := runningWith(t, budgets(overall(0, 1)), newPod("p"), newPod("q"),
-		newPod("m", marked, on("n2")))
+	c := runningWith(t, budgets(overall(0, 1)), newPod("p"), newPod("q"))
 	c.node(10, "n1", "x@10")
-	c.start(100, "-m") // needs no token
+	c.start(100)
 	_, ok := c.Next(at(100))
 	require.False(t, ok)
 	require.True(t, c.SetLimit(at(100), "overall", "whatever", 1))
@@ -286,12 +285,6 @@ func TestE8WhatWaitsForATokenCanChange(t *testing.T) {
 		c.startOne(20, "q")
 		c.startOne(70, "p")
 	})
-	t.Run("to be unmarked", func(t *testing.T) {
-		c := wait(t)
-		c.pod(11, newPod("p", marked, tolerates("x")))
-		require.Equal(t, 3, c.Waiting())
-		c.start(11, "-p")
-	})
 	t.Run("observed again", func(t *testing.T) {
 		c := wait(t)
 		c.pod(11, newPod("q"))
@@ -349,7 +342,6 @@ func TestE8SharesThatNoPodNeedsUseNoMemory(t *testing.T) {
 func TestE8ManyThatWaitForABudgetAreTakenInParts(t *testing.T) {
 	const pods = 25_000
 	c := runningWith(t, budgets(perNamespace(0.001, 1)))
-	c.SetSlice(2 * pods) // all are decided in one turn, so in their order
 	for i := range pods {
 		c.pod(1, newPod(fmt.Sprint("p", i), inNamespace("crowd")))
 	}

@@ -8,12 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
-	"github.com/kubelife/lifecycle/taints"
 )
 
 // demand.md #119862, #139992: the taint was removed and the pod bound, while
@@ -141,7 +139,7 @@ func TestE6PodThatChangesAfterItWasConfirmedIsNotDeleted(t *testing.T) {
 		{"get node", newPod("p", marked)},
 		{"delete", newPod("p", marked)},
 	} {
-		t.Run(fmt.Sprintf("before %s, marked=%v", test.verb, eviction.HasDisruptionTarget(test.pod)),
+		t.Run(fmt.Sprintf("before %s, marked=%v", test.verb, isDisrupted(test.pod)),
 			func(t *testing.T) {
 				play(t, sceneOptions{confirm: true, pod: test.pod}, func(s *scene) {
 					s.before = once(test.verb, func() error {
@@ -153,9 +151,8 @@ func TestE6PodThatChangesAfterItWasConfirmedIsNotDeleted(t *testing.T) {
 					result := s.delete.Act(s.Context(), s.work)
 					require.Equal(s, eviction.OutcomeNotDue, result.Outcome, "%v", result.Err)
 					require.Nil(s, s.get("ns", "p").DeletionTimestamp)
-					require.True(s, eviction.HasDisruptionTarget(s.get("ns", "p")))
-					require.True(s, eviction.HasDisruptionTarget(test.pod) ||
-						eviction.HasDisruptionTarget(result.Pod), "so that it is cleared")
+					require.Equal(s, isDisrupted(s.get("ns", "p")), isDisrupted(test.pod) ||
+						result.Pod != nil && isDisrupted(result.Pod), "so that it is not written again")
 				})
 			})
 	}
@@ -212,7 +209,7 @@ func TestE6ConfirmationKnowsWhatIsHeldAndExempt(t *testing.T) {
 		play(t, sceneOptions{confirm: true, pod: newPod("p", tolerates("a:60"))}, func(s *scene) {
 			s.tracker.Finish(time.Now(), s.work, eviction.Result{Outcome: eviction.OutcomeFailed,
 				RetryAfter: time.Second})
-			s.tracker.SuspendTaints(time.Now(), taints.OwnsNoExecute)
+			s.tracker.SetHold(time.Now(), "ours", "", true)
 			time.Sleep(time.Second)
 			var ok bool
 			s.work, ok = s.tracker.Start(time.Now())
@@ -233,81 +230,8 @@ func TestE6ConfirmationKnowsWhatIsHeldAndExempt(t *testing.T) {
 	})
 }
 
-func TestE6ClearRevertsTheCondition(t *testing.T) {
-	for _, confirm := range []bool{false, true} {
-		play(t, sceneOptions{confirm: confirm, pod: newPod("p", marked, tolerates("a"))}, func(s *scene) {
-			require.True(s, s.work.ClearCondition)
-			s.acts(eviction.OutcomeConditionCleared, "get pod", "patch")
-			require.Equal(s, types.StrategicMergePatchType, s.calls[1].patchType)
-			require.Equal(s, []string{"status"}, s.calls[1].subresource)
-			require.JSONEq(s, `{
-				"metadata": {"uid": "p", "resourceVersion": "101"},
-				"status": {"conditions": [{
-					"type": "DisruptionTarget",
-					"status": "False",
-					"reason": "EvictionCanceled",
-					"message": "The eviction of the pod is canceled.",
-					"observedGeneration": 7,
-					"lastTransitionTime": "2000-01-01T00:00:00Z"
-				}]}
-			}`, s.calls[1].patch)
-			live := s.get("ns", "p")
-			require.False(s, eviction.HasDisruptionTarget(live))
-			require.Nil(s, live.DeletionTimestamp)
-		})
-	}
-}
-
-func TestE6ClearWithoutTheConditionWritesNothing(t *testing.T) {
-	for name, live := range map[string]*corev1.Pod{
-		"no condition": newPod("p"),
-		"called off before": newPod("p", disrupted(corev1.ConditionFalse,
-			eviction.ConditionReasonCanceled)),
-		"another client's": newPod("p", disrupted(corev1.ConditionTrue, "PreemptionByScheduler")),
-	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, sceneOptions{pod: newPod("p", marked, tolerates("a"))}, func(s *scene) {
-				s.put(live)
-				s.acts(eviction.OutcomeConditionCleared, "get pod")
-				s.untouched(live)
-			})
-		})
-	}
-}
-
-// The scheduler preempts the pod just before we take back our mark, and says so
-// in the same condition.
-func TestE6ClearKeepsAnotherClientsCondition(t *testing.T) {
-	preempted := newPod("p", disrupted(corev1.ConditionTrue, "PreemptionByScheduler"), tolerates("a"))
-	play(t, sceneOptions{pod: newPod("p", marked, tolerates("a"))}, func(s *scene) {
-		s.before = once("patch", func() error { s.put(preempted); return nil })
-		result := s.acts(eviction.OutcomeFailed, "get pod", "patch", "get pod")
-		require.True(s, apierrors.IsConflict(result.Err))
-		s.untouched(preempted)
-		s.acts(eviction.OutcomeConditionCleared, "get pod")
-		s.untouched(preempted)
-	})
-}
-
-func TestMarkedIsTheConditionOfThisPackage(t *testing.T) {
-	require.True(t, eviction.HasDisruptionTarget(newPod("p", marked)))
-	require.False(t, eviction.HasDisruptionTarget(newPod("p")))
-	require.False(t, eviction.HasDisruptionTarget(&corev1.Pod{}))
-	for _, status := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown,
-		""} {
-		require.False(t, eviction.HasDisruptionTarget(newPod("p",
-			disrupted(status, eviction.ConditionReasonTaint))))
-	}
-	for _, reason := range []string{eviction.ConditionReasonCanceled, "PreemptionByScheduler",
-		"EvictionByEvictionAPI", "TerminationByKubelet", ""} {
-		require.False(t, eviction.HasDisruptionTarget(newPod("p", disrupted(corev1.ConditionTrue,
-			reason))))
-	}
-}
-
 func TestE7DryRunMakesNoCall(t *testing.T) {
-	for _, pod := range []*corev1.Pod{newPod("p"), newPod("p", marked),
-		newPod("p", marked, tolerates("a"))} {
+	for _, pod := range []*corev1.Pod{newPod("p"), newPod("p", marked)} {
 		play(t, sceneOptions{pod: pod}, func(s *scene) {
 			s.before = func(call) error { return errors.New("no call was expected") }
 			var seen []eviction.Task
@@ -315,12 +239,8 @@ func TestE7DryRunMakesNoCall(t *testing.T) {
 			result := act(s.Context(), s.work)
 			require.NoError(s, result.Err)
 			require.Equal(s, eviction.OutcomeDryRun, result.Outcome)
-			if s.work.ClearCondition {
-				require.Empty(s, seen)
-			} else {
-				require.Len(s, seen, 1)
-				require.Equal(s, s.work.Pod, seen[0].Pod)
-			}
+			require.Len(s, seen, 1)
+			require.Equal(s, s.work.Pod, seen[0].Pod)
 			require.Empty(s, s.verbs())
 			s.untouched(pod)
 

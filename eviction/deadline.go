@@ -250,20 +250,6 @@ func noExecute(
 	return after
 }
 
-// effective returns the taints that are not suspended.
-func effective(all []Taint, suspended func(*corev1.Taint) bool) []Taint {
-	if suspended == nil {
-		return all
-	}
-	var rest []Taint
-	for i := range all {
-		if !suspended(&all[i].Taint) {
-			rest = append(rest, all[i])
-		}
-	}
-	return rest
-}
-
 // carryOn copies the earliest start of the former taints of the same lineage.
 func (t *Taint) carryOn(before []Taint) {
 	carried := false

@@ -285,8 +285,8 @@ func TestConfigReportsAllProblemsAtOnce(t *testing.T) {
 func TestOutcomesHaveNames(t *testing.T) {
 	names := map[eviction.Outcome]string{
 		eviction.OutcomeEvicted: "Evicted", eviction.OutcomeAlreadyGone: "AlreadyGone",
-		eviction.OutcomeNotDue:           "NotDue",
-		eviction.OutcomeConditionCleared: "ConditionCleared", eviction.OutcomeFailed: "Failed",
+		eviction.OutcomeNotDue:  "NotDue",
+		eviction.OutcomeFailed:  "Failed",
 		eviction.OutcomeBlocked: "Blocked",
 		eviction.OutcomeDryRun:  "DryRun",
 	}

@@ -34,6 +34,10 @@ type DeleterConfig struct {
 	// pod and covers the delay of the caches. For example, a taint that was
 	// removed before the pod was bound does not evict the pod.
 	Confirm NodeClient
+	// Condition returns what is written to the pod's condition DisruptionTarget
+	// before it is deleted. It must be a pure function. Nil means
+	// DefaultCondition.
+	Condition func(Task) Condition
 	// MostRequests is how many calls Deleter makes for one task at most, for a
 	// caller that has a budget of requests. A task that needs more fails and is
 	// retried after a second at most. Without Confirm it needs 3. With Confirm it
@@ -65,8 +69,10 @@ func (c DeleterConfig) fewestRequests() int { return 3 + confirmRequests(c.Confi
 // changed, it is read and decided again. Deleter ignores PodDisruptionBudgets;
 // see [Evictor].
 //
-// Clearing the condition costs a read and a patch. The patch carries the
-// resourceVersion, because another client may have set the condition meanwhile.
+// A pod that carries a true condition DisruptionTarget already, of whichever
+// client, is only deleted. If a pod stays after all, its condition does too,
+// until the disruption controller of kube-controller-manager makes it false, two
+// minutes later.
 //
 // It is safe for concurrent use.
 type Deleter struct {
@@ -78,6 +84,9 @@ func NewDeleter(config DeleterConfig) (*Deleter, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
+	if config.Condition == nil {
+		config.Condition = DefaultCondition
+	}
 	return &Deleter{config}, nil
 }
 
@@ -86,10 +95,7 @@ func (d *Deleter) Act(ctx context.Context, task Task) Result {
 	pods := d.config.Pods(task.Pod.Namespace)
 	r := newRun(pods, d.config.Confirm, task,
 		rereads(d.config.MostRequests, d.config.fewestRequests()))
-	if task.ClearCondition {
-		return r.do(ctx, r.check, r.clearCondition)
-	}
-	return r.do(ctx, r.check, r.confirm, r.setCondition, r.remove(
+	return r.do(ctx, r.check, r.confirm, r.setCondition(d.config.Condition), r.remove(
 		func(ctx context.Context, preconditions *metav1.Preconditions) error {
 			err := pods.Delete(ctx, task.Pod.Name, metav1.DeleteOptions{Preconditions: preconditions})
 			return wrap(err, "delete pod %s", task.Pod)

@@ -24,7 +24,7 @@ type EvictorConfig struct {
 	// Confirm is the same as in [DeleterConfig].
 	Confirm NodeClient
 	// MostRequests is the same as in [DeleterConfig]. Without Confirm a task needs
-	// 3 calls, and with Confirm 4. Zero means 3, and 24 with Confirm.
+	// 2 calls, and with Confirm 4. Zero means 2, and 24 with Confirm.
 	MostRequests int
 }
 
@@ -39,10 +39,9 @@ func (c EvictorConfig) Validate() error {
 		validateRequests("EvictorConfig", c.MostRequests, c.fewestRequests()))...)
 }
 
-// fewestRequests is what a task needs. To clear a condition it reads, patches,
-// and reads again if the answer is ambiguous. To evict it makes one call less,
-// and those of the confirmation.
-func (c EvictorConfig) fewestRequests() int { return max(3, 2+confirmRequests(c.Confirm)) }
+// fewestRequests is what a task needs: the eviction, and a read of the pod if the
+// answer is ambiguous.
+func (c EvictorConfig) fewestRequests() int { return 2 + confirmRequests(c.Confirm) }
 
 // An Evictor evicts pods through the Eviction API, which respects
 // PodDisruptionBudgets. It makes one call per pod, because the API server sets
@@ -74,9 +73,6 @@ func (e *Evictor) Act(ctx context.Context, task Task) Result {
 	pods := e.config.Pods(task.Pod.Namespace)
 	r := newRun(pods, e.config.Confirm, task,
 		rereads(e.config.MostRequests, e.config.fewestRequests()))
-	if task.ClearCondition {
-		return r.do(ctx, r.check, r.clearCondition)
-	}
 	return r.do(ctx, r.check, r.confirm, r.remove(
 		func(ctx context.Context, preconditions *metav1.Preconditions) error {
 			err := pods.EvictV1(ctx, &policyv1.Eviction{

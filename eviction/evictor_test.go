@@ -151,22 +151,13 @@ func TestE5EvictOfAPodThatIsGoneIsAlreadyGone(t *testing.T) {
 	})
 }
 
-// A mark that Delete has set, for example before a restart, is taken back by
-// Evict too.
-func TestE6EvictTakesMarksBack(t *testing.T) {
-	play(t, sceneOptions{evict: true, pod: newPod("p", marked, tolerates("a"))}, func(s *scene) {
-		s.acts(eviction.OutcomeConditionCleared, "get pod", "patch")
-		require.False(s, eviction.HasDisruptionTarget(s.get("ns", "p")))
-	})
-}
-
 // While pod and node were read the tracker has learned better.
 func TestE6ConfirmedEvictionThatIsCanceledMeanwhileWritesNothing(t *testing.T) {
 	for _, evict := range []bool{false, true} {
 		for _, pod := range []*corev1.Pod{newPod("p"), newPod("p", marked)} {
 			play(t, sceneOptions{evict: evict, confirm: true, pod: pod}, func(s *scene) {
 				s.before = once("get node", func() error {
-					s.tracker.SuspendTaints(time.Now(), func(*corev1.Taint) bool { return true })
+					s.tracker.SetHold(time.Now(), "all", "", true)
 					return nil
 				})
 				s.acts(eviction.OutcomeNotDue, "get pod", "get node")
@@ -203,8 +194,6 @@ func TestE5NotFoundThatIsNotAboutThePodIsAFailure(t *testing.T) {
 			{sceneOptions{pod: newPod("p", marked)}, "delete"},
 			{sceneOptions{evict: true}, "evict"},
 			{sceneOptions{confirm: true}, "get pod"},
-			{sceneOptions{pod: newPod("p", marked, tolerates("a"))}, "get pod"},
-			{sceneOptions{pod: newPod("p", marked, tolerates("a"))}, "patch"},
 		} {
 			play(t, options.sceneOptions, func(s *scene) {
 				s.before = once(options.verb, func() error { return test.err })
@@ -260,12 +249,6 @@ func TestE12NoRetryAfterOfAServerParksAPod(t *testing.T) {
 		"evict":   {sceneOptions{evict: true}, "evict", load, eviction.OutcomeFailed},
 		"refused": {sceneOptions{evict: true}, "evict", busy, eviction.OutcomeBlocked},
 		"confirm": {sceneOptions{confirm: true}, "get node", load, eviction.OutcomeFailed},
-		"clear": {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, "patch", load,
-			eviction.OutcomeFailed},
-		"read to clear": {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, "get pod", load,
-			eviction.OutcomeFailed},
-		"clear, by Evict": {sceneOptions{evict: true, pod: newPod("p", marked, tolerates("a"))}, "patch",
-			load, eviction.OutcomeFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.options.config.Backoff = timedqueue.Backoff{Initial: time.Second, Max: 20 * time.Second}

@@ -56,8 +56,8 @@ func ExampleBudget() {
 	for seconds := 0; seconds < 60; seconds += 10 {
 		drain(clock(seconds))
 	}
-	pods, since := tracker.Overdue(clock(60))
-	fmt.Println(pods, "are overdue since", since.Format(time.TimeOnly))
+	since, _ := tracker.Overdue(clock(60))
+	fmt.Println("the first is overdue since", since.Format(time.TimeOnly))
 	for pending := range tracker.Pending() {
 		if pending.Pod.Name == "west-2" {
 			fmt.Println("west-2 is held up by the budget", pending.Budget)
@@ -71,7 +71,7 @@ func ExampleBudget() {
 	// 12:00:00 east-0
 	// 12:00:10 east-1
 	// 12:00:20 east-2
-	// 3 are overdue since 12:00:00
+	// the first is overdue since 12:00:00
 	// west-2 is held up by the budget zone
 	// 12:01:00 west-0
 	// 12:01:10 west-1

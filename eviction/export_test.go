@@ -1,38 +1,24 @@
 package eviction
 
-import "k8s.io/apimachinery/pkg/types"
+// SetMost makes one Start decide about so many pods at most.
+func (t *Tracker) SetMost(pods int) { t.most = pods }
 
-// SetSlice makes one Reevaluate visit so many records at most.
-func (t *Tracker) SetSlice(records int) { t.slice = records }
+// Reopening returns how many pods are to be decided again because a hold has
+// ended.
+func (t *Tracker) Reopening() int {
+	n := t.parked.reopened.Len()
+	if t.parked.again {
+		n += t.parked.pods.Len()
+	}
+	return n
+}
 
-// Visited returns how many records were visited since it was last called.
+// Parked returns how many pods are due and held.
+func (t *Tracker) Parked() int { return t.parked.pods.Len() + t.parked.reopened.Len() }
+
+// Visited returns how many records walks have visited since it was last called.
 func (t *Tracker) Visited() int {
 	visited := t.visited
 	t.visited = 0
 	return visited
-}
-
-// Stale reports whether a pod is still to be decided again after SuspendTaints.
-func (t *Tracker) Stale(id types.UID) bool {
-	e, known := t.evictions.Find(id)
-	if !known {
-		return false
-	}
-	n := e.Value().placement.node
-	if n.stale(e) {
-		return true
-	}
-	return n.decided != t.generation && len(n.taints) > 0 && n.slot < t.stale.nodes
-}
-
-// all returns how many things are counted, by second.
-func (c *tally) all() map[second]int {
-	all := map[second]int{}
-	for e := range c.past.All() {
-		all[e.Key()] += (*e.Value()).things
-	}
-	for e := range c.future.All() {
-		all[e.Key()] += (*e.Value()).things
-	}
-	return all
 }

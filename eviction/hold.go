@@ -1,144 +1,229 @@
 package eviction
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// SuspendTaints makes the taints for which suspended is true count for nothing,
-// until the next call. Nil suspends none. It is for the time in which taints
-// that the caller set are still there but must not act, because every zone is
-// disrupted. Suspended must be a pure function of the taint; Task.Reevaluate
-// calls it too, on the goroutine of the action.
+// A Hold is a reason for which evictions wait, while [Tracker.SetHold] says so:
+// everywhere, or on some nodes. An operator has stopped the controller, every
+// zone is disrupted, or a node is well again and its taint is about to be
+// removed.
 //
-// It costs O(1) and the actions under way, and what matters holds at once.
-// Decision says what counts now, and an action under way learns whether its
-// task is moot. The pods on tainted nodes are decided again a slice at a time,
-// by Start or by [Tracker.Reevaluate]. Start hands out nothing until all are,
-// so pods that became due meanwhile leave in the order of their deadlines.
-// Until then Waiting, Pending and Overdue count the remaining pods as they were
-// decided before.
-func (t *Tracker) SuspendTaints(now time.Time, suspended func(*corev1.Taint) bool) {
-	now = t.advance(now)
-	t.suspended = suspended
-	t.outdate(now)
+// What is held keeps its deadline. When that has passed, the pod waits for the
+// end of the hold, or for another deadline that is not held, for example by a
+// taint that an administrator has set. An eviction under way learns that its
+// task is moot, and makes no further call. Nothing is lost: what became due
+// meanwhile leaves in the order of the deadlines, as fast as the budgets allow.
+type Hold struct {
+	// Name identifies the hold in SetHold and in Pending. Required.
+	Name string
+	// Taints says which taints evict nothing while they are held. It must be a
+	// pure function; Task.Reevaluate calls it too, on the goroutine of the action.
+	// Nil means that everything is held, requests too.
+	Taints func(*corev1.Taint) bool
 }
 
-// SuspendTaintsOn makes the taints for which suspended is true count for
-// nothing on one node, besides those that SuspendTaints names. It lasts until
-// the next call for that node or its deletion. Nil suspends none. It is for
-// taints that the caller has set and is about to remove, because the node is
-// well again. A node that was not observed stays as it is. It costs O(pods on
-// the node), as [Tracker.ObserveNode] does, if other taints count than before.
-func (t *Tracker) SuspendTaintsOn(now time.Time, name string, suspended func(*corev1.Taint) bool) {
-	now = t.advance(now)
-	n, known := t.nodes[name]
-	if !known || n.state != present || n.suspended == nil && suspended == nil {
-		return
+// mostHolds is how many a holdSet can have.
+const mostHolds = 32
+
+func validateHolds(holds []Hold) error {
+	var problems []error
+	if len(holds) > mostHolds {
+		problems = append(problems, fmt.Errorf("%w: there are %d holds, want at most %d",
+			ErrInvalidConfig, len(holds), mostHolds))
 	}
-	before := t.effective(n)
-	n.suspended = suspended
-	if equalTaints(before, effective(n.taints, n.suspends(t.suspended))) {
-		return // each pod is decided, or will be, by just these
+	names := make(map[string]bool)
+	for _, h := range holds {
+		switch {
+		case h.Name == "":
+			problems = append(problems,
+				fmt.Errorf("%w: the Name of a hold is empty, want a name", ErrInvalidConfig))
+		case names[h.Name]:
+			problems = append(problems, fmt.Errorf("%w: two holds have the name %q, want one of each",
+				ErrInvalidConfig, h.Name))
+		}
+		names[h.Name] = true
 	}
-	t.decideNode(now, n)
+	return errors.Join(problems...)
 }
 
-// outdate says that the pods on tainted nodes were decided by what counts no
-// more. Those that are handed out are decided at once.
-func (t *Tracker) outdate(now time.Time) {
-	t.generation++
-	if t.stale.on != nil {
-		t.list(t.stale.on)
+// A holdSet says which of Config.Holds hold now, one bit for each.
+type holdSet uint32
+
+func (s holdSet) has(i int) bool { return s&(1<<i) != 0 }
+
+// with returns the set with or without one of them.
+func (s holdSet) with(i int, held bool) holdSet {
+	if held {
+		return s | 1<<i
 	}
-	t.stale.nodes, t.stale.on = len(t.ordered), nil
-	t.decideAllRunning(now)
+	return s &^ (1 << i)
 }
 
-// Reevaluate decides some of the pods again that SuspendTaints
-// concerns, or whose node has too many pods for one turn. One call visits at
-// most 1,000 nodes and pods. A pod counts as one more for each 256 pairs of a
-// toleration and a taint of its node. Reevaluate reports whether there are
-// more. Start does it too. It is for a caller that asks Start only at times,
-// for example when there are tokens for a task. Such a caller calls Reevaluate
-// until it returns false, and releases its lock in between.
-func (t *Tracker) Reevaluate(now time.Time) bool {
+// everything reports whether nothing may leave.
+func (r *rules) everything(held holdSet) bool {
+	for i, h := range r.holds {
+		if held.has(i) && h.Taints == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// unheld returns those of the taints that are not held.
+func (r *rules) unheld(on []Taint, held holdSet) []Taint {
+	if held == 0 {
+		return on
+	}
+	var rest []Taint
+	for i := range on {
+		if r.holding(&on[i].Taint, held) < 0 {
+			rest = append(rest, on[i])
+		}
+	}
+	return rest
+}
+
+// holding returns the first hold that holds a taint, or -1.
+func (r *rules) holding(taint *corev1.Taint, held holdSet) int {
+	for i, h := range r.holds {
+		if held.has(i) && (h.Taints == nil || h.Taints(taint)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// SetHold begins or ends a hold of Config.Holds, on one node or, with an empty
+// node, everywhere. It reports whether there is a hold of that name. A hold on
+// a node ends with the node too; on one that was not observed it does nothing.
+//
+// A hold costs O(1) and the actions under way, and what matters holds at once.
+// Pods that are due are put aside by Start, a thousand a call. When a hold ends,
+// Start takes them back, a thousand a call, and goes on meanwhile in the order
+// of the deadlines. The end of a hold on one node costs the pods of the node.
+func (t *Tracker) SetHold(now time.Time, hold, node string, held bool) bool {
 	now = t.advance(now)
-	left := t.slice
-	t.reevaluateAll(now, &left)
-	t.reevaluateBehind(now, &left)
-	return t.Reevaluating()
-}
-
-// Reevaluating reports whether [Tracker.Reevaluate] has something to do.
-func (t *Tracker) Reevaluating() bool { return t.reevaluatingAll() || len(t.stale.behind) > 0 }
-
-// reevaluatingAll reports whether all nodes are being gone through.
-func (t *Tracker) reevaluatingAll() bool { return t.stale.nodes > 0 || t.stale.on != nil }
-
-// reevaluateAll goes on through all nodes, while there is something left.
-func (t *Tracker) reevaluateAll(now time.Time, left *int) {
-	s := &t.stale
-	for *left > 0 {
-		if n := s.on; n != nil {
-			if t.catchUp(now, n, left) {
-				t.list(n)
-				s.on = nil
-			}
+	for i := range t.rules.holds {
+		if t.rules.holds[i].Name != hold {
 			continue
 		}
-		s.nodes = min(s.nodes, len(t.ordered))
-		if s.nodes == 0 {
-			return
+		if node == "" {
+			t.holdAll(now, t.held.with(i, held))
+		} else if n, known := t.nodes[node]; known && n.state == present {
+			t.holdOn(now, n, n.held.with(i, held))
 		}
-		s.nodes--
-		t.visited++
-		*left--
-		if n := t.ordered[s.nodes]; len(n.taints) > 0 && n.decided != t.generation {
-			n.decided = t.generation
-			n.outdate()
-			s.on = n
+		return true
+	}
+	return false
+}
+
+// Held reports whether a hold holds everywhere or, with a node, on that node.
+func (t *Tracker) Held(hold, node string) bool {
+	held := t.held
+	if n, known := t.nodes[node]; known {
+		held |= n.held
+	}
+	for i := range t.rules.holds {
+		if t.rules.holds[i].Name == hold {
+			return held.has(i)
+		}
+	}
+	return false
+}
+
+func (t *Tracker) holdAll(now time.Time, held holdSet) {
+	ended := t.held&^held != 0
+	if held == t.held {
+		return
+	}
+	t.held = held
+	for _, a := range t.running {
+		if a.entry != nil {
+			t.decide(now, a.entry)
+		}
+	}
+	if ended {
+		t.parked.reopen()
+	}
+}
+
+func (t *Tracker) holdOn(now time.Time, n *node, held holdSet) {
+	if held == n.held {
+		return
+	}
+	n.held = held
+	for _, e := range n.pods {
+		if state := e.Value().state; state == onHold || state == evicting {
+			t.decide(now, e)
 		}
 	}
 }
 
-// reevaluateBehind goes on with the nodes that are behind, one after the other.
-func (t *Tracker) reevaluateBehind(now time.Time, left *int) {
-	s := &t.stale
-	for *left > 0 && len(s.behind) > 0 {
-		n := s.behind[0]
-		s.behind[0] = nil
-		s.behind = s.behind[1:]
-		n.listed = false
-		before := *left
-		t.catchUp(now, n, left)
-		if *left == before {
-			*left-- // for a node that has nothing left
-		}
-		t.list(n)
+// heldOn returns what is held on a node.
+func (t *Tracker) heldOn(n *node) holdSet { return t.held | n.held }
+
+// parked are the pods that are due and held, by when they should have left.
+type parked struct {
+	pods *timedqueue.Queue[types.UID, *entry]
+	// reopened are those that are to be decided again, because a hold has ended.
+	// It is another queue, so that what is parked again is not decided twice.
+	reopened *timedqueue.Queue[types.UID, *entry]
+	again    bool // another hold has ended since
+}
+
+func newParked(now time.Time) (p parked, err error) {
+	if p.pods, err = newAside(now); err != nil {
+		return p, err
+	}
+	p.reopened, err = newAside(now)
+	return p, err
+}
+
+func (p *parked) add(e *entry, due time.Time) {
+	p.reopened.Remove(e.Key())
+	p.pods.Set(e.Key(), e, due)
+}
+
+func (p *parked) remove(e *entry) {
+	if !p.pods.Remove(e.Key()) {
+		p.reopened.Remove(e.Key())
 	}
 }
 
-// Halt holds all evictions until Resume, whatever they are for. With it an
-// operator stops a controller at once, without ending it. Start hands out only
-// conditions to be cleared. An eviction under way learns that its task is moot,
-// and makes no further call. Nothing is lost: nodes and pods are observed as
-// ever, deadlines pass, and Overdue counts the pods that should have left. Halt
-// costs O(1) and the actions under way. A second Halt changes nothing.
-func (t *Tracker) Halt(now time.Time) {
-	now = t.advance(now)
-	t.halted = true
-	t.decideAllRunning(now)
+// reopen says that all that are parked are to be decided again.
+func (p *parked) reopen() {
+	p.again = p.pods.Len() > 0
+	p.swap()
 }
 
-// Resume ends what Halt began. Pods that became due meanwhile leave in the
-// order of their deadlines, as fast as the budgets allow.
-func (t *Tracker) Resume(now time.Time) {
-	now = t.advance(now)
-	t.halted = false
-	t.decideAllRunning(now)
+// swap begins to reopen what is parked once the former round has ended.
+func (p *parked) swap() {
+	if p.again && p.reopened.Len() == 0 {
+		p.pods, p.reopened, p.again = p.reopened, p.pods, false
+	}
 }
 
-// Halted reports whether all evictions are held.
-func (t *Tracker) Halted() bool { return t.halted }
+// next returns a pod that is to be decided again, the one first that should
+// have left first.
+func (p *parked) next(now time.Time) (*entry, bool) {
+	p.swap()
+	item, ok := p.reopened.Start(now)
+	if !ok {
+		return nil, false
+	}
+	p.reopened.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed, Idle: true})
+	return item.Value, true
+}
+
+// reopening reports whether there are pods to decide again.
+func (p *parked) reopening() bool {
+	return p.reopened.Len() > 0 || p.again && p.pods.Len() > 0
+}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
@@ -13,7 +12,7 @@ import (
 
 var outcomes = []eviction.Outcome{
 	eviction.OutcomeEvicted, eviction.OutcomeAlreadyGone, eviction.OutcomeNotDue,
-	eviction.OutcomeConditionCleared, eviction.OutcomeFailed, eviction.OutcomeBlocked,
+	eviction.OutcomeFailed, eviction.OutcomeBlocked,
 	eviction.OutcomeDryRun, "", "Unknown",
 }
 
@@ -115,20 +114,19 @@ func TestE4PodThatWasTerminatingIsSeenAgain(t *testing.T) {
 // E6: a pod that is seen terminating during its action stays so, whatever its
 // node does then.
 func TestE6PodThatTerminatesDuringItsActionStaysCanceled(t *testing.T) {
-	for _, clears := range []bool{false, true} {
-		for _, outcome := range outcomes {
-			c := runningWith(t, twoSeconds, newPod("p", marked, tolerates("b")))
-			task := c.handOut(clears)
-			c.pod(11, newPod("p", terminating))
-			require.True(t, task.Canceled())
-			c.node(12, "n1", "c@12")
-			c.node(13, "n1")
-			require.True(t, task.Canceled())
-			c.stays("p", eviction.ReasonGone)
-			c.finish(14, task, outcome)
-			c.stays("p", eviction.ReasonGone)
-			c.idle(1e6)
-		}
+	for _, outcome := range outcomes {
+		c := runningWith(t, twoSeconds, newPod("p"))
+		c.node(10, "n1", "a@10")
+		task := c.start(10, "p")[0]
+		c.pod(11, newPod("p", terminating))
+		require.True(t, task.Canceled())
+		c.node(12, "n1", "c@12")
+		c.node(13, "n1")
+		require.True(t, task.Canceled())
+		c.stays("p", eviction.ReasonGone)
+		c.finish(14, task, outcome)
+		c.stays("p", eviction.ReasonGone)
+		c.idle(1e6)
 	}
 }
 
@@ -276,7 +274,7 @@ func TestWorkDoesNotChangeWhileItIsInFlight(t *testing.T) {
 	before := task.Reevaluate(newPod("p", tolerates("a:60")), newNode("n1", "a@10", "NR@10"), at(20))
 	c.node(11, "n1", "UN@11", "a@11", "b")
 	c.pod(12, newPod("p", tolerates("NR", "a")))
-	c.SuspendTaints(at(13), func(*corev1.Taint) bool { return true })
+	c.hold(13, "all", true)
 	c.ForgetNode(at(14), "n1")
 	require.Equal(t, "NR", short(task.Decision.Taint.Key))
 	after := task.Reevaluate(newPod("p", tolerates("a:60")), newNode("n1", "a@10", "NR@10"), at(20))

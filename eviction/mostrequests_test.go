@@ -24,7 +24,7 @@ func TestC1AnAttemptMakesNoMoreCallsThanConfigured(t *testing.T) {
 		{evict: false, confirm: true, most: 0, calls: 25},
 		{evict: false, confirm: true, most: 5, calls: 5},
 		{evict: false, confirm: true, most: 8, calls: 7},
-		{evict: true, confirm: false, most: 3, calls: 2},
+		{evict: true, confirm: false, most: 2, calls: 2},
 		{evict: true, confirm: true, most: 0, calls: 24},
 		{evict: true, confirm: true, most: 4, calls: 4},
 		{evict: true, confirm: true, most: 7, calls: 6},
@@ -72,8 +72,8 @@ func TestC1FewerRequestsThanATaskNeedsAreRefused(t *testing.T) {
 	})
 	require.ErrorContains(t, err, "DeleterConfig.MostRequests is 4, want zero or at least 5")
 	require.ErrorContains(t, err, "DeleterConfig.Pods is nil")
-	_, err = eviction.NewEvictor(eviction.EvictorConfig{Pods: server.evictable, MostRequests: 2})
-	require.ErrorContains(t, err, "EvictorConfig.MostRequests is 2, want zero or at least 3")
+	_, err = eviction.NewEvictor(eviction.EvictorConfig{Pods: server.evictable, MostRequests: 1})
+	require.ErrorContains(t, err, "EvictorConfig.MostRequests is 1, want zero or at least 2")
 	_, err = eviction.NewEvictor(eviction.EvictorConfig{
 		Pods: server.evictable, Confirm: nodeClient{server}, MostRequests: 3,
 	})

@@ -41,41 +41,36 @@ func TestE13IDOfAPod(t *testing.T) {
 // E13: it is not lost silently. Each attempt fails, and the error is there to
 // be seen.
 func TestE13EvictionOfAPodWithoutAUIDFailsAndIsRetried(t *testing.T) {
-	for _, clears := range []bool{false, true} {
-		for _, confirm := range []bool{false, true} {
-			server := newAPIServer()
-			config := eviction.DeleterConfig{Pods: server.client}
-			evictConfig := eviction.EvictorConfig{Pods: server.evictable}
-			if confirm {
-				config.Confirm, evictConfig.Confirm = nodeClient{server}, nodeClient{server}
-			}
-			deleter, err := eviction.NewDeleter(config)
-			require.NoError(t, err)
-			evictor, err := eviction.NewEvictor(evictConfig)
-			require.NoError(t, err)
-
-			c := runningWith(t, twoSeconds, newPod("p", withUID(""), marked, tolerates("b")))
-			task := c.handOut(clears)
-			for i, act := range []eviction.Action{deleter.Act, evictor.Act, deleter.Act} {
-				now := 10 + 2*float64(i)
-				result := act(t.Context(), task)
-				require.Equal(t, eviction.OutcomeFailed, result.Outcome)
-				require.ErrorIs(t, result.Err, eviction.ErrNoUID)
-				c.Finish(at(now), task, result)
-				for p := range c.PodsOn("n1") {
-					require.ErrorIs(t, p.Err, eviction.ErrNoUID)
-					require.ErrorContains(t, p.Err, "ns/p")
-					require.Equal(t, at(now+2), p.NextAttempt)
-				}
-				name := "p"
-				if clears {
-					name = "-p"
-				}
-				task = c.startOne(now+2, name)
-				require.Equal(t, i+1, task.Attempts)
-			}
-			require.Empty(t, server.verbs())
+	for _, confirm := range []bool{false, true} {
+		server := newAPIServer()
+		config := eviction.DeleterConfig{Pods: server.client}
+		evictConfig := eviction.EvictorConfig{Pods: server.evictable}
+		if confirm {
+			config.Confirm, evictConfig.Confirm = nodeClient{server}, nodeClient{server}
 		}
+		deleter, err := eviction.NewDeleter(config)
+		require.NoError(t, err)
+		evictor, err := eviction.NewEvictor(evictConfig)
+		require.NoError(t, err)
+
+		c := runningWith(t, twoSeconds, newPod("p", withUID("")))
+		c.node(10, "n1", "a@10")
+		task := c.start(10, "p")[0]
+		for i, act := range []eviction.Action{deleter.Act, evictor.Act, deleter.Act} {
+			now := 10 + 2*float64(i)
+			result := act(t.Context(), task)
+			require.Equal(t, eviction.OutcomeFailed, result.Outcome)
+			require.ErrorIs(t, result.Err, eviction.ErrNoUID)
+			c.Finish(at(now), task, result)
+			for p := range c.PodsOn("n1") {
+				require.ErrorIs(t, p.Err, eviction.ErrNoUID)
+				require.ErrorContains(t, p.Err, "ns/p")
+				require.Equal(t, at(now+2), p.NextAttempt)
+			}
+			task = c.startOne(now+2, "p")
+			require.Equal(t, i+1, task.Attempts)
+		}
+		require.Empty(t, server.verbs())
 	}
 }
 

@@ -1,18 +1,13 @@
 package eviction_test
 
 import (
-	"errors"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/eviction"
-	"github.com/kubelife/lifecycle/taints"
 )
 
 func ofDaemonSet(p *corev1.Pod) { controlledBy("DaemonSet", ptr.To(true))(p) }
@@ -61,21 +56,19 @@ func TestE9WhatWasDueBeforeStaysDueThen(t *testing.T) {
 }
 
 func TestE9CanceledNodeEvictionKeepsThePods(t *testing.T) {
-	c := runningWith(t, twoSeconds, newPod("waits"), newPod("acts"), newPod("marked"),
+	c := runningWith(t, twoSeconds, newPod("waits"), newPod("acts"), newPod("fails"),
 		newPod("tainted", tolerates("a:60")))
 	c.node(1, "n1")
 	c.EvictNode(at(10), "n1", "drain")
 	c.ForgetPod(at(1), "waits")
-	works := c.start(10, "acts", "marked", "tainted")
+	works := c.start(10, "acts", "fails", "tainted")
 	c.pod(10, newPod("waits"))
-	c.pod(10.5, newPod("marked", disrupted(corev1.ConditionTrue, eviction.ConditionReasonNode)))
 	c.finish(11, works[1], eviction.OutcomeFailed)
 	c.finish(11, works[2], eviction.OutcomeFailed)
 	c.node(11, "n1", "a@11")
 	c.pod(11, newPod("acts", tolerates("a")))
 	c.pod(11, newPod("waits", tolerates("a")))
-	c.pod(11, newPod("marked", tolerates("a"), disrupted(corev1.ConditionTrue,
-		eviction.ConditionReasonNode)))
+	c.pod(11, newPod("fails", tolerates("a")))
 	require.False(t, works[0].Canceled())
 
 	c.CancelNodeEviction(at(12), "n1")
@@ -85,7 +78,7 @@ func TestE9CanceledNodeEvictionKeepsThePods(t *testing.T) {
 	c.stays("waits", eviction.ReasonTolerated)
 	c.leavesAt("tainted", 71)
 	c.finish(12, works[0], eviction.OutcomeNotDue)
-	c.start(13, "-marked") // what has been written is taken back
+	c.start(13)
 	c.startOne(71, "tainted")
 }
 
@@ -114,16 +107,25 @@ func TestE9EvictedNodeThatIsRecreatedOrForgottenIsNotEvicted(t *testing.T) {
 	c.idle(7)
 }
 
-// Suspended taints do not evict; EvictNode is not a taint.
-func TestE9HoldIsAboutTaints(t *testing.T) {
-	c := running(t, newPod("p"))
+// Held taints do not evict; EvictNode is not a taint.
+func TestE9HoldOfTaintsIsAboutTaints(t *testing.T) {
+	c := running(t, newPod("p"), newPod("q"))
+	c.hold(0, "ours", true)
 	c.node(1, "n1", "NR@1")
-	c.SuspendTaints(at(2), taints.OwnsNoExecute)
-	c.stays("p", eviction.ReasonNoTaints)
+	c.start(2)
 	c.EvictNode(at(3), "n1", "drain")
-	c.leavesAt("p", 3)
+	for _, task := range c.start(3, "p", "q") {
+		require.Equal(t, eviction.ReasonNodeEvicted, task.Decision.Reason)
+	}
 	c.CancelNodeEviction(at(4), "n1")
-	c.stays("p", eviction.ReasonNoTaints)
+	require.True(t, c.work("p").Canceled())
+
+	c.pod(5, newPod("r"))
+	c.hold(6, "all", true)
+	c.EvictNode(at(6), "n1", "drain")
+	c.start(7)
+	c.hold(8, "all", false)
+	require.Equal(t, eviction.ReasonNodeEvicted, c.start(8, "r")[0].Decision.Reason)
 }
 
 // Filters count for whole nodes too.
@@ -156,60 +158,4 @@ func TestE9ReevaluateKnowsThatTheNodeIsEvicted(t *testing.T) {
 	again := newNode("n1")
 	again.UID = "another"
 	require.Equal(t, eviction.ReasonNoTaints, task.Reevaluate(newPod("p"), again, at(11)).Reason)
-}
-
-// E9: the reason of the condition is that of kube-controller-manager for nodes.
-// The reason in the status is NodeLost, as it was before there were taints.
-func TestE9PodOfAnEvictedNodeSaysThatItsNodeIsLost(t *testing.T) {
-	for _, confirm := range []bool{false, true} {
-		play(t, sceneOptions{nodeMode: true, confirm: confirm}, func(s *scene) {
-			verbs := []string{"patch", "delete"}
-			if confirm {
-				verbs = []string{"get pod", "get node", "patch", "delete"}
-			}
-			s.acts(eviction.OutcomeEvicted, verbs...)
-			live := s.get("ns", "p")
-			require.Equal(s, "NodeLost", live.Status.Reason)
-			require.Equal(s, "Node n1 which was running pod p is unresponsive", live.Status.Message)
-			i := slices.IndexFunc(live.Status.Conditions,
-				func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
-			require.GreaterOrEqual(s, i, 0)
-			condition := live.Status.Conditions[i]
-			require.Equal(s, corev1.ConditionTrue, condition.Status)
-			require.Equal(s, "DeletionByNodeLifecycle", condition.Reason)
-			require.True(s, eviction.HasDisruptionTarget(live))
-		})
-	}
-	play(t, sceneOptions{}, func(s *scene) { // for a taint nothing is written there
-		s.acts(eviction.OutcomeEvicted, "patch", "delete")
-		require.NotContains(s, s.calls[0].patch, "NodeLost")
-		require.Empty(s, s.get("ns", "p").Status.Reason)
-	})
-}
-
-// The node is back before the pod was deleted. Nothing goes on saying that it
-// is lost; but what others have written there stays.
-func TestE9MarkThatIsTakenBackTakesTheReasonBack(t *testing.T) {
-	play(t, sceneOptions{nodeMode: true}, func(s *scene) {
-		s.before = once("delete",
-			func() error { return apierrors.NewInternalError(errors.New("etcd has no leader")) })
-		result := s.acts(eviction.OutcomeFailed, "patch", "delete")
-		require.Equal(s, "NodeLost", s.get("ns", "p").Status.Reason)
-		s.tracker.CancelNodeEviction(time.Now(), "n1")
-		s.fails(result)
-		require.True(s, s.work.ClearCondition)
-		s.acts(eviction.OutcomeConditionCleared, "get pod", "patch")
-		live := s.get("ns", "p")
-		require.False(s, eviction.HasDisruptionTarget(live))
-		require.Empty(s, live.Status.Reason)
-		require.Empty(s, live.Status.Message)
-	})
-	theirs := newPod("p", disrupted(corev1.ConditionTrue, eviction.ConditionReasonNode))
-	theirs.Status.Reason, theirs.Status.Message = "Evicted", "The node was low on resource: memory."
-	play(t, sceneOptions{pod: theirs,
-		config: eviction.Config{Exempt: func(*corev1.Pod) bool { return true }}}, func(s *scene) {
-		s.acts(eviction.OutcomeConditionCleared, "get pod", "patch")
-		require.Equal(s, "Evicted", s.get("ns", "p").Status.Reason)
-		require.Equal(s, theirs.Status.Message, s.get("ns", "p").Status.Message)
-	})
 }

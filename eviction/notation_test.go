@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -152,6 +153,14 @@ func disrupted(status corev1.ConditionStatus, reason string) podOption {
 	}
 }
 
+// someHolds are those of the trackers of the tests: of everything, of the taints
+// of lifecycle, and of the taint a.
+var someHolds = []eviction.Hold{
+	{Name: "all"},
+	{Name: "ours", Taints: taints.OwnsNoExecute},
+	{Name: "a", Taints: func(taint *corev1.Taint) bool { return taint.Key == "a" }},
+}
+
 // A cluster is a tracker and the test that watches it.
 type cluster struct {
 	*testing.T
@@ -168,6 +177,7 @@ func startUp(t *testing.T, seconds float64) cluster {
 
 func startUpWith(t *testing.T, seconds float64, config eviction.Config) cluster {
 	t.Helper()
+	config.Holds = someHolds
 	tracker, err := eviction.NewTracker(config, at(seconds))
 	require.NoError(t, err)
 	return cluster{t, tracker, map[string]eviction.Task{}, map[types.UID]*corev1.Pod{}}
@@ -205,12 +215,16 @@ func (c cluster) pod(seconds float64, pod *corev1.Pod) {
 	c.ObservePod(at(seconds), pod)
 }
 
-// SuspendTaints is that of the tracker, and all that it concerns is decided.
-func (c cluster) SuspendTaints(now time.Time, suspended func(*corev1.Taint) bool) {
-	c.Tracker.SuspendTaints(now, suspended)
-	for c.Reevaluate(now) {
-		continue
-	}
+// hold begins or ends one of someHolds, everywhere.
+func (c cluster) hold(seconds float64, name string, held bool) {
+	c.Helper()
+	require.True(c, c.SetHold(at(seconds), name, "", held))
+}
+
+// holdOn is hold on one node.
+func (c cluster) holdOn(seconds float64, name, node string, held bool) {
+	c.Helper()
+	require.True(c, c.SetHold(at(seconds), name, node, held))
 }
 
 // leavesAt checks when the pod with that UID is said to leave.
@@ -234,7 +248,7 @@ func (c cluster) stays(uid types.UID, why eviction.Reason) {
 }
 
 // start checks that exactly these pods are handed out at that time, in that
-// order. A pod whose condition is to be cleared has a minus before its name.
+// order.
 func (c cluster) start(seconds float64, want ...string) []eviction.Task {
 	c.Helper()
 	var tasks []eviction.Task
@@ -245,9 +259,6 @@ func (c cluster) start(seconds float64, want ...string) []eviction.Task {
 			break
 		}
 		name := task.Pod.Name
-		if task.ClearCondition {
-			name = "-" + name
-		}
 		tasks, got = append(tasks, task), append(got, name)
 		c.tasks[task.Pod.Name] = task
 		require.LessOrEqual(c, len(got), len(want)+10, "no end: %v", got)

@@ -55,7 +55,7 @@ func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
 	p.tolerations = observed.Spec.Tolerations
 	p.generation = int32(observed.Generation)
 	p.kind = t.rules.kindOf(observed)
-	p.marked = t.rules.own.condition(observed) != nil
+	p.marked = hasDisruptionTarget(observed)
 	t.place(e, observed)
 	terminating := observed.DeletionTimestamp != nil
 	switch a := t.running[e.Key()]; {
@@ -63,9 +63,9 @@ func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
 		a.observed = true
 		a.terminating = terminating
 	case terminating:
-		t.enter(now, e, leaving, time.Time{})
+		t.enter(now, e, leaving, plan{})
 	case p.state == leaving:
-		t.enter(now, e, staying, time.Time{})
+		t.enter(now, e, staying, plan{})
 	}
 	t.decide(now, e)
 }
@@ -115,7 +115,7 @@ func (t *Tracker) pod(now time.Time, observed *corev1.Pod) *entry {
 	if a := t.running[id]; a != nil {
 		a.entry = e
 		a.overtaken, a.observed, a.terminating = true, false, false
-		t.enter(now, e, a.state(), time.Time{})
+		t.enter(now, e, evicting, plan{})
 	}
 	return e
 }
@@ -126,7 +126,7 @@ func (t *Tracker) forget(now time.Time, e *entry) {
 		a.entry = nil
 		a.signal.Store(true)
 	}
-	t.enter(now, e, staying, time.Time{})
+	t.enter(now, e, staying, plan{})
 	n.removePod(e)
 	delete(t.histories, id)
 	delete(t.requests, id)

@@ -11,27 +11,26 @@ import (
 type Pending struct {
 	Pod  Key
 	Node string
-	// Decision says when the pod must leave and why. If it need not leave, its
-	// condition of an earlier eviction is to be cleared, or there is nothing to
-	// do.
+	// Decision says when the pod must leave and why, whatever is held.
 	Decision Decision
-	// NextAttempt is when something is done about it at the earliest: later than
-	// Decision.Due after an attempt that failed. It is the zero time while an
-	// action is under way, and when nothing is to be done.
+	// NextAttempt is when it is attempted at the earliest: later than Decision.Due
+	// after an attempt that failed. It is the zero time while an action is under
+	// way, and when nothing is to be done before a hold ends.
 	NextAttempt time.Time
-	// Attempts is how many attempts to evict it have failed or, if it need not
-	// leave, to clear its condition.
+	// Attempts is how many attempts to evict it have failed.
 	Attempts int
 	// Err is the error of the last attempt, nil if it succeeded.
 	Err error
 	// Budget is the name of the budget that delays it, empty if none does.
 	Budget string
+	// Hold is the name of the hold that it waits for, empty if there is none.
+	Hold string
 	// Acting says that an action is under way.
 	Acting bool
 }
 
-// Waiting returns how many pods wait to be evicted, now or later, or for their
-// condition to be cleared. It counts those with an action under way.
+// Waiting returns how many pods wait to be evicted, now or later. It counts
+// those that are held, and those with an action under way.
 func (t *Tracker) Waiting() int { return t.waiting }
 
 // Pending goes through the pods that Waiting counts, in no order. It costs as
@@ -39,9 +38,14 @@ func (t *Tracker) Waiting() int { return t.waiting }
 // [Tracker.PendingFrom].
 func (t *Tracker) Pending() iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
-		for e := range t.all() {
-			if !yield(t.describe(e)) {
-				return
+		for _, n := range t.ordered {
+			if n.waiting == 0 {
+				continue
+			}
+			for _, e := range n.pods {
+				if e.Value().state.waits() && !yield(t.describe(e)) {
+					return
+				}
 			}
 		}
 	}
@@ -56,23 +60,17 @@ type Cursor struct {
 }
 
 // PendingFrom goes on with a walk through the pods that Waiting counts. It
-// visits at most so many nodes and pods, and at least one. A pod with many
-// tolerations counts for several, as in [Tracker.Reevaluate]. The walk is over
-// when [Cursor.Ended] says so. The tracker may change between two parts of it,
-// so that a caller can release its lock. A pod that waits from the first part
-// to the last is listed, as it was when its part was walked through. It is
-// listed twice if others that left have moved it. A pod that waits for a part
-// of that time may be listed.
+// visits at most so many nodes and pods, and at least one. The walk is over when
+// [Cursor.Ended] says so. The tracker may change between two parts of it, so
+// that a caller can release its lock. A pod that waits from the first part to
+// the last is listed, as it was when its part was walked through. It is listed
+// twice if others that left have moved it. A pod that waits for a part of that
+// time may be listed.
 func (t *Tracker) PendingFrom(c *Cursor, most int) iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
-		for left := max(most, 1); left > 0; {
+		for range max(most, 1) {
 			e := t.walk(c)
 			listed := e != nil && e.Value().state.waits()
-			if listed {
-				left -= t.weight(e)
-			} else {
-				left--
-			}
 			if listed && !yield(t.describe(e)) || c.Ended() {
 				return
 			}
@@ -84,8 +82,9 @@ func (t *Tracker) PendingFrom(c *Cursor, most int) iter.Seq[Pending] {
 func (c *Cursor) Ended() bool { return c.walking && c.nodes == 0 && c.pods == 0 }
 
 // walk goes on to the next pod and returns it, or to the next node and returns
-// nil. It goes from the last to the first, as stale does and for the same
-// reason.
+// nil. It goes from the last to the first, because nodes and pods that leave are
+// replaced by the last. One that moves may be listed twice, and none is left
+// out.
 func (t *Tracker) walk(c *Cursor) *entry {
 	if !c.walking {
 		c.walking, c.nodes = true, len(t.ordered)
@@ -111,27 +110,6 @@ func (t *Tracker) walk(c *Cursor) *entry {
 	return nil
 }
 
-// all goes through the pods that Waiting counts.
-func (t *Tracker) all() iter.Seq[*entry] {
-	return func(yield func(*entry) bool) {
-		for e := range t.evictions.All() {
-			if !yield(e) {
-				return
-			}
-		}
-		for c := range t.clears.All() {
-			if e := *c.Value(); e.Value().state == marked && !yield(e) {
-				return
-			}
-		}
-		for _, a := range t.running {
-			if a.clears() && a.entry != nil && !yield(a.entry) {
-				return
-			}
-		}
-	}
-}
-
 // PodsOn goes through the pods of a node that the tracker knows, whether
 // anything is to be done about them or not, in no order. The tracker must not
 // be used before it ends.
@@ -155,31 +133,57 @@ func (t *Tracker) describe(e *entry) Pending {
 		Pod:      p.key(e.Key()),
 		Node:     p.placement.node.name,
 		Decision: t.decision(e),
-		Acting:   p.state.handedOut(),
+		Acting:   p.state == evicting,
 	}
 	if h, known := t.histories[e.Key()]; known {
-		d.Attempts, d.Err = h.failed(p.state == marked || p.state == clearing), h.err
+		d.Attempts, d.Err = h.attempts, h.err
 	}
-	if p.state.scheduled() {
-		if due, ok := t.evictions.Due(e); ok {
-			d.NextAttempt = due
-		}
+	switch p.state {
+	case onHold:
+		d.Hold = t.holding(p, d.Decision)
+	case pending:
 		d.Budget, _ = t.evictions.Blocking(e)
+	case staying, evicting, reported, accepted, leaving:
+		return d
 	}
-	if p.state.toClear() && d.Budget == "" { // else it is due by now
-		item, _ := t.clears.Get(e.Key())
-		d.NextAttempt = item.Due
-	}
+	d.NextAttempt, _ = t.evictions.Due(e)
 	return d
 }
 
-// Overdue returns how many pods should have left, and the earliest of their
-// deadlines, which is zero if there is none. Pods that a dry run has reported
-// do not count. It reads running counts, which are exact to a second: a pod
-// counts within the second after its deadline. The oldest deadline may be that
-// of a pod that has left in the same second.
-func (t *Tracker) Overdue(now time.Time) (pods int, oldest time.Time) {
-	return t.overdue.due(t.advance(now))
+// holding returns the name of the hold that a pod on hold waits for.
+func (t *Tracker) holding(p *pod, decision Decision) string {
+	held := t.heldOn(p.placement.node)
+	i := t.rules.holding(&decision.Taint.Taint, held)
+	if i < 0 { // a hold has ended, and the pod is about to be decided again
+		return ""
+	}
+	return t.rules.holds[i].Name
+}
+
+// Overdue returns when the pod should have left that is overdue the longest, and
+// false if none is. A pod counts by its deadline also while it waits after an
+// attempt that failed, for a budget, or for the end of a hold. One that a dry
+// run has reported does not count. It costs O(actions under way and shares of
+// budgets), for a scrape of metrics.
+func (t *Tracker) Overdue(now time.Time) (since time.Time, is bool) {
+	now = t.advance(now)
+	since = now
+	for _, q := range [...]interface{ Earliest() (time.Time, bool) }{
+		t.evictions, t.late, t.parked.pods, t.parked.reopened,
+	} {
+		if due, some := q.Earliest(); some && due.Before(since) {
+			since, is = due, true
+		}
+	}
+	for _, a := range t.running {
+		if a.entry == nil {
+			continue
+		}
+		if r := t.rule(a.entry); r.leaves() && r.due.Before(since) {
+			since, is = r.due, true
+		}
+	}
+	return since, is
 }
 
 // Acting returns how many of the pods that Waiting counts have an action under
@@ -192,33 +196,13 @@ func (t *Tracker) Acting() int {
 	return acting
 }
 
-// Delayed returns how many due pods wait for a budget. A pod that waits for a
-// share of a budget counts for that budget once Start has found it. While a
-// budget of all pods has no token, all other due pods count for it. Delayed
-// reads running counts, which are exact to a second.
-func (t *Tracker) Delayed(now time.Time, budget string) int {
-	now = t.advance(now)
-	for _, b := range t.config.Budgets {
-		if b.Name == budget && b.ofAllPods() {
-			return t.delayedByAll(now)
-		}
-	}
-	return t.evictions.Delayed(budget)
-}
+// Delayed returns how many due pods wait for a share of a budget, as far as
+// Start has found that. It reads a running count. It is zero for a budget of all
+// pods; [Tracker.Overdue] tells how late they are.
+func (t *Tracker) Delayed(budget string) int { return t.evictions.Delayed(budget) }
 
-// delayedByAll returns how many due pods wait for a budget of all pods.
-func (t *Tracker) delayedByAll(now time.Time) int {
-	if next, ok := t.evictions.Next(now); ok && !next.After(now) {
-		return 0
-	}
-	due, _ := t.attempts.due(now)
-	for _, b := range t.config.Budgets {
-		due -= t.evictions.Delayed(b.Name)
-	}
-	return max(due, 0)
-}
-
-// Decision returns when a pod must leave, as far as is known now.
+// Decision returns when a pod must leave, as far as is known now and whatever is
+// held.
 func (t *Tracker) Decision(id types.UID) (Decision, bool) {
 	e, known := t.evictions.Find(id)
 	if !known {

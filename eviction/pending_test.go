@@ -1,6 +1,7 @@
 package eviction_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -29,12 +30,12 @@ func podsOf(nodes, pods int) map[types.UID]bool {
 func TestC3MetricsVisitNothing(t *testing.T) {
 	tracker := crowdedNodes(t, 10, 100)
 	tracker.Visited()
-	pods, since := tracker.Overdue(at(300))
-	require.Equal(t, 400, pods)
+	since, overdue := tracker.Overdue(at(300))
+	require.True(t, overdue)
 	require.Equal(t, at(70), since)
 	require.Equal(t, 1000, tracker.Waiting())
 	require.Zero(t, tracker.Acting())
-	require.Zero(t, tracker.Delayed(at(300), "overall"))
+	require.Zero(t, tracker.Delayed("overall"))
 	require.Zero(t, tracker.Visited())
 }
 
@@ -117,7 +118,7 @@ func TestC3PendingLeavesNothingOut(t *testing.T) {
 
 // C3: how many wait for each budget is what the list of all says.
 func TestC3DelayedCountsWhatPendingLists(t *testing.T) {
-	budgets := []eviction.Budget{perNamespace(0.1, 1), perNode(0.4, 1), overall(0.6, 2)}
+	budgets := []eviction.Budget{perNamespace(0.1, 1), perNode(0.4, 1)}
 	tracker, err := eviction.NewTracker(eviction.Config{Budgets: budgets}, at(0))
 	require.NoError(t, err)
 	fill(tracker, 300, 300)
@@ -137,7 +138,7 @@ func TestC3DelayedCountsWhatPendingLists(t *testing.T) {
 			want += min(len(p.Budget), 1)
 		}
 		for _, b := range budgets { // while several delay a pod, another may be named
-			delayed := tracker.Delayed(now, b.Name)
+			delayed := tracker.Delayed(b.Name)
 			got += delayed
 			reached[b.Name] += delayed
 		}
@@ -156,10 +157,13 @@ func TestPendingListsDeadlinesAndReasons(t *testing.T) {
 		newPod("acting", inNamespace("a")), newPod("no token", inNamespace("a")),
 		newPod("none at all", inNamespace("b")),
 		newPod("failed", inNamespace("c")), newPod("later", tolerates("x:60")),
-		newPod("stays", tolerates("x")),
-		newPod("mark", marked, on("n2")))
+		newPod("stays", tolerates("x")))
+	c.hold(0, "ours", true)
+	c.node(0, "n2", "NR@0", "x@5")
+	c.pod(0, newPod("held", on("n2"), tolerates("NR:2", "x")))
+	c.pod(0, newPod("held for now", on("n2"), tolerates("NR:2", "x:60")))
 	c.node(10, "n1", "x@10")
-	works := c.start(10, "acting", "none at all", "-mark")
+	works := c.start(10, "acting", "none at all")
 	c.finish(10, works[1], eviction.OutcomeBlocked)
 	c.start(10, "failed")
 	c.finish(10, c.work("failed"), eviction.OutcomeFailed)
@@ -169,6 +173,7 @@ func TestPendingListsDeadlinesAndReasons(t *testing.T) {
 		at     float64
 		tries  int
 		budget string
+		hold   string
 		acting bool
 		node   string
 	}
@@ -178,33 +183,93 @@ func TestPendingListsDeadlinesAndReasons(t *testing.T) {
 		if !p.NextAttempt.IsZero() {
 			seconds = p.NextAttempt.Sub(at(0)).Seconds()
 		}
-		got[p.Pod.Name] = told{p.Decision.Reason, seconds, p.Attempts, p.Budget, p.Acting, p.Node}
+		got[p.Pod.Name] = told{p.Decision.Reason, seconds, p.Attempts, p.Budget, p.Hold,
+			p.Acting, p.Node}
 	}
 	never := math.Inf(1)
 	require.Equal(t, map[string]told{
-		"acting":      {eviction.ReasonUntolerated, never, 0, "", true, "n1"},
-		"no token":    {eviction.ReasonUntolerated, 10, 0, "namespace", false, "n1"},
-		"none at all": {eviction.ReasonUntolerated, 12, 0, "overall", false, "n1"},
-		"failed":      {eviction.ReasonUntolerated, 12, 1, "overall", false, "n1"},
-		"later":       {eviction.ReasonTolerationEnds, 70, 0, "", false, "n1"},
-		"mark":        {eviction.ReasonNoTaints, never, 0, "", true, "n2"},
+		"acting":       {eviction.ReasonUntolerated, never, 0, "", "", true, "n1"},
+		"no token":     {eviction.ReasonUntolerated, 10, 0, "namespace", "", false, "n1"},
+		"none at all":  {eviction.ReasonUntolerated, 12, 0, "overall", "", false, "n1"},
+		"failed":       {eviction.ReasonUntolerated, 12, 1, "overall", "", false, "n1"},
+		"later":        {eviction.ReasonTolerationEnds, 70, 0, "", "", false, "n1"},
+		"held":         {eviction.ReasonTolerationEnds, never, 0, "", "ours", false, "n2"},
+		"held for now": {eviction.ReasonTolerationEnds, 60, 0, "", "ours", false, "n2"},
 	}, got)
 	require.Equal(t, len(got), c.Waiting())
 	for range c.Pending() {
 		break // is heeded
 	}
+}
 
-	pods, oldest := c.Overdue(at(69))
-	require.Equal(t, 4, pods)
-	require.Equal(t, at(10), oldest)
-	pods, _ = c.Overdue(at(70))
-	require.Equal(t, 5, pods)
+// E14: the age is that of the oldest deadline, wherever its pod waits, with one
+// that is denied among a million that are not due.
+func TestE14OverdueIsTheOldestDeadline(t *testing.T) {
+	overdueSince := func(c cluster, seconds, since float64) {
+		c.Helper()
+		got, overdue := c.Overdue(at(seconds))
+		require.True(c, overdue)
+		require.Equal(c, since, got.Sub(at(0)).Seconds())
+	}
+	t.Run("backs off", func(t *testing.T) {
+		c := running(t, newPod("denied"))
+		for i := range eviction.Sized(1000, 1_000_000) {
+			c.ObservePod(at(0), newPod(fmt.Sprint("later-", i), tolerates("a:100000")))
+		}
+		c.node(10, "n1", "a@10")
+		for now := 10.0; now < 1000; {
+			task := c.start(now, "denied")[0]
+			overdueSince(c, now+0.25, 10)
+			c.Finish(at(now+0.25), task, eviction.Result{Err: errors.New("denied")})
+			overdueSince(c, now+0.5, 10)
+			next, ok := c.Next(at(now + 0.5))
+			require.True(t, ok)
+			now = next.Sub(at(0)).Seconds()
+		}
+	})
+	t.Run("is held", func(t *testing.T) {
+		c := running(t, newPod("first", tolerates("a:5")), newPod("second", tolerates("a:9")))
+		c.hold(0, "all", true)
+		c.node(10, "n1", "a@10")
+		overdueSince(c, 100, 15)
+		c.start(100)
+		overdueSince(c, 100, 15)
+		c.ForgetPod(at(100), "first")
+		overdueSince(c, 100, 19)
+		c.hold(200, "all", false)
+		overdueSince(c, 200, 19)
+		c.start(200, "second")
+	})
+	t.Run("waits for a budget", func(t *testing.T) {
+		c := runningWith(t, budgets(perNode(0.001, 1)), newPod("p"), newPod("q"))
+		c.node(10, "n1", "a@10")
+		c.finish(10, c.start(10, "p")[0], eviction.OutcomeEvicted)
+		c.start(50)
+		overdueSince(c, 60, 10)
+	})
+	t.Run("is under way", func(t *testing.T) {
+		c := running(t, newPod("p"))
+		c.node(10, "n1", "a@10")
+		task := c.start(30, "p")[0]
+		overdueSince(c, 40, 10)
+		c.finish(41, task, eviction.OutcomeEvicted)
+		_, overdue := c.Overdue(at(42))
+		require.False(t, overdue)
+	})
+	t.Run("is held and due by a later taint", func(t *testing.T) {
+		c := runningWith(t, budgets(overall(0, 1)), newPod("p", tolerates("NR:1", "b:5")))
+		c.hold(0, "ours", true)
+		c.node(10, "n1", "NR@10", "b@10")
+		overdueSince(c, 60, 11)
+		c.start(60)
+		c.node(61, "n1", "NR@10", "b@10", "c@12")
+		overdueSince(c, 62, 11)
+	})
 }
 
 func TestOverdueOfNothingIsNothing(t *testing.T) {
 	c := running(t, newPod("p", tolerates("x:60")))
 	c.node(10, "n1", "x@10")
-	pods, oldest := c.Overdue(at(69))
-	require.Zero(t, pods)
-	require.Zero(t, oldest)
+	since, overdue := c.Overdue(at(69))
+	require.False(t, overdue, "%v", since)
 }

@@ -30,39 +30,29 @@ func (k Key) ID() types.UID {
 
 // podState is where a pod is in its eviction:
 //
-//	staying ◄──────► pending ────Start────► evicting ──evicted─► accepted
-//	   ▲                ▲                      │  │
-//	   │ marked         │ marked               │  └─seen by a dry run─► reported
-//	   ▼                ▼                      │                           │
-//	marked ◄────► pendingMarked ◄──not evicted─┘                           │
-//	   │                │          (any state left of Start)               │
-//	   └─────Start──────┤                                                  │
-//	                    ▼                another decision                  │
-//	                clearing ──► any state left of Start ◄─────────────────┘
+//	staying ◄───► pending ───Start───► evicting ──evicted──► accepted
+//	   ▲             ▲ ▲                  │  │
+//	   │             │ └──not evicted─────┘  └──seen by a dry run──► reported
+//	   └► onHold ◄───┘   (or staying, onHold)
 //
 // A pod that is observed to be terminating goes to leaving, at the end of its
 // action if there is one. What is observed later is the truth: one that is not
 // terminating any more was restored from a backup, and is decided again. So is
 // an accepted pod that is not observed to be terminating for the longest wait,
-// because the watch may only have been behind until then. Tracker.enter is the
-// one function that writes the state. Which of the states left of Start a pod is
-// in follows from its decision and its condition.
+// because the watch may only have been behind until then, and a reported one
+// whose decision changes. A pod on hold for which something else is due is
+// handed out too. Tracker.enter is the one function that writes the state.
 type podState uint8
 
 const (
 	// staying: nothing is to be done.
 	staying podState = iota
-	// marked: the pod need not leave, and waits for its condition to be cleared.
-	marked
 	// pending: the pod has a deadline.
 	pending
-	// pendingMarked: the deadline is in the future, and the condition of an
-	// earlier one waits to be cleared.
-	pendingMarked
-	// evicting: handed out to be evicted.
+	// onHold: the deadline has passed, and what it is about is held.
+	onHold
+	// evicting: handed out.
 	evicting
-	// clearing: handed out for its condition to be cleared.
-	clearing
 	// reported: a dry run has reported the pod. It is not handed out again before
 	// the reason or the time of its decision changes.
 	reported
@@ -75,22 +65,12 @@ const (
 
 func (s podState) String() string {
 	return [...]string{
-		"staying", "marked", "pending", "pendingMarked", "evicting", "clearing", "reported", "accepted",
-		"leaving",
+		"staying", "pending", "onHold", "evicting", "reported", "accepted", "leaving",
 	}[s]
 }
-
-// scheduled reports whether the pod waits for its deadline.
-func (s podState) scheduled() bool { return s == pending || s == pendingMarked }
 
 // goes reports whether the pod is on its way out, as far as is known.
 func (s podState) goes() bool { return s == accepted || s == leaving }
 
-// toClear reports whether the pod waits for its condition to be cleared.
-func (s podState) toClear() bool { return s == marked || s == pendingMarked }
-
-// handedOut reports whether an action is under way.
-func (s podState) handedOut() bool { return s == evicting || s == clearing }
-
-// waits reports whether something is to be done about the pod.
-func (s podState) waits() bool { return s.scheduled() || s.toClear() || s.handedOut() }
+// waits reports whether the pod is to be evicted.
+func (s podState) waits() bool { return s == pending || s == onHold || s == evicting }

@@ -1,7 +1,6 @@
 package eviction_test
 
 import (
-	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -12,7 +11,7 @@ import (
 // check compares all that the tracker says with what the history says.
 func (s *schedule) check() {
 	var first, oldest time.Time
-	some, scarce, pending, overdue := false, false, 0, 0
+	some, scarce, pending := false, false, 0
 	s.checkActions()
 	for _, uid := range s.history.known() {
 		decision, known := s.tracker.Decision(uid)
@@ -22,22 +21,19 @@ func (s *schedule) check() {
 				decision.Due, why, due)
 		}
 
-		if s.tracker.Stale(uid) && !s.touched[uid] {
-			s.reached["stale"]++
-			continue // what the tracker does about it follows
-		}
 		before, reported := s.history.reported[uid]
 		if reported && (before.why != why || !before.due.Equal(due)) {
 			delete(s.history.reported, uid)
 			reported = false
 		}
-		if leaves(why) && !s.counts(due).After(s.now) && !reported {
-			if overdue++; oldest.IsZero() || due.Before(oldest) {
-				oldest = due
-			}
+		if leaves(why) && !reported && (oldest.IsZero() || due.Before(oldest)) {
+			oldest = due
 		}
-		if at, accepted := s.history.acceptedAt(uid); accepted && (!some || at.Add(longestWait).Before(first)) {
-			first, some = latest(at.Add(longestWait), s.now), true
+		if at, accepted := s.history.acceptedAt(uid); accepted {
+			again := at.Add(longestWait)
+			if !some || again.Before(first) {
+				first, some = latest(again, s.now), true
+			}
 		}
 		_, acting := s.inFlight[uid]
 		switch {
@@ -50,35 +46,31 @@ func (s *schedule) check() {
 			pending++
 			continue
 		}
-		// Its condition was to be cleared until its deadline came. Start finds that.
-		overtaken := leaves(why) && !due.After(s.now) && s.history.isMarked(uid)
-		scarce = scarce || overtaken
-		steps := s.history.steps(uid, s.now)
-		if len(steps) > 0 {
+		if leaves(why) && !reported {
 			pending++
-		}
-		for _, next := range steps {
-			at, held := latest(next.at, s.now), s.history.halted && !next.clears
-			for _, share := range s.history.shares(next) {
-				wait := share.wait(s.now)
-				held = held || wait < 0
-				scarce = scarce || wait != 0
-				at = latest(at, s.now.Add(wait))
-			}
-			if !held && (!some || at.Before(first)) {
-				first, some = at, true
+			if may, at := s.history.unheld(uid); !leaves(may) || at.After(due) {
+				s.reached["held"]++
 			}
 		}
+		next, leaves := s.history.step(uid)
+		if !leaves {
+			continue
+		}
+		at, held := latest(next.at, s.now), false
+		for _, share := range s.history.shares(next) {
+			wait := share.wait(s.now)
+			held = held || wait < 0
+			scarce = scarce || wait != 0
+			at = latest(at, s.now.Add(wait))
+		}
+		if !held && (!some || at.Before(first)) {
+			first, some = at, true
+		}
 	}
-	clear(s.touched)
-	if s.tracker.Reevaluating() {
-		next, ok := s.tracker.Next(s.told())
-		require.Equal(s, s.history.synced, ok, "the next slice")
-		require.True(s, !ok || next.Equal(s.now), "the next slice is at %v", next)
-		return
-	}
+	s.reached["parked"] += s.tracker.Parked()
+	s.reached["reopening"] += s.tracker.Reopening()
 	if s.chance(30) {
-		s.checkPending(pending, overdue, oldest)
+		s.checkPending(pending, oldest)
 	}
 	wantNodes, wantPods := s.history.sizes()
 	nodes, pods := s.tracker.Len()
@@ -89,8 +81,8 @@ func (s *schedule) check() {
 
 	next, ok := s.tracker.Next(s.told())
 	some = some && s.history.synced
-	if scarce || s.history.halted ||
-		len(s.history.budgets) > 0 { // it may come sooner, to check for a token
+	if scarce || s.history.holds || len(s.history.budgets) > 0 {
+		// It may come sooner, to check for a token or to put a pod aside.
 		if some && (!ok || next.After(first.Add(time.Microsecond))) {
 			require.Fail(s, "it sleeps too long", "next is at %v, want %v", next, first)
 		}
@@ -101,44 +93,26 @@ func (s *schedule) check() {
 	}
 }
 
-// checkActions checks that no action under way goes on whose task is moot, also
-// while its pod is still to be decided again.
+// checkActions checks that no action under way goes on whose task is moot or
+// held.
 func (s *schedule) checkActions() {
 	for uid, f := range s.inFlight {
 		if s.history.podStay(uid) == nil {
 			require.True(s, f.work.Canceled(), "%s goes on", f.work.Pod)
 			continue
 		}
-		if f.work.ClearCondition {
-			continue // its deadline may just have come
-		}
-		why, due := s.history.deadline(uid)
-		moot := !leaves(why) || due.After(s.now)
-		if moot {
+		if why, due := s.history.unheld(uid); !leaves(why) || due.After(s.now) {
 			require.True(s, f.work.Canceled(), "%s goes on", f.work.Pod)
 		}
-		if !moot && f.work.Canceled() && s.tracker.Stale(uid) {
-			s.reached["canceled at once"]++
-		}
 	}
-}
-
-// counts returns from when on a pod counts as overdue: the next of the seconds
-// that began with the tracker.
-func (s *schedule) counts(due time.Time) time.Time {
-	after := due.Sub(s.history.epoch) % time.Second
-	if after <= 0 {
-		return due
-	}
-	return due.Add(time.Second - after)
 }
 
 // checkPending compares what the tracker tells of those that wait.
-func (s *schedule) checkPending(pending, overdue int, oldest time.Time) {
-	pods, since := s.tracker.Overdue(s.told())
-	require.Equal(s, overdue, pods, "overdue")
-	require.Equal(s, oldest.IsZero(), since.IsZero())
-	require.Less(s, since.Sub(oldest).Abs(), time.Second, "overdue since %v, want %v", since, oldest)
+func (s *schedule) checkPending(pending int, oldest time.Time) {
+	since, some := s.tracker.Overdue(s.told())
+	if want := !oldest.IsZero() && oldest.Before(s.now); want != some || want && !since.Equal(oldest) {
+		require.Fail(s, "another age", "overdue since %v (%v), want %v", since, some, oldest)
+	}
 	listed := 0
 	for p := range s.tracker.Pending() {
 		listed++
@@ -156,7 +130,7 @@ func (s *schedule) checkPending(pending, overdue int, oldest time.Time) {
 
 // windows checks that no share had more starts in any window than it may.
 func (s *schedule) windows() {
-	for _, budget := range slices.Concat(s.history.budgets, s.history.ofClears) {
+	for _, budget := range s.history.budgets {
 		for key, share := range budget.shares {
 			checked, excess := share.windows()
 			require.LessOrEqual(s, excess, tolerance,
@@ -180,9 +154,6 @@ func (s *schedule) end() {
 	}
 	nodes, pods := s.tracker.Len()
 	require.Equal(s, []int{0, 0, 0}, []int{nodes, pods, s.tracker.Waiting()})
-	for s.tracker.Reevaluate(s.now) {
-		continue
-	}
 	_, ok := s.tracker.Next(s.now.Add(1e6 * time.Hour))
 	require.False(s, ok)
 }

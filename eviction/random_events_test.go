@@ -27,14 +27,10 @@ func (s *schedule) observeNode(name string) {
 	node := s.nodes[name].DeepCopy()
 	s.say("observe %s %s in %s %v", name, node.UID, node.Labels["zone"], describe(node.Spec.Taints))
 	before := s.history.spells(name)
-	idle := !s.tracker.Reevaluating()
 	s.tracker.ObserveNode(s.told(), node)
 	writeDown(s.history, s.history.nodes, name, node, s.now, false)
 	s.history.zones[name] = node.Labels["zone"]
 	s.count(before, s.history.spells(name))
-	if idle && s.tracker.Reevaluating() {
-		s.reached["node in slices"]++
-	}
 }
 
 // count counts what is worth reaching.
@@ -60,7 +56,6 @@ func (s *schedule) observePod(uid types.UID) {
 	if _, acting := s.inFlight[uid]; acting && pod.DeletionTimestamp != nil {
 		s.reached["terminating during its action"]++
 	}
-	s.touched[uid] = true
 	s.tracker.ObservePod(s.told(), pod)
 	writeDown(s.history, s.history.pods, uid, pod, s.now, false)
 }
@@ -202,11 +197,6 @@ func (s *schedule) tolerations() []corev1.Toleration {
 		list = append(list, corev1.Toleration{Operator: corev1.TolerationOpExists,
 			TolerationSeconds: &seconds})
 	}
-	if s.chance(15) { // of which one taint costs 2 to 7 records
-		s.reached["heavy"]++
-		list = append(slices.Repeat([]corev1.Toleration{{Key: "none"}}, 256*(1+s.random.IntN(6))),
-			list...)
-	}
 	return list
 }
 
@@ -267,8 +257,7 @@ func (s *schedule) changePod() {
 		pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions,
 			func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
 		disrupted(pick(s, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse),
-			pick(s, eviction.ConditionReasonTaint, eviction.ConditionReasonTaint,
-				eviction.ConditionReasonNode, "Other"))(pod)
+			pick(s, eviction.ConditionReasonTaint, "Other"))(pod)
 	case 4:
 		pod.Status.Conditions = nil
 	case 5:
@@ -347,7 +336,6 @@ func (s *schedule) askForPod() {
 			uid = other
 		}
 	}
-	s.touched[uid] = true
 	if s.chance(40) {
 		s.say("ask no more for %s", uid)
 		if asked := !s.history.askedAt(uid).IsZero(); asked {
@@ -366,30 +354,6 @@ func (s *schedule) askForPod() {
 	writeDown(s.history, s.history.asked, uid, due, s.now, false)
 }
 
-// markAgain is another client that marks the pods of a node again and again, as
-// often as we clear their conditions.
-func (s *schedule) markAgain() {
-	name := pick(s, nodeNames...)
-	for range 12 {
-		for _, uid := range slices.Sorted(maps.Keys(s.pods)) {
-			if pod := s.pods[uid]; pod.Spec.NodeName == name {
-				pod.Status.Conditions = nil
-				marked(pod)
-				s.observePod(uid)
-				s.check()
-				s.retryPod(uid)
-				s.check()
-			}
-		}
-		s.start()
-		s.check()
-		for n := len(s.inFlight); n > 0; n-- {
-			s.finish()
-			s.check()
-		}
-	}
-}
-
 // retry makes a pod be attempted again without a wait.
 func (s *schedule) retry() {
 	if uid, ok := s.somePod(); ok && s.history.podStay(uid) != nil {
@@ -399,7 +363,6 @@ func (s *schedule) retry() {
 
 func (s *schedule) retryPod(uid types.UID) {
 	s.say("retry %s", uid)
-	s.touched[uid] = true
 	s.reached["retried"]++
 	require.True(s, s.tracker.Retry(s.told(), uid))
 	s.history.count++
@@ -435,59 +398,42 @@ func (s *schedule) setLimit() {
 	require.True(s, s.tracker.SetLimit(s.told(), budget.name, key, limit))
 }
 
-// halt holds all evictions, or ends that.
-func (s *schedule) halt() {
-	s.reached["halt"]++
-	s.history.halted = !s.history.halted
-	s.say("halted %v", s.history.halted)
-	if s.history.halted {
-		s.tracker.Halt(s.told())
-	} else {
-		s.tracker.Resume(s.told())
-	}
-	require.Equal(s, s.history.halted, s.tracker.Halted())
-	for uid, f := range s.inFlight {
-		if s.history.halted && !f.work.ClearCondition && s.history.podStay(uid) != nil {
-			require.True(s, f.work.Canceled(), "%v goes on", f.work.Pod)
-		}
-	}
-}
-
+// hold begins or ends a hold, everywhere or on a node.
 func (s *schedule) hold() {
+	hold := pick(s, "all", "ours", "a", "a")
 	name := pick(s, append([]string{"", "", ""}, nodeNames...)...)
-	held := pick(s, nil, nil, map[string]bool{notReady: true, unreachable: true},
-		map[string]bool{"a": true})
-	suspended := func(taint *corev1.Taint) bool { return held[taint.Key] }
-	if held == nil {
-		suspended = nil
-	}
-	if name != "" {
-		s.say("hold %v on %s", held, name)
-		s.tracker.SuspendTaintsOn(s.told(), name, suspended)
-		s.history.count++
-		if stay := s.history.nodeStay(name); len(stay) > 0 {
-			s.reached["hold of a node"]++
-			s.history.heldOn[name] = heldNode{held, stay[0].object}
-		}
-		return
-	}
-	s.say("hold %v", held)
-	s.reached["hold"]++
-	s.history.held = held
+	held := !s.history.isHeld(name, hold) || s.chance(20)
+	s.say("hold %s on %q: %v", hold, name, held)
 	s.history.count++
-	s.tracker.SuspendTaints(s.told(), suspended)
+	s.history.holds = s.history.holds || held
+	require.True(s, s.tracker.SetHold(s.told(), hold, name, held))
+	if name == "" {
+		s.history.held[hold] = held
+		s.reached["hold"]++
+	} else if stay := s.history.nodeStay(name); len(stay) > 0 {
+		s.reached["hold of a node"]++
+		on := s.history.heldOn[name]
+		if on.node != stay[0].object {
+			on = heldNode{map[string]bool{}, stay[0].object}
+		}
+		on.holds[hold] = held
+		s.history.heldOn[name] = on
+	}
+	if hold == "all" {
+		s.reached["hold of all"]++
+	}
+	require.Equal(s, s.history.isHeld(name, hold), s.tracker.Held(hold, name))
 }
 
-// heldNode has the keys that are held on a node, and the node as it was first
-// observed.
+// heldNode has the holds of a node, and the node as it was first observed.
 type heldNode struct {
-	keys map[string]bool
-	node *corev1.Node
+	holds map[string]bool
+	node  *corev1.Node
 }
 
-// holds reports whether a taint of a node is held.
-func (h *history) holds(name, key string) bool {
+// isHeld reports whether a hold holds on a node; without a name, everywhere.
+func (h *history) isHeld(name, hold string) bool {
 	on := h.heldOn[name]
 	stay := h.nodeStay(name)
-	return h.held[key] || len(stay) > 0 && stay[0].object == on.node && on.keys[key]
+	return h.held[hold] || len(stay) > 0 && stay[0].object == on.node && on.holds[hold]
 }

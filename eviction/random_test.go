@@ -40,20 +40,17 @@ func TestTrackerAgainstReference(t *testing.T) {
 		return // a replay, or a failure
 	}
 	for _, what := range []string{
-		"Untolerated", "TolerationEnds", "clears", "marked", "retry", "due together", "late result",
-		"second finish", "restart", "clock set back", "hold", "hold of a node", "halt", "lineage goes on",
-		"set again",
+		"Untolerated", "TolerationEnds", "marked", "retry", "due together", "late result",
+		"second finish", "restart", "clock set back", "hold", "hold of a node", "hold of all",
+		"lineage goes on", "set again", "held", "parked", "reopening", "evicted beside a hold",
 		"NodeEvicted", "Blocked", "DryRun", "shut", "opened", "no token", "token given back", "window",
-		"slice", "stale", "asked", "request taken back", "retried", "no success", "no token to clear",
-		"without a UID", "written",
-		"others go on", "heavy", "node in slices",
+		"asked", "request taken back", "retried", "no success", "without a UID", "written",
 	} {
 		require.Greater(t, reached[what], eviction.Sized(0, seeds/10), what)
 	}
 	for _, what := range []string{"Requested", "by priority", "terminating during its action"} {
 		require.Greater(t, reached[what], eviction.Sized(0, seeds/25), what)
 	}
-	require.Greater(t, reached["canceled at once"], eviction.Sized(0, seeds/100))
 }
 
 // A schedule is a cluster to which random things happen, a tracker that
@@ -70,10 +67,10 @@ type schedule struct {
 	inFlight map[types.UID]flight
 	done     []eviction.Task // finished, to be finished again
 	uids     int
-	touched  map[types.UID]bool // pods that were decided since the last check
 	log      []string
 	reached  map[string]int
 	lowFirst bool
+	held     bool // there are holds
 }
 
 // idOf is by what the schedule knows a pod: its UID, or the name of one that
@@ -88,6 +85,7 @@ func idOf(pod eviction.Key) types.UID {
 type flight struct {
 	work   eviction.Task
 	count  int         // of the history when it was handed out
+	must   ruling      // then, whatever was held
 	tokens []slowToken // that it has spent
 }
 
@@ -98,7 +96,6 @@ func newSchedule(t *testing.T, seed uint64, reached map[string]int) *schedule {
 		now:     at(0.25),
 		nodes:   map[string]*corev1.Node{},
 		pods:    map[types.UID]*corev1.Pod{},
-		touched: map[types.UID]bool{},
 		reached: reached,
 	}
 	t.Cleanup(func() {
@@ -126,10 +123,6 @@ func (s *schedule) chance(percent int) bool { return s.random.IntN(100) < percen
 func pick[T any](s *schedule, from ...T) T { return from[s.random.IntN(len(from))] }
 
 func (s *schedule) step() {
-	if s.chance(30) {
-		s.tracker.Reevaluate(s.told())
-		s.check()
-	}
 	switch n := s.random.IntN(100); {
 	case n < 25:
 		s.pass()
@@ -143,14 +136,10 @@ func (s *schedule) step() {
 		s.removePod()
 	case n < 68:
 		s.removeNode()
-	case n < 70:
-		if s.chance(30) {
-			s.halt()
-			break
+	case n < 72:
+		if s.held {
+			s.hold()
 		}
-		s.hold()
-	case n < 71:
-		s.markAgain()
 	case n < 73:
 		s.restart()
 	case n < 76:
@@ -206,30 +195,21 @@ func (s *schedule) start() {
 	for range some {
 		sure := slices.DeleteFunc(slices.Clone(expected),
 			func(e step) bool { return !s.history.has(e, s.now, 1+tolerance) })
-		// One that is still to be decided again has its former place.
-		decided := slices.DeleteFunc(slices.Clone(expected), func(e step) bool {
-			return e.since == 0 ||
-				s.tracker.Stale(e.uid)
-		})
+		decided := slices.DeleteFunc(slices.Clone(expected), func(e step) bool { return e.since == 0 })
+		reopening := s.tracker.Reopening() > 0
 		task, ok := s.tracker.Start(s.told())
-		if !ok && s.tracker.Reevaluating() {
-			s.reached["slice"]++
+		if next, some := s.tracker.Next(s.now); !ok && some && !next.After(s.now) {
+			require.True(s, s.history.holds, "nothing was started, and Next says now")
 			return // it goes on another time
-		}
-		if ok && s.tracker.Reevaluating() {
-			s.reached["others go on"]++
 		}
 		if !ok {
 			require.Empty(s, sure, "nothing was started")
-			for _, held := range expected {
+			if len(expected) > 0 {
 				s.reached["no token"]++
-				if held.clears {
-					s.reached["no token to clear"]++
-				}
 			}
 			return
 		}
-		s.say("start %s (%s) clears=%v", task.Pod, task.Decision.Reason, task.ClearCondition)
+		s.say("start %s (%s)", task.Pod, task.Decision.Reason)
 		i := slices.IndexFunc(expected, func(e step) bool { return e.uid == idOf(task.Pod) })
 		require.GreaterOrEqual(s, i, 0, "%v was handed out, which is not due or in flight", task.Pod)
 		want := expected[i]
@@ -238,11 +218,12 @@ func (s *schedule) start() {
 			task.Pod)
 		s.compare(want, task)
 		for _, other := range sure {
-			if slices.Contains(decided, want) && slices.Contains(decided, other) {
+			if !reopening && slices.Contains(decided, want) && slices.Contains(decided, other) {
 				s.inOrder(want, other)
 			}
 		}
 		f := flight{work: task, count: s.history.count}
+		f.must.why, f.must.due = s.history.deadline(want.uid)
 		for _, share := range s.history.shares(want) {
 			f.tokens = append(f.tokens, share.take(s.now))
 		}
@@ -251,15 +232,13 @@ func (s *schedule) start() {
 }
 
 func (s *schedule) compare(want step, task eviction.Task) {
-	require.Equal(s, want.clears, task.ClearCondition)
 	require.Equal(s, want.marked, task.HasDisruptionTarget)
-	switch {
-	case want.clears:
-		s.reached["clears"]++
-	case want.marked:
+	if want.marked {
 		s.reached["marked"]++
-	default:
-		s.reached[string(want.why)]++
+	}
+	s.reached[string(want.why)]++
+	if why, due := s.history.deadline(want.uid); why != want.why || !due.Equal(want.due) {
+		s.reached["evicted beside a hold"]++
 	}
 	if want.at.After(want.due) {
 		s.reached["retry"]++
@@ -267,10 +246,8 @@ func (s *schedule) compare(want step, task eviction.Task) {
 	require.Equal(s, want.why, task.Decision.Reason)
 	require.True(s, want.due.Equal(task.Decision.Due), "due at %v, want %v", task.Decision.Due,
 		want.due)
-	if !task.ClearCondition {
-		require.False(s, task.Decision.Due.After(s.now), "handed out before its deadline")
-	}
-	require.LessOrEqual(s, task.Attempts, s.history.failures(want.uid, want.clears), "tries")
+	require.False(s, task.Decision.Due.After(s.now), "handed out before its deadline")
+	require.LessOrEqual(s, task.Attempts, s.history.failures(want.uid), "tries")
 	pod := s.history.podStay(want.uid)[0].object
 	require.Equal(s, eviction.Key{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, task.Pod)
 	if pod.UID == "" {
@@ -279,19 +256,15 @@ func (s *schedule) compare(want step, task eviction.Task) {
 	require.Equal(s, pod.Spec.NodeName, task.Node)
 }
 
-// inOrder checks that one step may be taken before the other. Evictions come
-// before conditions to be cleared. Within each kind time decides, then how long
-// a step waits.
+// inOrder checks that one step may be taken before the other. Time decides, then
+// how long a step waits. What was held comes behind what waited meanwhile.
 func (s *schedule) inOrder(first, other step) {
-	if first.clears != other.clears {
-		s.reached["before clearing"]++
-		require.False(s, first.clears, "%v before %v", first, other)
-		return
+	at := first.at
+	if s.history.holds { // it may be in its place by a deadline that is held since
+		_, due := s.history.deadline(first.uid)
+		at = latest(due, s.history.notBefore(first.uid))
 	}
-	if first.clears {
-		return // in the order in which they became known, which is not written down
-	}
-	require.False(s, first.at.After(other.at), "%v before %v", first, other)
+	require.False(s, at.After(other.at), "%v before %v", first, other)
 	if first.uid == other.uid || !first.at.Equal(other.at) {
 		return
 	}
@@ -300,7 +273,7 @@ func (s *schedule) inOrder(first, other step) {
 		require.Less(s, first.rank, other.rank, "%v before %v", first, other)
 		return
 	}
-	{
+	if !s.history.holds {
 		s.reached["due together"]++
 		require.LessOrEqual(s, first.since, other.since, "%v before %v", first, other)
 	}
@@ -323,13 +296,10 @@ func (s *schedule) finish() {
 	if s.chance(10) {
 		outcome = eviction.OutcomeDryRun
 	}
-	if f.work.ClearCondition && s.chance(70) {
-		outcome = eviction.OutcomeConditionCleared
-	}
 	result := eviction.Result{Outcome: outcome, RetryAfter: pick(s, 0, 0, -time.Second,
 		500*time.Millisecond, 1500*time.Millisecond, 9*time.Second)}
 	if s.chance(5) {
-		result.Outcome = pick(s, "", "Unknown", eviction.OutcomeConditionCleared)
+		result.Outcome = pick[eviction.Outcome](s, "", "Unknown")
 	}
 	if s.chance(8) {
 		result.Err = errRandom
@@ -337,11 +307,10 @@ func (s *schedule) finish() {
 	if s.chance(20) {
 		result.Pod = s.written(uid)
 	}
-	s.touched[uid] = true
 	s.say("finish %s: %v, %v, written=%v", uid, result.Outcome, result.RetryAfter, result.Pod != nil)
 	s.tracker.Finish(s.told(), f.work, result)
 	s.done = append(s.done, f.work)
-	outcome = countsAs(result, f.work.ClearCondition)
+	outcome = countsAs(result)
 	if outcome != result.Outcome {
 		s.reached["no success"]++
 	}
@@ -360,13 +329,12 @@ func (s *schedule) finish() {
 		return
 	}
 	s.history.attempts[uid] = append(s.history.attempts[uid], attempt{
-		at: s.now, began: f.count, count: s.history.count, clears: f.work.ClearCondition,
-		outcome: outcome, wait: result.RetryAfter, pod: result.Pod,
+		at: s.now, began: f.count, count: s.history.count, outcome: outcome,
+		wait: result.RetryAfter, pod: result.Pod,
 	})
-	if outcome == eviction.OutcomeDryRun && !f.work.ClearCondition {
-		told := ruling{f.work.Decision.Reason, f.work.Decision.Due}
-		if why, due := s.history.deadline(uid); why == told.why && due.Equal(told.due) {
-			s.history.reported[uid] = told
+	if outcome == eviction.OutcomeDryRun {
+		if why, due := s.history.deadline(uid); why == f.must.why && due.Equal(f.must.due) {
+			s.history.reported[uid] = f.must
 		}
 	}
 }
@@ -394,23 +362,13 @@ func (s *schedule) written(uid types.UID) *corev1.Pod {
 var errRandom = errors.New("random")
 
 // countsAs is the outcome that a result stands for. A refusal counts, and so
-// does a success that fits the task and has no error. All else is a failure.
-func countsAs(result eviction.Result, clears bool) eviction.Outcome {
-	fits := result.Err == nil
-	switch result.Outcome {
-	case eviction.OutcomeBlocked:
-		fits = true
-	case eviction.OutcomeEvicted:
-		fits = fits && !clears
-	case eviction.OutcomeConditionCleared:
-		fits = fits && clears
-	case "", "Unknown":
-		fits = false
+// does a success without an error. All else is a failure.
+func countsAs(result eviction.Result) eviction.Outcome {
+	known := result.Outcome != "" && result.Outcome != "Unknown"
+	if result.Outcome == eviction.OutcomeBlocked || known && result.Err == nil {
+		return result.Outcome
 	}
-	if !fits {
-		return eviction.OutcomeFailed
-	}
-	return result.Outcome
+	return eviction.OutcomeFailed
 }
 
 // restart forgets all that was known, actions in flight too, and lists what the
@@ -420,7 +378,7 @@ func (s *schedule) restart() {
 	if s.history != nil {
 		s.windows()
 	}
-	s.lowFirst = s.chance(50)
+	s.lowFirst, s.held = s.chance(50), s.chance(60)
 	s.history = newHistory()
 	s.history.epoch, s.history.charges = s.now, s.chance(30)
 	if s.chance(20) {
@@ -432,6 +390,7 @@ func (s *schedule) restart() {
 		Backoff:          timedqueue.Backoff{Initial: retryWait, Max: longestWait},
 		LowPriorityFirst: s.lowFirst,
 		ChargeRefusals:   s.history.charges,
+		Holds:            someHolds,
 	}
 	if s.history.ignored == nil {
 		config.Concerns = nil
@@ -453,7 +412,7 @@ func (s *schedule) restart() {
 	tracker, err := eviction.NewTracker(config, s.now)
 	require.NoError(s, err)
 	s.tracker = tracker
-	s.tracker.SetSlice(pick(s, 1, 2, 5, 1000))
+	s.tracker.SetMost(pick(s, 1, 2, 5, 1000))
 	for _, budget := range s.history.budgets { // none of the shares is new when a node moves to it
 		for _, key := range []string{"east", "west", "red", "blue", ""} {
 			require.True(s, tracker.SetLimit(s.now, budget.name, key, budget.limit))

@@ -24,12 +24,11 @@ type pod struct {
 	arrived     time.Duration // as in Pod
 	generation  int32         // the API's has 64 bits but counts edits of a spec
 	slot        uint32        // in node.pods
-	counted     second        // in Tracker.overdue, or none
 	state       podState
 
 	// What the object and the config say:
 	kind      podKind
-	marked    bool // carries our condition DisruptionTarget
+	marked    bool // carries a true condition DisruptionTarget
 	requested bool // EvictPod asked for it; see Tracker.requests
 }
 
@@ -81,25 +80,12 @@ func (p *pod) nodeEviction() *request {
 
 // node is the record of a node.
 type node struct {
-	name   string
-	slot   int // in Tracker.ordered
-	state  nodeState
-	uid    types.UID
-	taints []Taint // replaced as a whole, never changed: tasks refer to it
-	// suspended are those that count for nothing on this node; nil: none.
-	suspended func(*corev1.Taint) bool
-	// effective are those of the taints that were not suspended in a generation
-	// of the tracker; see Tracker.effective.
-	effective   []Taint
-	effectiveOf int
-	// decided is the generation in which all pods were decided last, or are being
-	// decided.
-	decided int
-	// undecided says which pods are to be decided again: those before this slot
-	// and, if outdated, all pods after them.
-	undecided int
-	outdated  bool
-	listed    bool     // in stale.behind
+	name      string
+	slot      int // in Tracker.ordered
+	state     nodeState
+	uid       types.UID
+	taints    []Taint  // replaced as a whole, never changed: tasks refer to it
+	held      holdSet  // besides what is held everywhere
 	eviction  *request // of all its pods, nil for none
 	shares    []string // of the budgets by node; kept when the node is deleted
 	placement placement
@@ -125,20 +111,7 @@ const (
 
 // reset makes a node unseen, or one that nothing is known of yet.
 func (n *node) reset(state nodeState, uid types.UID) {
-	n.state, n.uid, n.taints, n.suspended, n.eviction = state, uid, nil, nil, nil
-}
-
-// suspends returns which taints count for nothing on the node, besides those
-// that do so everywhere; nil for none.
-func (n *node) suspends(everywhere func(*corev1.Taint) bool) func(*corev1.Taint) bool {
-	here := n.suspended
-	switch {
-	case here == nil:
-		return everywhere
-	case everywhere == nil:
-		return here
-	}
-	return func(taint *corev1.Taint) bool { return everywhere(taint) || here(taint) }
+	n.state, n.uid, n.taints, n.held, n.eviction = state, uid, nil, 0, nil
 }
 
 func (n *node) addPod(e *entry) {
@@ -152,47 +125,4 @@ func (n *node) removePod(e *entry) {
 	n.pods[slot].Value().slot = slot
 	n.pods[last] = nil
 	n.pods = n.pods[:last]
-}
-
-// behind reports whether pods of the node are to be decided again.
-func (n *node) behind() bool { return n.undecided > 0 || n.outdated }
-
-// stale reports whether a pod of the node is to be decided again.
-func (n *node) stale(e *entry) bool {
-	return n.outdated || int(e.Value().slot) < n.undecided
-}
-
-// outdate says that all pods of the node are to be decided again. A round that
-// is under way goes on, so that each pod has its turn however often that is
-// said.
-func (n *node) outdate() {
-	if n.undecided > 0 {
-		n.outdated = true
-		return
-	}
-	n.undecided = len(n.pods)
-}
-
-const (
-	// mostReevaluated bounds the nodes and pods of one Reevaluate: the caller
-	// holds a lock.
-	mostReevaluated = 1000
-	// matchesOfRecord is how many tolerations a taint is compared with in the time
-	// in which a record is visited.
-	matchesOfRecord = 256
-	// mostForRunning bounds what it costs to decide about a pod with an action
-	// under way, because one turn may decide all such pods.
-	mostForRunning = 4
-)
-
-// stale is what is to be decided again. It goes from the last to the first,
-// because nodes and pods that leave are replaced by the last. One that moves
-// may be decided twice, and none is left out. What comes is decided when it is
-// observed.
-type stale struct {
-	nodes int   // those before this index of Tracker.ordered
-	on    *node // and the pods of this one, nil for none
-
-	// behind are nodes whose pods cost more than a turn. They have a turn each.
-	behind []*node
 }

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/eviction"
-	"github.com/kubelife/lifecycle/taints"
 )
 
 // Work for a pod that tolerates a for 60 seconds, on a node that has it since
@@ -69,11 +68,12 @@ func TestE6ReevaluateKnowsARecreatedNode(t *testing.T) {
 	require.Equal(t, at(140), dueWork(t).Reevaluate(newPod("p", tolerates("a:60")), again, at(80)).Due)
 }
 
-// Suspended taints do not evict in Reevaluate either.
-func TestE6ReevaluateSuspendsWhatTheTrackerSuspends(t *testing.T) {
+// Held taints do not evict in Reevaluate either.
+func TestE6ReevaluateHoldsWhatTheTrackerHolds(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10, "n1", "NR@10", "a@10")
-	c.SuspendTaints(at(10), taints.OwnsNoExecute)
+	c.hold(10, "ours", true)
+	c.start(10)
 	task := c.startOne(70, "p")
 	decision := task.Reevaluate(newPod("p", tolerates("a:60")), newNode("n1", "NR@10", "a@10"), at(72))
 	require.Equal(t, eviction.ReasonTolerationEnds, decision.Reason)

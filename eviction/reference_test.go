@@ -20,16 +20,15 @@ type history struct {
 	nodes    map[string][]observation[*corev1.Node]
 	pods     map[types.UID][]observation[*corev1.Pod]
 	attempts map[types.UID][]attempt
-	held     map[string]bool // by key
+	held     map[string]bool // by the name of a hold
 	heldOn   map[string]heldNode
-	halted   bool
+	holds    bool                                   // there was a hold
 	evicted  map[string][]observation[bool]         // what was said of whole nodes
 	asked    map[types.UID][]observation[time.Time] // what was said of single pods; zero: taken back
 	reported map[types.UID]ruling                   // by a dry run, and the same ever since
 	ignored  map[string]bool                        // keys of taints that do not concern the tracker
 	zones    map[string]string                      // of nodes, also of one that is gone and has pods
 	budgets  []*slowBudget
-	ofClears []*slowBudget // of clearing conditions: of a node, and of a namespace
 	epoch    time.Time
 	synced   bool
 	charges  bool // refusals of PodDisruptionBudgets spend tokens
@@ -59,7 +58,6 @@ type attempt struct {
 	at      time.Time
 	began   int // the count when it was handed out
 	count   int
-	clears  bool
 	outcome eviction.Outcome
 	wait    time.Duration
 	pod     *corev1.Pod // as the action has written it, or nil
@@ -70,6 +68,7 @@ const retried eviction.Outcome = "Retried"
 
 func newHistory() *history {
 	return &history{
+		held:     map[string]bool{},
 		heldOn:   map[string]heldNode{},
 		nodes:    map[string][]observation[*corev1.Node]{},
 		pods:     map[types.UID][]observation[*corev1.Pod]{},
@@ -80,7 +79,6 @@ func newHistory() *history {
 		asked:    map[types.UID][]observation[time.Time]{},
 		reported: map[types.UID]ruling{},
 		zones:    map[string]string{},
-		ofClears: []*slowBudget{newSlowBudget("node", 1, 10), newSlowBudget("namespace", 10, 100)},
 	}
 }
 
@@ -118,10 +116,6 @@ func (h *history) evictedSince(name string) (since time.Time) {
 func (h *history) shares(s step) (out []*slowShare) {
 	observations := h.podStay(s.uid)
 	pod := observations[len(observations)-1].object
-	if s.clears {
-		return []*slowShare{h.ofClears[0].share(pod.Spec.NodeName, h.epoch),
-			h.ofClears[1].share(pod.Namespace, h.epoch)}
-	}
 	for _, budget := range h.budgets {
 		key := ""
 		switch budget.name {
@@ -142,12 +136,10 @@ func (h *history) has(s step, now time.Time, tokens float64) bool {
 	})
 }
 
-// failures returns how many attempts on a pod have failed, to evict it or to
-// clear its condition.
-func (h *history) failures(uid types.UID, clears bool) (n int) {
+// failures returns how many attempts on a pod have failed.
+func (h *history) failures(uid types.UID) (n int) {
 	for _, a := range h.ended(uid) {
-		failed := a.outcome == eviction.OutcomeFailed || clears && a.outcome == eviction.OutcomeBlocked
-		if failed && a.clears == clears {
+		if a.outcome == eviction.OutcomeFailed {
 			n++
 		}
 	}
@@ -289,8 +281,27 @@ func isAnother(old spell, taint corev1.Taint) bool {
 	return stored(taint.TimeAdded, was).After(was)
 }
 
-// deadline is E1.
+// deadline is E1, whatever is held.
 func (h *history) deadline(uid types.UID) (why eviction.Reason, due time.Time) {
+	return h.deadlineWithout(uid, func(string) bool { return false })
+}
+
+// unheld is the deadline that is not held, E14.
+func (h *history) unheld(uid types.UID) (why eviction.Reason, due time.Time) {
+	node := h.podStay(uid)[0].object.Spec.NodeName
+	if h.isHeld(node, "all") {
+		return "", due
+	}
+	return h.deadlineWithout(uid, func(key string) bool {
+		return h.isHeld(node, "a") && key == "a" ||
+			h.isHeld(node, "ours") && (key == notReady || key == unreachable)
+	})
+}
+
+// deadlineWithout is the deadline without the taints of some keys.
+func (h *history) deadlineWithout(uid types.UID, without func(key string) bool) (
+	why eviction.Reason, due time.Time,
+) {
 	observations := h.podStay(uid)
 	pod, first := observations[len(observations)-1].object, observations[0]
 	if h.isGone(uid) {
@@ -307,7 +318,7 @@ func (h *history) deadline(uid types.UID) (why eviction.Reason, due time.Time) {
 	}
 	why = eviction.ReasonNoTaints
 	for _, s := range h.spells(pod.Spec.NodeName) {
-		if h.holds(pod.Spec.NodeName, s.taint.Key) {
+		if without(s.taint.Key) {
 			continue
 		}
 		if why == eviction.ReasonNoTaints {
@@ -412,44 +423,32 @@ func (h *history) ended(uid types.UID) []attempt {
 		func(a attempt) bool { return a.count < first })
 }
 
-// isMarked reports whether a pod carries our condition, as observed last or as
+// isMarked reports whether a pod carries the condition, as observed last or as
 // written since.
 func (h *history) isMarked(uid types.UID) bool {
 	observations := h.podStay(uid)
 	last := observations[len(observations)-1]
-	is := hasOurs(last.object)
+	is := isDisrupted(last.object)
 	for _, a := range h.ended(uid) {
 		switch {
 		case a.began < last.count: // what was observed is newer
-		case isCleared(a):
-			is = false
 		case a.pod != nil && a.pod.UID == last.object.UID:
-			is = hasOurs(a.pod)
+			is = isDisrupted(a.pod)
 		}
 	}
 	return is
 }
 
-func hasOurs(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.DisruptionTarget {
-			return c.Status == corev1.ConditionTrue && (c.Reason == "DeletionByTaintManager" ||
-				c.Reason == "DeletionByNodeLifecycle")
-		}
-	}
-	return false
+func isDisrupted(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+	})
 }
 
-func isCleared(a attempt) bool {
-	return a.clears && (a.outcome == eviction.OutcomeConditionCleared ||
-		a.outcome == eviction.OutcomeDryRun)
-}
-
-// A step is what has to be done about a pod, and when.
+// A step is a pod that is to be evicted, and when.
 type step struct {
 	uid    types.UID
 	at     time.Time
-	clears bool
 	why    eviction.Reason
 	due    time.Time
 	marked bool
@@ -457,39 +456,25 @@ type step struct {
 	since  int // which entry in the history has given it its deadline
 }
 
-// steps returns what has to be done about a pod: to evict it, to clear its
-// condition while it is not due, or both.
-func (h *history) steps(uid types.UID, now time.Time) (out []step) {
-	why, due := h.deadline(uid)
-	if why == eviction.ReasonGone {
-		return nil
+// step returns when a pod is to be evicted, by what is not held.
+func (h *history) step(uid types.UID) (s step, ok bool) {
+	why, due := h.unheld(uid)
+	if _, reported := h.reported[uid]; !leaves(why) || reported {
+		return s, false
 	}
-	s := step{uid: uid, why: why, due: due, marked: h.isMarked(uid), since: h.waits[uid]}
+	s = step{uid: uid, why: why, due: due, marked: h.isMarked(uid), since: h.waits[uid]}
 	observations := h.podStay(uid)
 	if pod := observations[len(observations)-1].object; pod.Spec.Priority != nil {
 		s.rank = *pod.Spec.Priority
 	}
-	evictAt, clearAt := h.notBefore(uid)
-	if s.marked && (!leaves(why) || due.After(now)) {
-		toClear := s
-		toClear.clears, toClear.at = true, clearAt
-		out = append(out, toClear)
-	}
-	if _, reported := h.reported[uid]; leaves(why) && !reported {
-		s.at = latest(due, evictAt)
-		out = append(out, s)
-	}
-	return out
+	s.at = latest(due, h.notBefore(uid))
+	return s, true
 }
 
 // stepAt returns what is to be done about a pod at a time.
 func (h *history) stepAt(uid types.UID, now time.Time) (step, bool) {
-	for _, s := range h.steps(uid, now) {
-		if !s.at.After(now) && (s.clears || !h.halted) {
-			return s, true
-		}
-	}
-	return step{}, false
+	s, ok := h.step(uid)
+	return s, ok && !s.at.After(now)
 }
 
 // The waits of the random tests: each is as long, and no answer makes one
@@ -499,26 +484,24 @@ const (
 	longestWait = 2 * time.Second
 )
 
-// notBefore returns when a pod may be evicted, and when its condition may be
-// cleared, at the earliest after what was attempted before.
-func (h *history) notBefore(uid types.UID) (evictAt, clearAt time.Time) {
+// notBefore returns when a pod may be evicted at the earliest after what was
+// attempted before.
+func (h *history) notBefore(uid types.UID) (at time.Time) {
 	for _, a := range h.ended(uid) {
 		wait := min(a.wait, longestWait)
-		if wait <= 0 || isCleared(a) {
+		if wait <= 0 {
 			wait = retryWait
 		}
 		switch {
 		case a.outcome == retried, isAccepted(a):
-			evictAt, clearAt = time.Time{}, time.Time{}
-		case a.clears:
-			clearAt = a.at.Add(wait)
+			at = time.Time{}
 		case a.outcome == eviction.OutcomeNotDue:
-			evictAt = a.at.Add(min(max(a.wait, time.Second), longestWait))
+			at = a.at.Add(min(max(a.wait, time.Second), longestWait))
 		case a.outcome == eviction.OutcomeFailed, a.outcome == eviction.OutcomeBlocked:
-			evictAt = a.at.Add(wait)
+			at = a.at.Add(wait)
 		}
 	}
-	return evictAt, clearAt
+	return at
 }
 
 func latest(a, b time.Time) time.Time {

@@ -32,8 +32,7 @@ func (t *Tracker) EvictPod(now time.Time, id types.UID, reason string, due time.
 }
 
 // CancelPodEviction takes EvictPod back and reports whether there was a
-// request. A pod that was marked as about to be evicted gets its condition
-// cleared.
+// request.
 func (t *Tracker) CancelPodEviction(now time.Time, id types.UID) bool {
 	now = t.advance(now)
 	e, known := t.evictions.Find(id)
@@ -50,10 +49,8 @@ func (t *Tracker) CancelPodEviction(now time.Time, id types.UID) bool {
 // that come to it later leave as soon as they are observed. Pods of DaemonSets
 // stay, because they would come back, and so do exempt ones. So older
 // controllers emptied nodes before there were taints. The reason is the
-// caller's words for Decision.Request and for the message of the condition.
-// With [StatusReasonNodeLost] the pods' status says that the node does not
-// respond. The request lasts until CancelNodeEviction or until the node is
-// deleted. It is kept in memory only: after a restart the caller makes it
+// caller's words for Decision.Request and for the message of the condition. The
+// request lasts until CancelNodeEviction or until the node is deleted. It is kept in memory only: after a restart the caller makes it
 // again. EvictNode does nothing for a node that was not observed, or that is
 // evicted already.
 func (t *Tracker) EvictNode(now time.Time, name, reason string) {
@@ -83,11 +80,7 @@ func (t *Tracker) Retry(now time.Time, id types.UID) bool {
 		return false
 	}
 	if h, known := t.histories[id]; known {
-		h.retryAt, h.clearAt, h.reported = time.Time{}, time.Time{}, report{}
-	}
-	p := e.Value()
-	if p.state.toClear() {
-		t.clears.Set(id, e, now)
+		h.retryAt, h.reported = time.Time{}, report{}
 	}
 	t.decide(now, e)
 	return true

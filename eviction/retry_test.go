@@ -6,11 +6,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubelife/lifecycle/eviction"
-	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -47,22 +45,12 @@ func TestE6ResultThatIsNoSuccessIsAFailure(t *testing.T) {
 	for _, result := range []eviction.Result{
 		{}, {Err: failed}, {Outcome: "Unknown"}, {Outcome: eviction.OutcomeEvicted, Err: failed},
 		{Outcome: eviction.OutcomeAlreadyGone, Err: failed},
-		{Outcome: eviction.OutcomeNotDue, Err: failed}, {Outcome: eviction.OutcomeConditionCleared},
+		{Outcome: eviction.OutcomeNotDue, Err: failed}, {Outcome: eviction.OutcomeDryRun, Err: failed},
 	} {
 		c := runningWith(t, twoSeconds, newPod("p"))
 		c.node(10, "n1", "a@10")
 		c.Finish(at(10), c.start(10, "p")[0], result)
 		require.Equal(t, 1, c.startOne(12, "p").Attempts, "%+v", result)
-	}
-	for _, result := range []eviction.Result{
-		{}, {Outcome: eviction.OutcomeConditionCleared, Err: failed},
-		{Outcome: eviction.OutcomeAlreadyGone, Err: failed},
-	} {
-		c := runningWith(t, twoSeconds,
-			newPod("p", disrupted(corev1.ConditionTrue, eviction.ConditionReasonTaint)))
-		c.node(10, "n1")
-		c.Finish(at(10), c.start(10, "-p")[0], result)
-		require.Equal(t, 1, c.startOne(12, "-p").Attempts, "%+v", result)
 	}
 	c := runningWith(t, twoSeconds, newPod("p"))
 	c.node(10, "n1", "a@10")
@@ -175,125 +163,6 @@ func TestE6EveryTryIsDecidedFromTheNewestView(t *testing.T) {
 	require.Equal(t, int64(8), task.Generation)
 }
 
-// The condition DisruptionTarget says that a pod is about to be evicted. When
-// it need not leave any more, the condition must be cleared.
-func TestE6ConditionOfAPodThatNeedNotLeaveIsCleared(t *testing.T) {
-	for name, moot := range map[string]func(c cluster){
-		"untainted":        func(c cluster) { c.node(11, "n1") },
-		"tolerated":        func(c cluster) { c.pod(11, newPod("p", marked, tolerates("a"))) },
-		"tolerated longer": func(c cluster) { c.pod(11, newPod("p", marked, tolerates("a:300"))) },
-		"held": func(c cluster) {
-			c.SuspendTaints(at(11),
-				func(*corev1.Taint) bool { return true })
-		},
-		"its node is gone": func(c cluster) { c.ForgetNode(at(11), "n1") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := runningWith(t, twoSeconds, newPod("p"))
-			c.node(10, "n1", "a@10")
-			task := c.start(10, "p")[0]
-			c.pod(10, newPod("p", marked))
-			c.finish(10, task, eviction.OutcomeFailed) // marked, but not deleted
-			moot(c)
-			task = c.start(11, "-p")[0] // without the wait before the next eviction
-			require.True(t, task.HasDisruptionTarget)
-			require.False(t, task.Decision.DueAt(at(11)))
-			c.finish(12, task, eviction.OutcomeConditionCleared)
-			c.start(13)
-		})
-	}
-}
-
-// The attempt failed before a restart. No other process knows that the mark is
-// moot.
-func TestE6MarkFoundAtARestartIsTakenBack(t *testing.T) {
-	c := startUp(t, 100)
-	c.pod(100, newPod("moot", marked))
-	c.pod(100, newPod("later", on("n2"), marked, tolerates("a:60")))
-	c.pod(100, newPod("due", on("n2"), marked))
-	c.pod(100, newPod("gone", marked, terminating))
-	c.pod(100, newPod("lost", on("n3"), marked)) // its node is gone
-	c.pod(100, newPod("preempted", disrupted(corev1.ConditionTrue, "PreemptionByScheduler")))
-	c.pod(100, newPod("unmarked", disrupted(corev1.ConditionFalse, eviction.ConditionReasonTaint)))
-	c.pod(100, newPod("called off", disrupted(corev1.ConditionFalse,
-		eviction.ConditionReasonCanceled)))
-	c.node(100, "n1")
-	c.node(100, "n2", "a")
-	c.MarkSynced()
-	c.start(100, "due", "-moot", "-later", "-lost")
-}
-
-func TestE6ClearedPodThatIsDueLaterIsEvictedThen(t *testing.T) {
-	c := running(t)
-	c.node(10, "n1", "a@10")
-	c.pod(10, newPod("p", marked, tolerates("a:60")))
-	task := c.start(11, "-p")[0]
-	require.Equal(t, eviction.ReasonTolerationEnds, task.Decision.Reason)
-	c.finish(12, task, eviction.OutcomeConditionCleared)
-	task = c.startOne(70, "p")
-	require.False(t, task.HasDisruptionTarget)
-}
-
-func TestE6ClearedThenDueAgainHasTheConditionAgain(t *testing.T) {
-	c := running(t, newPod("p", marked))
-	task := c.start(1, "-p")[0]
-	c.node(2, "n1", "a@2")
-	c.finish(3, task, eviction.OutcomeConditionCleared)
-	task = c.start(3, "p")[0]
-	require.False(t, task.HasDisruptionTarget, "it is marked again")
-	c.finish(4, task, eviction.OutcomeEvicted)
-	c.idle(1e6)
-}
-
-func TestE6FailedClearIsRetried(t *testing.T) {
-	c := runningWith(t, twoSeconds, newPod("p", marked))
-	task := c.start(1, "-p")[0]
-	c.finish(1, task, eviction.OutcomeFailed)
-	task = c.startOne(3, "-p")
-	require.Equal(t, 1, task.Attempts)
-	c.finish(3, task, eviction.OutcomeFailed)
-	c.pod(4, newPod("p")) // another client has cleared it
-	c.idle(1e6)
-}
-
-// It is marked and has to leave by now: there is nothing to clear. That
-// clearing has failed does not delay the eviction.
-func TestE6ClearThatBecomesDueIsAnEviction(t *testing.T) {
-	c := runningWith(t, twoSeconds, newPod("p", marked, tolerates("a:60")))
-	c.node(10, "n1", "a@10")
-	c.finish(69, c.start(69, "-p")[0], eviction.OutcomeFailed)
-	task := c.startOne(70, "p")
-	require.True(t, task.HasDisruptionTarget)
-}
-
-// E11: due evictions come first, whatever waits for longer. Among pods whose
-// condition is to be cleared, one that is observed again keeps its place.
-func TestE11DueEvictionsComeBeforeConditionsToBeCleared(t *testing.T) {
-	c := running(t, newPod("m", marked), newPod("m2", marked))
-	c.pod(5, newPod("p", on("n2")))
-	c.node(5, "n2", "a@5")
-	c.pod(9, newPod("m", marked))
-	c.node(9, "n1", "b:NoSchedule")
-	c.start(10, "p", "-m", "-m2")
-}
-
-func TestE6TwoTrackersAgreeOnWhatOneOfThemHasMarked(t *testing.T) {
-	first := runningWith(t, twoSeconds, newPod("p", tolerates("NR:60")))
-	first.node(10, "n1", "NR@10")
-	first.finish(70, first.startOne(70, "p"), eviction.OutcomeFailed)
-
-	second := startUp(t, 72)
-	second.pod(72, newPod("p", tolerates("NR:60"), marked))
-	second.node(72, "n1", "NR@10")
-	second.MarkSynced()
-	second.SuspendTaints(at(72), taints.OwnsNoExecute)
-	task := second.start(72, "-p")[0]
-	second.SuspendTaints(at(73), nil)
-	second.finish(73, task, eviction.OutcomeFailed)
-	task = second.start(73, "p")[0]
-	require.True(t, task.HasDisruptionTarget)
-}
-
 // Found by the simulation (seed 35 of examples/outage/explore, 2026-11-21): a
 // delete failed just after its pod had been marked. The next attempt came
 // before the cache had shown the mark, and marked the pod again.
@@ -302,7 +171,7 @@ func TestE5MarkIsNotWrittenAgainWhenOnlyTheDeleteFailed(t *testing.T) {
 		s.before = once("delete",
 			func() error { return apierrors.NewInternalError(errors.New("etcd has no leader")) })
 		result := s.acts(eviction.OutcomeFailed, "patch", "delete")
-		require.True(s, eviction.HasDisruptionTarget(result.Pod))
+		require.True(s, isDisrupted(result.Pod))
 		s.tracker.Finish(time.Now(), s.work, result)
 
 		next, ok := s.tracker.Next(time.Now())
@@ -337,5 +206,21 @@ func TestE10ErrorEndsWithTheNextAttempt(t *testing.T) {
 		for p := range c.PodsOn("n1") {
 			require.NoError(t, p.Err, outcome)
 		}
+	}
+}
+
+// E12: no answer of a server makes a pod wait for longer than the longest wait.
+func TestE12NoAnswerParksAPod(t *testing.T) {
+	const age = 68 * 365 * 24 * time.Hour
+	for _, outcome := range []eviction.Outcome{
+		eviction.OutcomeFailed, eviction.OutcomeBlocked, eviction.OutcomeNotDue, "",
+	} {
+		c := running(t, newPod("p"))
+		c.node(10, "n1", "a@10")
+		c.Finish(at(10), c.start(10, "p")[0], eviction.Result{Outcome: outcome, RetryAfter: age})
+		next, ok := c.Next(at(10))
+		require.True(t, ok)
+		require.LessOrEqual(t, next.Sub(at(10)), time.Minute, outcome)
+		require.Greater(t, next.Sub(at(10)), 30*time.Second, "it is as long as it may be")
 	}
 }

@@ -24,22 +24,19 @@ import (
 // transitions are those of a pod's record by one call, besides to the same
 // state.
 var transitions = map[podState][]podState{
-	staying:       {marked, pending, pendingMarked, leaving},
-	marked:        {staying, pending, pendingMarked, clearing, leaving},
-	pending:       {staying, marked, pendingMarked, evicting, leaving},
-	pendingMarked: {staying, marked, pending, evicting, clearing, leaving},
-	evicting:      {staying, marked, pending, pendingMarked, reported, accepted, leaving},
-	clearing:      {staying, marked, pending, pendingMarked, accepted, leaving},
-	reported:      {staying, marked, pending, pendingMarked, leaving},
-	accepted:      {staying, marked, pending, pendingMarked, evicting, clearing, leaving},
-	leaving:       {staying, marked, pending, pendingMarked},
+	staying:  {pending, onHold, leaving},
+	pending:  {staying, onHold, evicting, leaving},
+	onHold:   {staying, pending, evicting, leaving},
+	evicting: {staying, pending, onHold, reported, accepted, leaving},
+	reported: {staying, pending, onHold, leaving},
+	accepted: {staying, pending, onHold, evicting, leaving},
+	leaving:  {staying, pending, onHold},
 }
 
 func TestC6PodStatesHaveNames(t *testing.T) {
 	for state, name := range map[podState]string{
-		staying: "staying", marked: "marked", pending: "pending", pendingMarked: "pendingMarked",
-		evicting: "evicting", clearing: "clearing", reported: "reported",
-		accepted: "accepted", leaving: "leaving",
+		staying: "staying", pending: "pending", onHold: "onHold", evicting: "evicting",
+		reported: "reported", accepted: "accepted", leaving: "leaving",
 	} {
 		require.Equal(t, name, state.String())
 	}
@@ -124,6 +121,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	config := Config{
 		Exempt:  func(pod *corev1.Pod) bool { return pod.Labels["exempt"] != "" },
 		Backoff: timedqueue.Backoff{Initial: time.Second, Max: 8 * time.Second},
+		Holds:   []Hold{{Name: "all"}, holdOfKey("a"), holdOfKey("b")},
 	}
 	if seed%2 == 0 {
 		config.Budgets = []Budget{{Name: "node", ByNode: func(n *corev1.Node) string { return n.Name },
@@ -132,7 +130,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	var err error
 	w.Tracker, err = NewTracker(config, w.now)
 	require.NoError(t, err)
-	w.slice = 1 + int(seed%4)
+	w.SetMost(1 + int(seed%4))
 	w.MarkSynced()
 	return w
 }
@@ -147,11 +145,11 @@ func (w *walk) id() types.UID { return types.UID(fmt.Sprint("p", w.random.IntN(6
 func (w *walk) step() string {
 	switch w.random.IntN(18) {
 	case 16:
-		w.suspend()
-		return "SuspendTaints"
+		w.hold("")
+		return "SetHold"
 	case 17:
-		w.Reevaluate(w.now)
-		return "Reevaluate"
+		w.hold(w.node())
+		return "SetHold on a node"
 	case 0:
 		w.now = w.now.Add(time.Duration(w.random.IntN(6)) * time.Second)
 		return "nothing"
@@ -191,10 +189,6 @@ func (w *walk) step() string {
 		}
 		return "nothing"
 	case 12, 13:
-		if w.Reevaluating() { // Start would make two steps of one
-			w.Reevaluate(w.now)
-			return "Reevaluate"
-		}
 		if task, ok := w.Start(w.now); ok {
 			w.flying = append(w.flying, task)
 		}
@@ -204,13 +198,13 @@ func (w *walk) step() string {
 	return "Finish"
 }
 
-// suspend suspends one of the two taints, or none.
-func (w *walk) suspend() {
-	if w.chance(60) {
-		return
-	}
-	key := []string{"a", "b", ""}[w.random.IntN(3)]
-	w.SuspendTaints(w.now, func(taint *corev1.Taint) bool { return taint.Key == key })
+// hold begins or ends one of the holds.
+func (w *walk) hold(node string) {
+	w.SetHold(w.now, []string{"all", "a", "b"}[w.random.IntN(3)], node, w.chance(40))
+}
+
+func holdOfKey(key string) Hold {
+	return Hold{Name: key, Taints: func(taint *corev1.Taint) bool { return taint.Key == key }}
 }
 
 func (w *walk) someNode() *corev1.Node {
@@ -237,10 +231,6 @@ func (w *walk) somePod() *corev1.Pod {
 			Key: key, Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds,
 		})
 	}
-	if w.chance(10) {
-		heavy := slices.Repeat([]corev1.Toleration{{Key: "none"}}, 256*(1+w.random.IntN(6)))
-		pod.Spec.Tolerations = append(heavy, pod.Spec.Tolerations...)
-	}
 	if w.chance(40) {
 		pod.Status.Conditions = []corev1.PodCondition{{
 			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: ConditionReasonTaint,
@@ -263,8 +253,7 @@ func (w *walk) finish() {
 	task := w.flying[i]
 	w.flying = slices.Delete(w.flying, i, i+1)
 	all := []Outcome{
-		OutcomeEvicted, OutcomeAlreadyGone, OutcomeNotDue, OutcomeConditionCleared, OutcomeFailed,
-		OutcomeFailed,
+		OutcomeEvicted, OutcomeAlreadyGone, OutcomeNotDue, OutcomeFailed, OutcomeFailed,
 		OutcomeBlocked, OutcomeDryRun, OutcomeDryRun,
 	}
 	result := Result{Outcome: all[w.random.IntN(len(all))]}
@@ -289,40 +278,44 @@ func (w *walk) check(call string, reached map[string]int) {
 	say := func(what string, e *entry) string {
 		return fmt.Sprintf("%s: %s of %s, %v, after %s", w.failed, what, e.Key(), e.Value().state, call)
 	}
-	waiting, scheduled, toClear, pods := 0, 0, 0, 0
-	overdue, attempts := map[second]int{}, map[second]int{}
+	waiting, queued, late, held, pods := 0, 0, 0, 0, 0
 	for _, n := range w.nodes {
 		for slot, e := range n.pods {
 			p := e.Value()
 			pods++
 			waiting += count(p.state.waits())
-			scheduled += count(p.state.scheduled() || p.state == evicting)
-			toClear += count(p.state.toClear())
 			require.Equal(w, slot, int(p.slot), say("slot", e))
 			require.Same(w, n, p.placement.node, say("node", e))
 
 			at, hasDue := w.evictions.Due(e)
-			if hasDue {
-				attempts[w.attempts.secondOf(at)]++
+			queued += count(hasDue || p.state == evicting)
+			if p.state != onHold {
+				require.Equal(w, p.state == pending, hasDue, say("due time", e))
 			}
-			if p.counted != 0 {
-				overdue[p.counted]++
+			must := w.rule(e)
+			lateItem, isLate := w.late.Get(e.Key())
+			late += count(isLate)
+			if p.state == pending {
+				require.Equal(w, must.due.Before(at), isLate, say("late", e))
 			}
-			if !w.Stale(e.Key()) {
-				want := second(0)
-				if r := w.rule(e); p.state.waits() && r.leaves() {
-					want = w.overdue.secondOf(r.due)
-				}
-				require.Equal(w, want, p.counted, say("counted", e))
+			if isLate {
+				require.Equal(w, pending, p.state, say("late", e))
+				require.True(w, must.due.Equal(lateItem.Due), say("late", e))
 			}
-			require.Equal(w, p.state.scheduled(), hasDue, say("due time", e))
-			_, inClears := w.clears.Get(e.Key())
-			require.Equal(w, p.state.toClear(), inClears, say("clear", e))
+			parkedItem, isParked := w.parked.pods.Get(e.Key())
+			if !isParked {
+				parkedItem, isParked = w.parked.reopened.Get(e.Key())
+			}
+			held += count(isParked)
+			require.Equal(w, p.state == onHold, isParked, say("parked", e))
+			if isParked {
+				require.True(w, must.due.Equal(parkedItem.Due), say("parked", e))
+				require.True(w, !w.unheld(e).dueAt(w.now) || w.parked.reopening() || hasDue, say("held", e))
+			}
+			_, isAccepted := w.accepted.Get(e.Key())
+			require.Equal(w, p.state == accepted, isAccepted, say("accepted", e))
 			a := w.running[e.Key()]
-			require.Equal(w, p.state.handedOut(), a != nil, say("action", e))
-			if a != nil {
-				require.Equal(w, a.state(), p.state, say("kind of action", e))
-			}
+			require.Equal(w, p.state == evicting, a != nil, say("action", e))
 			_, asked := w.requests[e.Key()]
 			require.Equal(w, p.requested, asked, say("request", e))
 			if from, known := w.was[e]; known && from != p.state {
@@ -331,8 +324,6 @@ func (w *walk) check(call string, reached map[string]int) {
 			}
 		}
 	}
-	require.Equal(w, overdue, w.overdue.all(), "%s: counted as overdue after %s", w.failed, call)
-	require.Equal(w, attempts, w.attempts.all(), "%s: counted as attempts after %s", w.failed, call)
 	require.Len(w, w.nodes, len(w.ordered), w.failed)
 	for slot, n := range w.ordered {
 		waits := 0
@@ -345,8 +336,9 @@ func (w *walk) check(call string, reached map[string]int) {
 	}
 	require.Equal(w, waiting, w.Waiting(), "%s: waiting after %s", w.failed, call)
 	require.Equal(w, pods, w.evictions.Len(), "%s: pods after %s", w.failed, call)
-	require.Equal(w, toClear, w.clears.Len(), "%s: clears after %s", w.failed, call)
-	require.Equal(w, scheduled, w.evictions.Pending(), "%s: evictions after %s", w.failed, call)
+	require.Equal(w, held, w.Parked(), "%s: parked after %s", w.failed, call)
+	require.Equal(w, late, w.late.Len(), "%s: late after %s", w.failed, call)
+	require.Equal(w, queued, w.evictions.Pending(), "%s: evictions after %s", w.failed, call)
 	listed := map[types.UID]bool{}
 	for p := range w.Pending() {
 		require.False(w, listed[p.Pod.UID], "%s: %s is listed twice after %s", w.failed, p.Pod, call)

@@ -5,27 +5,21 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kubelife/lifecycle/taints"
 )
 
-// A Task is one thing to do about one pod, now. Only [Tracker.Start] makes one;
+// A Task is one pod to evict now. Only [Tracker.Start] makes one;
 // an action fails a Task of another origin with [ErrNoTask] and does nothing.
 type Task struct {
 	Pod  Key
 	Node string
-	// Decision is why. For a task that clears the condition it is why the pod
-	// stays.
+	// Decision is why.
 	Decision Decision
-	// ClearCondition says that the pod is not to be evicted. An earlier attempt
-	// set the condition DisruptionTarget, which is to be cleared.
-	ClearCondition bool
-	// HasDisruptionTarget says that the pod carries that condition.
+	// HasDisruptionTarget says that the pod carries a true condition
+	// DisruptionTarget, of whichever client.
 	HasDisruptionTarget bool
 	// Generation is the pod's.
 	Generation int64
-	// Attempts is how many attempts have failed before, of the same kind: to evict
-	// or to clear the condition.
+	// Attempts is how many attempts have failed before.
 	Attempts int
 	// StartedAt is when Start handed the task out. An action takes it as the
 	// present time and reads no clock. So what it writes depends only on the task
@@ -38,35 +32,13 @@ type Task struct {
 
 // view is what the tracker knew when it handed a task out.
 type view struct {
-	node      types.UID
-	taints    []Taint
-	eviction  *request // of the node
-	request   *request // of the pod
-	pod       Pod
-	rules     *rules
-	suspended func(*corev1.Taint) bool
-}
-
-// rules is the part of a Config that a task needs.
-type rules struct {
-	matcher  taints.Matcher
-	concerns func(*corev1.Taint) bool // nil: all
-	exempt   func(*corev1.Pod) bool   // nil: none
-	describe func(Task) Condition
-	own      own
-}
-
-// exempts reports whether a pod is exempt.
-func (r *rules) exempts(pod *corev1.Pod) bool { return r.exempt != nil && r.exempt(pod) }
-
-func (r *rules) kindOf(pod *corev1.Pod) podKind {
-	switch {
-	case r.exempts(pod):
-		return exempt
-	case IsDaemonSetPod(pod):
-		return ofDaemonSet
-	}
-	return ordinary
+	node     types.UID
+	taints   []Taint
+	eviction *request // of the node
+	request  *request // of the pod
+	pod      Pod
+	rules    *rules
+	held     holdSet
 }
 
 // valid reports whether a tracker has made the task.
@@ -82,7 +54,7 @@ func (t Task) Canceled() bool { return t.valid() && t.attempt.signal.Load() }
 // Reevaluate decides again from a pod and its node that were just read. Either
 // is nil if it is gone. Without its node a pod leaves only if EvictPod asks for
 // it. All else is as the tracker knew it when it handed the task out. That is
-// when taints and pod were first seen, and what is suspended, exempt, and asked
+// when taints and pod were first seen, and what is held, exempt, and asked
 // for. For a Task that no tracker has made the reason is ReasonGone.
 func (t Task) Reevaluate(live *corev1.Pod, node *corev1.Node, now time.Time) Decision {
 	switch {
@@ -102,7 +74,7 @@ func (t Task) Reevaluate(live *corev1.Pod, node *corev1.Node, now time.Time) Dec
 	}
 	seen := t.pod
 	seen.Tolerations = live.Spec.Tolerations
-	on := effective(noExecute(node, t.rules.concerns, before, now, true), t.suspended)
+	on := t.rules.unheld(noExecute(node, t.rules.concerns, before, now, true), t.held)
 	return decideOn(on, evicted, t.request, &seen, t.rules.matcher).decision(on)
 }
 
@@ -117,8 +89,7 @@ func (t *Task) gone(live *corev1.Pod) bool {
 type Outcome string
 
 const (
-	// OutcomeEvicted: the API server has accepted the eviction. It counts as
-	// OutcomeFailed for a task that clears the condition.
+	// OutcomeEvicted: the API server has accepted the eviction.
 	OutcomeEvicted Outcome = "Evicted"
 	// OutcomeAlreadyGone: the pod is deleted, terminating, or replaced by
 	// another pod of its name.
@@ -126,9 +97,6 @@ const (
 	// OutcomeNotDue: the action found that the pod need not leave. The pod is
 	// decided again soon, when the tracker has observed the reason.
 	OutcomeNotDue Outcome = "NotDue"
-	// OutcomeConditionCleared: the condition DisruptionTarget is cleared. It
-	// counts as OutcomeFailed for a task that evicts.
-	OutcomeConditionCleared Outcome = "ConditionCleared"
 	// OutcomeFailed: the attempt must be repeated.
 	OutcomeFailed Outcome = "Failed"
 	// OutcomeBlocked: a PodDisruptionBudget does not allow the eviction now.
@@ -171,40 +139,18 @@ func (r Result) Unspent(granted int) int {
 	return max(granted-r.Requests, 0)
 }
 
-// outcome returns the outcome of a result as it counts for a task that clears
-// the condition, or for one that evicts. An outcome that does not fit the task,
-// or that is none of the constants, counts as failed. So does a success with an
-// error: forgetting the pod would lose its eviction.
-func (r Result) outcome(clears bool) Outcome {
+// outcome returns the outcome of a result as it counts. One that is none of the
+// constants counts as failed. So does a success with an error: forgetting the
+// pod would lose its eviction.
+func (r Result) outcome() Outcome {
 	switch r.Outcome {
 	case OutcomeBlocked:
 		return r.Outcome
-	case OutcomeEvicted:
-		if !clears && r.Err == nil {
-			return r.Outcome
-		}
-	case OutcomeAlreadyGone, OutcomeNotDue:
+	case OutcomeEvicted, OutcomeAlreadyGone, OutcomeNotDue, OutcomeDryRun:
 		if r.Err == nil {
-			return r.Outcome
-		}
-	case OutcomeDryRun:
-		if r.Err == nil {
-			return dryRunOf(clears)
-		}
-	case OutcomeConditionCleared:
-		if clears && r.Err == nil {
 			return r.Outcome
 		}
 	case OutcomeFailed:
 	}
 	return OutcomeFailed
-}
-
-// dryRunOf returns what a dry run of a task counts as. A condition that was to
-// be cleared counts as cleared until the pod is observed again.
-func dryRunOf(clears bool) Outcome {
-	if clears {
-		return OutcomeConditionCleared
-	}
-	return OutcomeDryRun
 }

@@ -22,7 +22,6 @@ func handMade() map[string]eviction.Task {
 			Pod: pod, Node: "n1", StartedAt: at(10),
 			Decision: eviction.Decision{Reason: eviction.ReasonUntolerated, Due: at(5)},
 		},
-		"that clears": {Pod: pod, Node: "n1", StartedAt: at(10), ClearCondition: true},
 	}
 }
 
@@ -66,11 +65,12 @@ func TestE10HandMadeTaskIsRefused(t *testing.T) {
 func TestE10FinishOfAHandMadeTaskChangesNothing(t *testing.T) {
 	for name, task := range handMade() {
 		for _, outcome := range outcomes {
-			c := running(t, newPod("p"), newPod("m", marked, on("n2")))
+			c := running(t, newPod("p"), newPod("m", on("n2")))
 			c.finish(5, task, outcome)
 			c.node(10, "n1", "a@10")
+			c.node(10, "n2", "a@10")
 			c.finish(10, task, outcome)
-			first := c.start(10, "p", "-m")[0]
+			first := c.start(10, "p", "m")[0]
 			c.finish(10, task, outcome)
 			require.Equal(t, 2, c.Waiting(), name)
 			c.start(1000)

@@ -14,9 +14,8 @@ import (
 // writes when it was decided and not when it was sent.
 func TestDeleteTakesItsTimeFromTheWork(t *testing.T) {
 	for name, options := range map[string]sceneOptions{
-		"mark":               {},
-		"mark after a read":  {confirm: true},
-		"taking a mark back": {pod: newPod("p", marked, tolerates("a"))},
+		"mark":              {},
+		"mark after a read": {confirm: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, options, func(s *scene) {

@@ -263,6 +263,31 @@ func (q *Queue[K, V]) Due(e *Entry[K, V]) (time.Time, bool) {
 	return q.clock.time(e.due), true
 }
 
+// Earliest returns the earliest due time of all that wait, also of what a
+// budget delays. It is false if nothing has a due time. It costs O(kinds and
+// shares).
+func (q *Queue[K, V]) Earliest() (time.Time, bool) {
+	earliest := never
+	for _, h := range q.heaps() {
+		if first := h.first(); first != nil {
+			earliest = min(earliest, first.element.due)
+		}
+	}
+	return q.clock.time(earliest), earliest != never
+}
+
+// heaps returns all that items wait in.
+func (q *Queue[K, V]) heaps() []*heap[*Entry[K, V]] {
+	heaps := make([]*heap[*Entry[K, V]], 0, len(q.waiting)+len(q.limits.lanes))
+	for i := range q.waiting {
+		heaps = append(heaps, &q.waiting[i])
+	}
+	for _, l := range q.limits.lanes {
+		heaps = append(heaps, &l.items)
+	}
+	return heaps
+}
+
 // Acting reports whether an entry was handed out and its action has not ended.
 func (q *Queue[K, V]) Acting(e *Entry[K, V]) bool { return e.state.handedOut() }
 
@@ -287,14 +312,7 @@ func (q *Queue[K, V]) Blocking(e *Entry[K, V]) (string, bool) {
 // be changed while they are ranged over.
 func (q *Queue[K, V]) All() iter.Seq[*Entry[K, V]] {
 	return func(yield func(*Entry[K, V]) bool) {
-		heaps := make([]*heap[*Entry[K, V]], 0, len(q.waiting)+len(q.limits.lanes))
-		for i := range q.waiting {
-			heaps = append(heaps, &q.waiting[i])
-		}
-		for _, l := range q.limits.lanes {
-			heaps = append(heaps, &l.items)
-		}
-		for _, h := range heaps {
+		for _, h := range q.heaps() {
 			for i := range h.len() {
 				if !yield(h.at(i).element) {
 					return

@@ -207,7 +207,7 @@ func TestD2NothingBeforeTheLists(t *testing.T) {
 }
 
 // A report from before the condition arrives after it. A tracker that believed
-// it would leave the condition on a pod that stays.
+// it would write the condition again.
 func TestOlderReportDoesNotHideTheCondition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newCluster(nodeOf("a", maintenance), podOn("a", "web"))
@@ -238,10 +238,9 @@ func TestOlderReportDoesNotHideTheCondition(t *testing.T) {
 		require.NotNil(t, result.Pod, "its condition was set, and it could not be deleted")
 		tracker.Finish(time.Now(), task, result)
 		c.informer.podsOf.OnUpdate(before, before)
-		tracker.ObserveNode(time.Now(), nodeOf("a"))
 		time.Sleep(10 * time.Minute)
 		next, ok := tracker.Start(time.Now())
-		require.True(t, ok && next.ClearCondition)
+		require.True(t, ok && next.HasDisruptionTarget)
 	})
 }
 
@@ -302,11 +301,11 @@ func TestE5ClientSleepsForNoRetryAfter(t *testing.T) {
 
 func TestConfigsAreChecked(t *testing.T) {
 	_, err := NewController(Config{
-		Workers: -1, Timeout: -1, Tracker: eviction.Config{Own: []string{""}},
+		Workers: -1, Timeout: -1, Tracker: eviction.Config{Holds: []eviction.Hold{{}}},
 	})
 	require.ErrorIs(t, err, ErrInvalidConfig)
 	require.ErrorIs(t, err, eviction.ErrInvalidConfig)
-	for _, want := range []string{"Cluster is nil", "Workers is -1", "Timeout is -1ns", "Own is"} {
+	for _, want := range []string{"Cluster is nil", "Workers is -1", "Timeout is -1ns", "Name of a hold is empty"} {
 		require.ErrorContains(t, err, want)
 	}
 	_, err = NewController(Config{Cluster: &rest.Config{Host: "http://[::1"}})

@@ -1,0 +1,78 @@
+package eviction
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/taints"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// Config is what a [Tracker] needs. The zero value is complete.
+type Config struct {
+	// Matcher says which toleration tolerates which taint.
+	Matcher taints.Matcher
+	// Concerns reports whether a NoExecute taint is this tracker's business. A
+	// taint that is not evicts nothing here. Nil means that all are. It must be a
+	// pure function; Task.Reevaluate calls it too, on the goroutine of the action.
+	// Next to kube-controller-manager, which evicts for the other taints, write
+	// another condition than it does; see DeleterConfig.
+	Concerns func(*corev1.Taint) bool
+	// Exempt keeps pods from being evicted, whatever their tolerations and
+	// whatever is asked for them. Nil exempts none, like kube-controller-manager.
+	// It must be a pure function of the pod; Task.Reevaluate calls it too.
+	Exempt func(*corev1.Pod) bool
+	// Holds are what [Tracker.SetHold] can hold; see [Hold].
+	Holds []Hold
+	// Backoff is the wait after an attempt that failed, and after one that a
+	// PodDisruptionBudget refused. Its Max is also the longest time for which an
+	// answer of a server can make a pod wait.
+	Backoff timedqueue.Backoff
+	// Budgets limit how fast pods leave. None is no limit, like
+	// kube-controller-manager: the workers are the limit.
+	Budgets []Budget
+	// ChargeRefusals makes evictions that a PodDisruptionBudget refuses spend
+	// their tokens, so that the budgets bound the requests and not the evictions.
+	ChargeRefusals bool
+	// LowPriorityFirst makes pods that are due at the same time leave in the order
+	// of their priority, the lowest first. Else, and among equals, the order is
+	// that in which they got a deadline. A pod whose deadline is moved keeps its
+	// place, except by an attempt: it comes behind the pods that waited meanwhile.
+	LowPriorityFirst bool
+}
+
+// Validate joins all that is wrong with the config.
+func (c Config) Validate() error {
+	problems := []error{validateHolds(c.Holds), validateBudgets(c.Budgets)}
+	if err := c.Backoff.Validate(); err != nil {
+		problems = append(problems, fmt.Errorf("%w: %w", ErrInvalidConfig, err))
+	}
+	return errors.Join(problems...)
+}
+
+// rules is the part of a Config that a task needs.
+type rules struct {
+	matcher  taints.Matcher
+	concerns func(*corev1.Taint) bool // nil: all
+	exempt   func(*corev1.Pod) bool   // nil: none
+	holds    []Hold
+}
+
+func (c Config) rules() *rules {
+	return &rules{matcher: c.Matcher, concerns: c.Concerns, exempt: c.Exempt, holds: c.Holds}
+}
+
+// exempts reports whether a pod is exempt.
+func (r *rules) exempts(pod *corev1.Pod) bool { return r.exempt != nil && r.exempt(pod) }
+
+func (r *rules) kindOf(pod *corev1.Pod) podKind {
+	switch {
+	case r.exempts(pod):
+		return exempt
+	case IsDaemonSetPod(pod):
+		return ofDaemonSet
+	}
+	return ordinary
+}
