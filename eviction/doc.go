@@ -19,9 +19,10 @@
 // and an Action of the caller evicts them. The example controllerruntime moves
 // workloads between clusters this way. Of a node a Tracker reads the name, the
 // UID and the taints. Of a pod it reads the namespace, name, UID, node,
-// tolerations, deletionTimestamp and the condition PodScheduled. The functions
-// in Config read what they need. Evictions without taints are keys of a
-// timedqueue.Queue, which is what a Tracker keeps its pods in.
+// tolerations, deletionTimestamp, owners, and the conditions PodScheduled and
+// DisruptionTarget. The functions in Config read what they need. Evictions
+// without taints are keys of a timedqueue.Queue, which is what a Tracker keeps
+// its pods in.
 //
 // A timedqueue.Dispatcher connects them:
 //
@@ -85,16 +86,13 @@
 //
 // # Conditions
 //
-// Before a delete the pod's status says why it leaves: Config.Describe returns
-// the condition, [DefaultCondition] by default. A canceled eviction takes its
-// condition back, also when the condition was set before a restart. Only
-// conditions whose reasons are in Config.Own are taken back. The disruption
-// controller of kube-controller-manager does it for any pod, two minutes later.
-//
-// Clearing conditions is work like any other. Due evictions come before it. The
-// pods of one node share one clear a second, and those of a namespace ten. A
-// pod waits longer after each clear. So a client that sets the condition again
-// and again delays no pods but its own.
+// Before a [Deleter] deletes a pod, the pod's condition DisruptionTarget says
+// why: DeleterConfig.Condition returns it, [DefaultCondition] by default. A true
+// condition of whichever client is left as it is. No condition is taken back. If
+// a pod stays after all, the disruption controller of kube-controller-manager
+// makes its condition false after two minutes. Where that does not run, the
+// condition stays until the pod ends. An Action of the caller that writes
+// something else to a pod takes it back itself.
 //
 // # Rate
 //
@@ -105,20 +103,25 @@
 // not delay pods that need no scarce token. [Tracker.SetLimit] changes the rate
 // of one share at any time, so a budget by zone can follow the state of its
 // zones. A limit of zero stops a share. When it is raised again, the due pods
-// leave at the rate and not at once. In contrast, [Tracker.SuspendTaints]
-// suspends taints and not pods. [Tracker.SuspendTaintsOn] does that on one
-// node. [Tracker.Halt] holds all evictions at once, so that an operator can
-// stop the controller.
+// leave at the rate and not at once.
+//
+// # Holding
+//
+// A [Hold] stops evictions without a rate: all of them, because an operator says
+// so, or those for some taints, because every zone is disrupted. It holds
+// everywhere or on some nodes, for example on one that is well again and whose
+// taint is about to be removed. [Tracker.SetHold] begins and ends it. What is
+// held keeps its deadline, and leaves for any other taint that is not held.
 //
 // # Observing it
 //
-// [Tracker.Pending] lists each pod's deadline, its reason, its failed attempts
-// and the budget that delays it. [Tracker.PodsOn] lists all pods of a node.
-// [Tracker.Overdue] counts the pods that should have left, and returns the
-// earliest of their deadlines. [Tracker.Delayed] counts the pods that wait for
-// a budget. Both read running counts. [Tracker.PendingFrom] lists in parts, so
-// that a caller can release its lock in between. The delay of an eviction is
-// Task.StartedAt minus Task.Decision.Due.
+// [Tracker.Pending] lists each pod's deadline, its reason, its failed attempts,
+// and the budget or the hold that delays it. [Tracker.PendingFrom] does that in
+// parts, so that a caller can release its lock in between. [Tracker.PodsOn]
+// lists all pods of a node. [Tracker.Overdue] returns the oldest deadline that
+// has passed, which is the one to alert on. [Tracker.Delayed] counts the pods
+// that wait for a share of a budget. The delay of an eviction is Task.StartedAt
+// minus Task.Decision.Due.
 //
 // # The caller's duties
 //
@@ -150,15 +153,15 @@
 //   - The message of the condition is the one from there, followed by the
 //     taint.
 //   - Pods that are due together wait for workers. There each has a goroutine.
-//   - The condition of an eviction that became moot is cleared at once, at a
-//     bounded rate. There another controller clears it after two minutes.
+//   - A pod that another client has marked with the condition DisruptionTarget
+//     keeps that reason. There it is overwritten.
 //   - not-ready and unreachable count as one taint, so the pods of a node that
 //     flaps still leave.
-//   - Tolerations stop while taints are suspended. There they go on when all
-//     zones are disrupted.
+//   - A hold leaves taints and deadlines as they are. There node lifecycle
+//     removes the taints while all zones are disrupted, and each toleration
+//     begins anew after that.
 //   - With [Evictor] a PodDisruptionBudget can refuse an eviction, which then
 //     waits. There pods are deleted, as by [Deleter].
-//   - A canceled eviction is reported only when its condition was cleared, with
-//     OutcomeConditionCleared. There each pod whose timer is canceled gets an
-//     event "Cancelling deletion", which is a call a pod.
+//   - A canceled eviction is not reported. There each pod whose timer is canceled
+//     gets an event "Cancelling deletion", which is a call a pod.
 package eviction

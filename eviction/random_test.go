@@ -42,13 +42,15 @@ func TestTrackerAgainstReference(t *testing.T) {
 	for _, what := range []string{
 		"Untolerated", "TolerationEnds", "marked", "retry", "due together", "late result",
 		"second finish", "restart", "clock set back", "hold", "hold of a node", "hold of all",
-		"lineage goes on", "set again", "held", "parked", "reopening", "evicted beside a hold",
+		"lineage goes on", "set again", "held", "parked", "reopening",
 		"NodeEvicted", "Blocked", "DryRun", "shut", "opened", "no token", "token given back", "window",
 		"asked", "request taken back", "retried", "no success", "without a UID", "written",
 	} {
 		require.Greater(t, reached[what], eviction.Sized(0, seeds/10), what)
 	}
-	for _, what := range []string{"Requested", "by priority", "terminating during its action"} {
+	for _, what := range []string{
+		"Requested", "by priority", "terminating during its action", "evicted beside a hold",
+	} {
 		require.Greater(t, reached[what], eviction.Sized(0, seeds/25), what)
 	}
 }
