@@ -24,15 +24,17 @@ func DryRun(see func(Task)) Action {
 }
 
 // EvictThenDelete returns an action that does the first action until the pod is
-// overdue for the given time, and the second action from then on. For example,
-// it evicts for half an hour and deletes after that. The switch happens at the
+// overdue for a time, and the second action from then on. For example, it evicts
+// for half an hour and deletes after that. The switch happens at the
 // first attempt after that time, at most the longest wait of Config.Backoff
 // later.
 //
 // The time counts from the pod's deadline. That follows from the API objects, so
-// a restart does not prolong it. Exceptions are a taint without TimeAdded,
-// Tracker.EvictNode and Tracker.EvictPod. The time also passes while a budget or
-// a [Hold] delays the pod, which may skip the first action.
+// a restart does not prolong it. Exceptions are a taint without TimeAdded, and
+// requests that the caller makes again after the restart without the time of the
+// first. The time also passes while a budget or a [Hold] delays the pod, which
+// may skip the first action. For a time that depends on the task, make the
+// action for each task.
 func EvictThenDelete(first, then Action, after time.Duration) Action {
 	return func(ctx context.Context, task Task) Result {
 		if !task.valid() {

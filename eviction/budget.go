@@ -22,9 +22,10 @@ type Budget struct {
 	// Name identifies the budget in Tracker.Pending, in metrics, and in SetLimit.
 	// Required.
 	Name string
-	// ByPod or ByNode names the share. It must be a pure function of the pod or
-	// the node and is called when one is observed. With neither, all pods share
-	// the budget; both together are an error.
+	// ByPod or ByNode names the share. It is called when a pod or a node is
+	// observed. When it has another answer for one that has not changed, for
+	// example because of a PodDisruptionBudget, observe that again. With neither,
+	// all pods share the budget; both together are an error.
 	ByPod  func(*corev1.Pod) string
 	ByNode func(*corev1.Node) string
 	// Limit is how many pods of a share may leave a second. [rate.Inf] is no

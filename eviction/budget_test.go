@@ -368,6 +368,23 @@ func TestE8ManyThatWaitForABudgetAreTakenInParts(t *testing.T) {
 	require.Equal(t, at(1010), next)
 }
 
+// The share depends on something else than the pod, for example on which
+// PodDisruptionBudget selects it.
+func TestE8PodIsObservedAgainWhenItsShareChanges(t *testing.T) {
+	budget := map[string]string{"p": "tight", "q": "tight"}
+	c := runningWith(t, budgets(eviction.Budget{
+		Name: "disruptions", Limit: 0.001, Burst: 1,
+		ByPod: func(pod *corev1.Pod) string { return budget[pod.Name] },
+	}), newPod("p"), newPod("q"))
+	c.node(10, "n1", "x@10")
+	c.start(10, "p")
+	c.SetLimit(at(11), "disruptions", "loose", rate.Inf)
+	budget["q"] = "loose"
+	c.start(12)
+	c.pod(13, newPod("q"))
+	c.start(13, "q")
+}
+
 func TestE8BudgetsAreChecked(t *testing.T) {
 	both := perNode(1, 1)
 	both.ByPod = perNamespace(1, 1).ByPod

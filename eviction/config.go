@@ -71,8 +71,8 @@ func (r *rules) kindOf(pod *corev1.Pod) podKind {
 	switch {
 	case r.exempts(pod):
 		return exempt
-	case IsDaemonSetPod(pod):
-		return ofDaemonSet
+	case IsDaemonSetPod(pod), IsMirrorPod(pod):
+		return ofNode
 	}
 	return ordinary
 }

@@ -86,7 +86,7 @@ func play(t *testing.T, options sceneOptions, act func(s *scene)) {
 		s.tracker.MarkSynced()
 		s.tracker.ObserveNode(time.Now(), node)
 		if options.nodeMode {
-			s.tracker.EvictNode(time.Now(), "n1", options.reason)
+			s.tracker.EvictNode(time.Now(), "n1", eviction.NodeRequest{Reason: options.reason})
 		}
 		s.next()
 		act(s)

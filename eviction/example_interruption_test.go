@@ -73,8 +73,9 @@ func Example_interruption() {
 	}
 
 	fmt.Println("notice for both machines")
-	tracker.EvictNode(now, "spot-1", "the cloud takes the machine back")
-	tracker.EvictNode(now, "spot-2", "the cloud takes the machine back")
+	const reason = "the cloud takes the machine back"
+	tracker.EvictNode(now, "spot-1", eviction.NodeRequest{Reason: reason})
+	tracker.EvictNode(now, "spot-2", eviction.NodeRequest{Reason: reason})
 	run(now.Add(10 * time.Second))
 
 	fmt.Println("notice for spot-2 is taken back")

@@ -246,7 +246,7 @@ func requireNodeEvicted(t *testing.T, bytes []byte) {
 	require.NotEqual(t, eviction.ReasonNodeEvicted, before.Reason)
 
 	evicted = instant()
-	c.EvictNode(evicted, "n1", "drain")
+	c.EvictNode(evicted, "n1", eviction.NodeRequest{Reason: "drain"})
 	during, _ := c.Decision("p")
 	switch {
 	case eviction.IsDaemonSetPod(pod), before.Leaves() && !before.Due.After(evicted):
@@ -257,7 +257,7 @@ func requireNodeEvicted(t *testing.T, bytes []byte) {
 	}
 	c.ObservePod(instant(), pod)
 	c.ObserveNode(instant(), node)
-	c.EvictNode(instant(), "n1", "drain")
+	c.EvictNode(instant(), "n1", eviction.NodeRequest{Reason: "drain"})
 	again, _ := c.Decision("p")
 	require.Equal(t, during, again, "observing it again changes nothing")
 	c.MarkSynced()

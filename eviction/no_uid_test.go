@@ -115,7 +115,7 @@ func TestE13NodeWithoutAUID(t *testing.T) {
 	c.leavesAt("p", 70)
 	observe(40, "a")
 	c.leavesAt("p", 70)
-	c.EvictNode(at(50), "n1", "drain")
+	c.EvictNode(at(50), "n1", eviction.NodeRequest{Reason: "drain"})
 	c.leavesAt("p", 50)
 	c.leavesAt("q", 50)
 	observe(51, "a")

@@ -1,7 +1,11 @@
 package eviction_test
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -19,8 +23,8 @@ func TestE9AllPodsOfAnEvictedNodeLeaveAtOnce(t *testing.T) {
 		newPod("daemon", ofDaemonSet, tolerates("a:60")), newPod("going", terminating),
 		newPod("elsewhere", on("n2")))
 	c.node(5, "n1", "a@5", "b:NoSchedule")
-	c.EvictNode(at(10), "n1", "drain")
-	c.EvictNode(at(11), "n1", "drain") // once more: nothing moves
+	c.EvictNode(at(10), "n1", eviction.NodeRequest{Reason: "drain"})
+	c.EvictNode(at(11), "n1", eviction.NodeRequest{Reason: "drain"}) // once more: nothing moves
 	c.leavesAt("tolerant", 10)
 	c.leavesAt("later", 10)
 	for _, task := range c.start(12, "later", "tolerant") {
@@ -38,7 +42,7 @@ func TestE9AllPodsOfAnEvictedNodeLeaveAtOnce(t *testing.T) {
 
 func TestE9PodThatComesToAnEvictedNodeLeavesAtOnce(t *testing.T) {
 	c := running(t)
-	c.EvictNode(at(10), "n1", "drain")
+	c.EvictNode(at(10), "n1", eviction.NodeRequest{Reason: "drain"})
 	c.idle(100)
 	c.pod(100, newPod("p", bound(100), tolerates("*")))
 	c.pod(100, newPod("daemon", bound(100), ofDaemonSet))
@@ -50,7 +54,7 @@ func TestE9PodThatComesToAnEvictedNodeLeavesAtOnce(t *testing.T) {
 func TestE9WhatWasDueBeforeStaysDueThen(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:10")))
 	c.node(0, "n1", "a@0")
-	c.EvictNode(at(50), "n1", "drain")
+	c.EvictNode(at(50), "n1", eviction.NodeRequest{Reason: "drain"})
 	c.leavesAt("p", 10)
 	require.Equal(t, eviction.ReasonTolerationEnds, c.start(50, "p")[0].Decision.Reason)
 }
@@ -59,7 +63,7 @@ func TestE9CanceledNodeEvictionKeepsThePods(t *testing.T) {
 	c := runningWith(t, twoSeconds, newPod("waits"), newPod("acts"), newPod("fails"),
 		newPod("tainted", tolerates("a:60")))
 	c.node(1, "n1")
-	c.EvictNode(at(10), "n1", "drain")
+	c.EvictNode(at(10), "n1", eviction.NodeRequest{Reason: "drain"})
 	c.ForgetPod(at(1), "waits")
 	works := c.start(10, "acts", "fails", "tainted")
 	c.pod(10, newPod("waits"))
@@ -86,19 +90,15 @@ func TestE9CanceledNodeEvictionKeepsThePods(t *testing.T) {
 // observed is none.
 func TestE9EvictedNodeThatIsRecreatedOrForgottenIsNotEvicted(t *testing.T) {
 	c := running(t, newPod("p"), newPod("stray", on("n9")))
-	c.EvictNode(at(1), "n9", "drain")
-	c.EvictNode(at(1), "unknown", "drain")
 	c.stays("stray", eviction.ReasonNoTaints)
-	nodes, _ := c.Len()
-	require.Equal(t, 3, nodes)
 
-	c.EvictNode(at(2), "n1", "drain")
+	c.EvictNode(at(2), "n1", eviction.NodeRequest{Reason: "drain"})
 	c.leavesAt("p", 2)
 	again := newNode("n1")
 	again.UID = "another"
 	c.ObserveNode(at(3), again)
 	c.stays("p", eviction.ReasonNoTaints)
-	c.EvictNode(at(4), "n1", "drain")
+	c.EvictNode(at(4), "n1", eviction.NodeRequest{Reason: "drain"})
 	c.leavesAt("p", 4)
 	c.ForgetNode(at(5), "n1")
 	c.stays("p", eviction.ReasonNoTaints)
@@ -113,7 +113,7 @@ func TestE9HoldOfTaintsIsAboutTaints(t *testing.T) {
 	c.hold(0, "ours", true)
 	c.node(1, "n1", "NR@1")
 	c.start(2)
-	c.EvictNode(at(3), "n1", "drain")
+	c.EvictNode(at(3), "n1", eviction.NodeRequest{Reason: "drain"})
 	for _, task := range c.start(3, "p", "q") {
 		require.Equal(t, eviction.ReasonNodeEvicted, task.Decision.Reason)
 	}
@@ -122,7 +122,7 @@ func TestE9HoldOfTaintsIsAboutTaints(t *testing.T) {
 
 	c.pod(5, newPod("r"))
 	c.hold(6, "all", true)
-	c.EvictNode(at(6), "n1", "drain")
+	c.EvictNode(at(6), "n1", eviction.NodeRequest{Reason: "drain"})
 	c.start(7)
 	c.hold(8, "all", false)
 	require.Equal(t, eviction.ReasonNodeEvicted, c.start(8, "r")[0].Decision.Reason)
@@ -133,7 +133,7 @@ func TestE9ExemptPodsOfAnEvictedNodeStay(t *testing.T) {
 	config := eviction.Config{Exempt: eviction.AnyOf(eviction.IsMirrorPod, eviction.IsTerminal)}
 	c := runningWith(t, config, newPod("mirror", mirror), newPod("done", inPhase(corev1.PodSucceeded)),
 		newPod("p"))
-	c.EvictNode(at(1), "n1", "drain")
+	c.EvictNode(at(1), "n1", eviction.NodeRequest{Reason: "drain"})
 	c.stays("mirror", eviction.ReasonExempt)
 	c.stays("done", eviction.ReasonExempt)
 	c.start(1, "p")
@@ -141,7 +141,7 @@ func TestE9ExemptPodsOfAnEvictedNodeStay(t *testing.T) {
 
 func TestE9ReevaluateKnowsThatTheNodeIsEvicted(t *testing.T) {
 	c := running(t, newPod("p", tolerates("*")))
-	c.EvictNode(at(10), "n1", "drain")
+	c.EvictNode(at(10), "n1", eviction.NodeRequest{Reason: "drain"})
 	task := c.start(10, "p")[0]
 	for name, test := range map[string]struct {
 		live *corev1.Pod
@@ -158,4 +158,108 @@ func TestE9ReevaluateKnowsThatTheNodeIsEvicted(t *testing.T) {
 	again := newNode("n1")
 	again.UID = "another"
 	require.Equal(t, eviction.ReasonNoTaints, task.Reevaluate(newPod("p"), again, at(11)).Reason)
+}
+
+// E10: a request for a node that is not known waits for it. It is for one node
+// of that name, and ends with it.
+func TestE10RequestForANodeThatIsNotKnownWaitsForIt(t *testing.T) {
+	c := running(t, newPod("early", on("n9")))
+	drain := eviction.NodeRequest{Reason: "drain"}
+	require.True(t, c.EvictNode(at(5), "n9", drain))
+	require.True(t, c.EvictNode(at(5), "n8", drain))
+	require.True(t, c.EvictNode(at(6), "n9", eviction.NodeRequest{Reason: "once more"}))
+	awaited := map[string]eviction.NodeRequest{}
+	for name, request := range c.AwaitedNodes() {
+		awaited[name] = request
+	}
+	drain.Since = at(5)
+	require.Equal(t, map[string]eviction.NodeRequest{"n8": drain, "n9": drain}, awaited)
+	require.True(t, c.CancelNodeEviction(at(6), "n8"))
+	require.False(t, c.CancelNodeEviction(at(6), "n8"))
+	c.start(7)
+
+	c.node(10, "n9")
+	for range c.AwaitedNodes() {
+		t.Fatal("its node is known")
+	}
+	c.leavesAt("early", 5)
+	c.pod(12, newPod("late", on("n9"), unbound))
+	c.leavesAt("late", 12)
+	task := c.start(12, "early", "late")[0]
+	require.Equal(t, "drain", task.Decision.Request)
+	again := newNode("n9")
+	again.UID = "another"
+	c.ObserveNode(at(13), again)
+	require.True(t, task.Canceled())
+	c.node(14, "n8")
+	c.pod(14, newPod("kept", on("n8")))
+	c.stays("kept", eviction.ReasonNoTaints)
+}
+
+// E10: with a UID it is for that node, whichever has the name now.
+func TestE10RequestForANodeByItsUID(t *testing.T) {
+	c := running(t, newPod("p"))
+	require.True(t, c.EvictNode(at(5), "n1", eviction.NodeRequest{UID: "next"}))
+	c.stays("p", eviction.ReasonNoTaints)
+	next := newNode("n1")
+	next.UID = "next"
+	c.ObserveNode(at(8), next)
+	c.leavesAt("p", 5)
+	require.True(t, c.EvictNode(at(9), "n1", eviction.NodeRequest{UID: "next"}))
+	c.leavesAt("p", 5)
+	require.True(t, c.CancelNodeEviction(at(10), "n1"))
+	require.False(t, c.CancelNodeEviction(at(10), "n1"))
+	c.stays("p", eviction.ReasonNoTaints)
+}
+
+// E10: a caller that has asked before a restart says since when.
+func TestE10RequestSaysSinceWhen(t *testing.T) {
+	c := running(t, newPod("p"), newPod("later", bound(20)))
+	c.EvictNode(at(100), "n1", eviction.NodeRequest{Since: at(-50)})
+	c.leavesAt("p", -50)
+	since, overdue := c.Overdue(at(100))
+	require.True(t, overdue)
+	require.Equal(t, at(-50), since)
+	act := eviction.EvictThenDelete(nil, func(context.Context, eviction.Task) eviction.Result {
+		return eviction.Result{Outcome: eviction.OutcomeEvicted}
+	}, 2*time.Minute)
+	result := act(t.Context(), c.start(100, "p", "later")[0])
+	require.Equal(t, eviction.OutcomeEvicted, result.Outcome, "it is deleted already")
+}
+
+// Requests for nodes that never come use bounded memory, and the caller learns
+// that.
+func TestE10RequestsThatWaitAreBounded(t *testing.T) {
+	c := running(t)
+	for i := range 10_000 {
+		require.True(t, c.EvictNode(at(1), fmt.Sprint("unknown-", i), eviction.NodeRequest{}))
+	}
+	require.False(t, c.EvictNode(at(1), "one more", eviction.NodeRequest{}))
+	require.True(t, c.EvictNode(at(1), "unknown-1", eviction.NodeRequest{}), "it waits already")
+	require.True(t, c.EvictNode(at(1), "n1", eviction.NodeRequest{}), "it is known")
+	c.CancelNodeEviction(at(1), "unknown-7")
+	require.True(t, c.EvictNode(at(1), "one more", eviction.NodeRequest{}))
+}
+
+// Pods that would come back to their node stay.
+func TestE9PodsThatWouldComeBackStay(t *testing.T) {
+	c := running(t, newPod("mirror", mirror), newPod("daemon", ofDaemonSet), newPod("p"),
+		newPod("going", terminating))
+	c.EvictNode(at(1), "n1", eviction.NodeRequest{})
+	remaining := func() (names []string) {
+		for p := range c.RemainingOn("n1") {
+			names = append(names, p.Pod.Name)
+		}
+		slices.Sort(names)
+		return names
+	}
+	require.Equal(t, []string{"going", "p"}, remaining())
+	c.finish(1, c.start(1, "p")[0], eviction.OutcomeEvicted)
+	require.Equal(t, []string{"going", "p"}, remaining(), "until they are gone")
+	c.ForgetPod(at(2), "p")
+	c.ForgetPod(at(2), "going")
+	require.Empty(t, remaining())
+	for range c.RemainingOn("unknown") {
+		t.Fatal("it has no pods")
+	}
 }

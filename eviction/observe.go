@@ -18,8 +18,12 @@ func (t *Tracker) ObserveNode(now time.Time, observed *corev1.Node) {
 	if !same {
 		n.reset(present, observed.UID)
 	}
+	asked, awaited := t.awaited[observed.Name]
+	if awaited = awaited && n.evictFor(asked); awaited {
+		delete(t.awaited, observed.Name)
+	}
 	next := noExecute(observed, t.rules.concerns, n.taints, now, same || t.synced)
-	if same && equalTaints(n.taints, next) {
+	if same && !awaited && equalTaints(n.taints, next) {
 		return
 	}
 	n.taints = next

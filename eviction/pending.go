@@ -111,8 +111,8 @@ func (t *Tracker) walk(c *Cursor) *entry {
 }
 
 // PodsOn goes through the pods of a node that the tracker knows, whether
-// anything is to be done about them or not, in no order. The tracker must not
-// be used before it ends.
+// anything is to be done about them or not, in no order. Requests may be made,
+// canceled and retried meanwhile; nothing else may change.
 func (t *Tracker) PodsOn(node string) iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
 		n, known := t.nodes[node]
@@ -121,6 +121,24 @@ func (t *Tracker) PodsOn(node string) iter.Seq[Pending] {
 		}
 		for _, e := range n.pods {
 			if !yield(t.describe(e)) {
+				return
+			}
+		}
+	}
+}
+
+// RemainingOn goes through the pods that EvictNode makes leave a node, also
+// those that are terminating and have yet to be gone: a node without any is
+// empty, except for pods that would come back and exempt ones. It is like PodsOn
+// otherwise.
+func (t *Tracker) RemainingOn(node string) iter.Seq[Pending] {
+	return func(yield func(Pending) bool) {
+		n, known := t.nodes[node]
+		if !known {
+			return
+		}
+		for _, e := range n.pods {
+			if e.Value().kind == ordinary && !yield(t.describe(e)) {
 				return
 			}
 		}

@@ -30,6 +30,11 @@ func (s *schedule) observeNode(name string) {
 	s.tracker.ObserveNode(s.told(), node)
 	writeDown(s.history, s.history.nodes, name, node, s.now, false)
 	s.history.zones[name] = node.Labels["zone"]
+	if since, awaited := s.history.awaited[name]; awaited {
+		delete(s.history.awaited, name)
+		s.reached["awaited"]++
+		writeDown(s.history, s.history.evicted, name, true, since, false)
+	}
 	s.count(before, s.history.spells(name))
 }
 
@@ -316,12 +321,18 @@ func (s *schedule) evictNode() {
 	name, evicted := pick(s, nodeNames...), s.chance(60)
 	s.say("evict %s: %v", name, evicted)
 	if evicted {
-		s.tracker.EvictNode(s.told(), name, "drain")
+		s.tracker.EvictNode(s.told(), name, eviction.NodeRequest{Reason: "drain"})
 	} else {
 		s.tracker.CancelNodeEviction(s.told(), name)
 	}
-	if s.history.nodeStay(name) != nil {
+	_, waits := s.history.awaited[name]
+	switch {
+	case s.history.nodeStay(name) != nil:
 		writeDown(s.history, s.history.evicted, name, evicted, s.now, false)
+	case !evicted:
+		delete(s.history.awaited, name)
+	case !waits:
+		s.history.awaited[name] = s.now
 	}
 }
 

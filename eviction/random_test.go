@@ -50,6 +50,7 @@ func TestTrackerAgainstReference(t *testing.T) {
 	}
 	for _, what := range []string{
 		"Requested", "by priority", "terminating during its action", "evicted beside a hold",
+		"awaited",
 	} {
 		require.Greater(t, reached[what], eviction.Sized(0, seeds/25), what)
 	}

@@ -38,14 +38,15 @@ type podKind uint8
 const (
 	// ordinary: it leaves when it must.
 	ordinary podKind = iota
-	// ofDaemonSet: a DaemonSet controls it. It stays when its node is emptied.
-	ofDaemonSet
+	// ofNode: it would come back to its node, because a DaemonSet controls it or
+	// it mirrors a static pod. It stays when its node is emptied.
+	ofNode
 	// exempt: Config.Exempt exempts it.
 	exempt
 )
 
 func (k podKind) String() string {
-	return [...]string{"ordinary", "ofDaemonSet", "exempt"}[k]
+	return [...]string{"ordinary", "ofNode", "exempt"}[k]
 }
 
 // placement is a pod's node and the attributes that budgets and priority need.
@@ -72,7 +73,7 @@ func (p *pod) key(id types.UID) Key {
 // nodeEviction returns the eviction of the pod's whole node that concerns it. A
 // pod of a DaemonSet would come back and stays.
 func (p *pod) nodeEviction() *request {
-	if p.kind == ofDaemonSet {
+	if p.kind == ofNode {
 		return nil
 	}
 	return p.placement.node.eviction

@@ -24,6 +24,7 @@ type history struct {
 	heldOn   map[string]heldNode
 	holds    bool                                   // there was a hold
 	evicted  map[string][]observation[bool]         // what was said of whole nodes
+	awaited  map[string]time.Time                   // when it was said of one that is not known
 	asked    map[types.UID][]observation[time.Time] // what was said of single pods; zero: taken back
 	reported map[types.UID]ruling                   // by a dry run, and the same ever since
 	ignored  map[string]bool                        // keys of taints that do not concern the tracker
@@ -76,6 +77,7 @@ func newHistory() *history {
 		waits:    map[types.UID]int{},
 		doubted:  map[types.UID]int{},
 		evicted:  map[string][]observation[bool]{},
+		awaited:  map[string]time.Time{},
 		asked:    map[types.UID][]observation[time.Time]{},
 		reported: map[types.UID]ruling{},
 		zones:    map[string]string{},

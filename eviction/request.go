@@ -1,6 +1,8 @@
 package eviction
 
 import (
+	"iter"
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -45,29 +47,81 @@ func (t *Tracker) CancelPodEviction(now time.Time, id types.UID) bool {
 	return true
 }
 
-// EvictNode makes all pods of a node leave now, whatever they tolerate. Pods
-// that come to it later leave as soon as they are observed. Pods of DaemonSets
-// stay, because they would come back, and so do exempt ones. So older
-// controllers emptied nodes before there were taints. The reason is the
-// caller's words for Decision.Request and for the message of the condition. The
-// request lasts until CancelNodeEviction or until the node is deleted. It is kept in memory only: after a restart the caller makes it
-// again. EvictNode does nothing for a node that was not observed, or that is
-// evicted already.
-func (t *Tracker) EvictNode(now time.Time, name, reason string) {
-	now = t.advance(now)
-	if n, known := t.nodes[name]; known && n.state == present && n.eviction == nil {
-		n.eviction = &request{due: now, reason: reason}
-		t.decideNode(now, n)
-	}
+// A NodeRequest is a caller's wish that a node is emptied; see
+// [Tracker.EvictNode].
+type NodeRequest struct {
+	// Reason is the caller's words for Decision.Request and for the message of the
+	// condition.
+	Reason string
+	// Since is when the pods had to leave, for a caller that has asked before a
+	// restart; the zero time is now. Pods that have arrived since had to leave when
+	// they arrived.
+	Since time.Time
+	// UID is that of the node. Empty means the present or else the next node of
+	// that name.
+	UID types.UID
 }
 
-// CancelNodeEviction takes EvictNode back.
-func (t *Tracker) CancelNodeEviction(now time.Time, name string) {
+// mostAwaited bounds the requests for nodes that are not known.
+const mostAwaited = 10_000
+
+// EvictNode makes all pods of a node leave now, whatever they tolerate. Pods
+// that come to it later leave as soon as they are observed. Pods that would come
+// back stay, those of DaemonSets and mirror pods, and so do exempt ones. So
+// older controllers emptied nodes before there were taints.
+//
+// The request is for one node. It lasts until CancelNodeEviction or until that
+// node is deleted, and a second one for it changes nothing. One for a node that
+// is not known waits for it; [Tracker.AwaitedNodes] lists it. EvictNode returns
+// false, and does nothing, when 10,000 wait already. Requests are kept in memory
+// only: after a restart the caller makes them again.
+func (t *Tracker) EvictNode(now time.Time, name string, request NodeRequest) bool {
 	now = t.advance(now)
+	if request.Since.IsZero() {
+		request.Since = now
+	}
+	if n, known := t.nodes[name]; known && n.evictFor(request) {
+		t.decideNode(now, n)
+		return true
+	}
+	former, waits := t.awaited[name]
+	switch {
+	case waits && former.UID == request.UID:
+		return true
+	case !waits && len(t.awaited) >= mostAwaited:
+		return false
+	}
+	t.awaited[name] = request
+	return true
+}
+
+// evictFor takes a request if it is for this node.
+func (n *node) evictFor(asked NodeRequest) bool {
+	if n.state != present || asked.UID != "" && asked.UID != n.uid {
+		return false
+	}
+	if n.eviction == nil {
+		n.eviction = &request{due: asked.Since, reason: asked.Reason}
+	}
+	return true
+}
+
+// AwaitedNodes goes through the requests of EvictNode for nodes that are not
+// known, in no order. The tracker must not be used before it ends.
+func (t *Tracker) AwaitedNodes() iter.Seq2[string, NodeRequest] { return maps.All(t.awaited) }
+
+// CancelNodeEviction takes EvictNode back and reports whether there was a
+// request.
+func (t *Tracker) CancelNodeEviction(now time.Time, name string) bool {
+	now = t.advance(now)
+	_, canceled := t.awaited[name]
+	delete(t.awaited, name)
 	if n, known := t.nodes[name]; known && n.eviction != nil {
 		n.eviction = nil
 		t.decideNode(now, n)
+		return true
 	}
+	return canceled
 }
 
 // Retry ends the wait of a pod after an attempt. The pod is attempted as soon

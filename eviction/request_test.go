@@ -2,6 +2,7 @@ package eviction_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -172,7 +173,7 @@ func TestE10PodThatIsBeingDeletedIsNotEvictedForARequest(t *testing.T) {
 // The DaemonSet creates another pod, and that is what the caller may want.
 func TestE10PodOfADaemonSetLeavesWhenItIsAskedFor(t *testing.T) {
 	c := running(t, newPod("daemon", ofDaemonSet))
-	c.EvictNode(at(5), "n1", "drain")
+	c.EvictNode(at(5), "n1", eviction.NodeRequest{Reason: "drain"})
 	c.stays("daemon", eviction.ReasonNoTaints)
 	c.evictPod(10, "daemon", "", 10)
 	c.start(10, "daemon")
@@ -189,6 +190,36 @@ func TestE10RetryEndsTheWaitAfterAnAttempt(t *testing.T) {
 		c.start(10.5, "p")
 		require.True(t, c.Retry(at(10.5), "p"))
 		c.start(10.5) // its action is under way
+	}
+}
+
+// A caller retries all pods of a node, or asks for each, while it lists them.
+func TestE10PodsCanBeRetriedWhileTheyAreListed(t *testing.T) {
+	c := runningWith(t, twoSeconds)
+	names := map[string]bool{}
+	for i := range 50 {
+		name := fmt.Sprint("p", i)
+		names[name] = true
+		c.pod(0, newPod(name))
+	}
+	c.node(10, "n1", "a@10")
+	for range names {
+		task, ok := c.Start(at(10))
+		require.True(t, ok)
+		c.finish(10, task, eviction.OutcomeFailed)
+	}
+	c.start(10)
+	listed := map[string]bool{}
+	for p := range c.PodsOn("n1") {
+		listed[p.Pod.Name] = true
+		require.True(t, c.Retry(at(10.5), p.Pod.ID()))
+		require.True(t, c.EvictPod(at(10.5), p.Pod.ID(), "", at(10.5)))
+		require.True(t, c.CancelPodEviction(at(10.5), p.Pod.ID()))
+	}
+	require.Equal(t, names, listed)
+	for range names {
+		_, ok := c.Start(at(10.5))
+		require.True(t, ok)
 	}
 }
 

@@ -177,7 +177,7 @@ func (w *walk) step() string {
 		return "Retry"
 	case 10:
 		if w.chance(70) {
-			w.EvictNode(w.now, w.node(), "drain")
+			w.EvictNode(w.now, w.node(), NodeRequest{Reason: "drain"})
 			return "EvictNode"
 		}
 		w.CancelNodeEviction(w.now, w.node())

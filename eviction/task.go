@@ -69,7 +69,7 @@ func (t Task) Reevaluate(live *corev1.Pod, node *corev1.Node, now time.Time) Dec
 	if node.UID != t.node {
 		before, evicted = nil, nil // another node of that name
 	}
-	if IsDaemonSetPod(live) {
+	if t.rules.kindOf(live) == ofNode {
 		evicted = nil
 	}
 	seen := t.pod

@@ -41,6 +41,7 @@ type Tracker struct {
 	running   map[types.UID]*attempt // actions under way
 	histories map[types.UID]*history
 	requests  map[types.UID]*request // of single pods
+	awaited   map[string]NodeRequest // of nodes that are not known, by name
 	byNode    []Budget
 	byPod     []Budget
 	held      holdSet // everywhere
@@ -68,6 +69,7 @@ func NewTracker(config Config, now time.Time) (*Tracker, error) {
 		running:   make(map[types.UID]*attempt),
 		histories: make(map[types.UID]*history),
 		requests:  make(map[types.UID]*request),
+		awaited:   make(map[string]NodeRequest),
 		most:      mostDecided,
 	}
 	if t.evictions, err = timedqueue.NewQueue(t.queueConfig(), now); err != nil {

@@ -181,7 +181,7 @@ func TestUpdateAndAction(t *testing.T) {
 			Action: deleting,
 		}, api)
 		c.Update(func(tracker *eviction.Tracker, now time.Time) {
-			tracker.EvictNode(now, "a", "the machine goes")
+			tracker.EvictNode(now, "a", eviction.NodeRequest{Reason: "the machine goes"})
 		})
 		time.Sleep(time.Second)
 		_, err := api.CoreV1().Pods("shop").Get(t.Context(), "web", metav1.GetOptions{})
