@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +20,14 @@ import (
 
 // Config is what a [Controller] needs.
 type Config struct {
-	// Cluster says how to reach the API server. Required. It is copied. Its QPS
-	// and Burst limit the requests of watches and evictions together.
+	// Cluster says how to reach the API server. It is copied. Its QPS and Burst
+	// limit the requests of watches and evictions together. Required unless there
+	// is a Client.
 	Cluster *rest.Config
+	// Client is a client of the API server, in place of Cluster: for example
+	// client-go's fake one in a test. A real one leaves Retry-After to the tracker
+	// when its transport is wrapped by eviction.WithoutRetryAfter.
+	Client kubernetes.Interface
 	// Tracker says which pods leave, when, and how fast.
 	Tracker eviction.Config
 	// Action makes what evicts a pod, of a client without a limit for Retry-After.
@@ -41,9 +47,13 @@ const (
 // Validate joins all that is wrong with the config.
 func (c Config) Validate() error {
 	problems := []error{c.Tracker.Validate()}
-	if c.Cluster == nil {
+	switch {
+	case c.Cluster == nil && c.Client == nil:
 		problems = append(problems,
-			fmt.Errorf("%w: Cluster is nil, want how to reach the API server", ErrInvalidConfig))
+			fmt.Errorf("%w: Cluster and Client are nil, want how to reach the API server", ErrInvalidConfig))
+	case c.Cluster != nil && c.Client != nil:
+		problems = append(problems,
+			fmt.Errorf("%w: Cluster and Client are set, want one of them", ErrInvalidConfig))
 	}
 	if c.Workers < 0 {
 		problems = append(problems,
@@ -71,32 +81,24 @@ func NewController(config Config) (*Controller, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Controller{}
-	client, err := newClient(config.Cluster)
-	if err != nil {
+	client := config.Client
+	var err error
+	if client == nil {
+		if client, err = newClient(config.Cluster); err != nil {
+			return nil, err
+		}
+	}
+	c := &Controller{timeout: cmp.Or(config.Timeout, defaultTimeout)}
+	if c.act, err = newAction(config.Action, client); err != nil {
 		return nil, err
 	}
-	return c, c.connect(config, client)
-}
-
-// connect makes what a Controller consists of.
-func (c *Controller) connect(config Config, client kubernetes.Interface) (err error) {
-	if c.timeout = config.Timeout; c.timeout == 0 {
-		c.timeout = defaultTimeout
-	}
-	if config.Workers == 0 {
-		config.Workers = defaultWorkers
-	}
-	if c.act, err = newAction(config.Action, client); err != nil {
-		return err
-	}
 	if c.tracker, err = eviction.NewTracker(config.Tracker, time.Now()); err != nil {
-		return err
+		return nil, err
 	}
-	c.dispatcher, err = timedqueue.NewDispatcher(
-		c.tracker, c.evict, timedqueue.DispatcherConfig{Workers: config.Workers})
+	c.dispatcher, err = timedqueue.NewDispatcher(c.tracker, c.evict,
+		timedqueue.DispatcherConfig{Workers: cmp.Or(config.Workers, defaultWorkers)})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c.informer, err = NewInformer(InformerConfig{
 		Factory: informers.NewSharedInformerFactoryWithOptions(
@@ -104,7 +106,7 @@ func (c *Controller) connect(config Config, client kubernetes.Interface) (err er
 		Tracker: c.tracker,
 		Update:  c.dispatcher.Update,
 	})
-	return err
+	return c, err
 }
 
 // newClient returns a client that speaks protobuf and leaves retries to the

@@ -92,8 +92,9 @@ func run(
 	t *testing.T, config Config, client kubernetes.Interface,
 ) (c *Controller, end func() error) {
 	t.Helper()
-	running := &Controller{}
-	require.NoError(t, running.connect(config, client))
+	config.Client = client
+	running, err := NewController(config)
+	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- running.Run(ctx) }()
@@ -225,8 +226,8 @@ func TestOlderReportDoesNotHideTheCondition(t *testing.T) {
 		api.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, errors.New("deletions are forbidden")
 		})
-		c := &Controller{}
-		require.NoError(t, c.connect(Config{Action: deleting}, api))
+		c, err := NewController(Config{Client: api, Action: deleting})
+		require.NoError(t, err)
 		c.informer.podsOf.OnAdd(before, true)
 		tracker := c.tracker
 		tracker.ObserveNode(time.Now(), nodeOf("a", maintenance))
@@ -248,10 +249,13 @@ func TestOlderReportDoesNotHideTheCondition(t *testing.T) {
 func TestPanicEndsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newCluster(nodeOf("a", maintenance), podOn("a", "web"))
-		c := &Controller{}
-		require.NoError(t, c.connect(Config{Action: func(kubernetes.Interface) (eviction.Action, error) {
-			return func(context.Context, eviction.Task) eviction.Result { panic("a bug") }, nil
-		}}, api))
+		c, err := NewController(Config{
+			Client: api,
+			Action: func(kubernetes.Interface) (eviction.Action, error) {
+				return func(context.Context, eviction.Task) eviction.Result { panic("a bug") }, nil
+			},
+		})
+		require.NoError(t, err)
 		require.ErrorIs(t, c.Run(t.Context()), timedqueue.ErrPanic)
 	})
 }
@@ -305,9 +309,11 @@ func TestConfigsAreChecked(t *testing.T) {
 	})
 	require.ErrorIs(t, err, ErrInvalidConfig)
 	require.ErrorIs(t, err, eviction.ErrInvalidConfig)
-	for _, want := range []string{"Cluster is nil", "Workers is -1", "Timeout is -1ns", "Name of a hold is empty"} {
+	for _, want := range []string{"Cluster and Client are nil", "Workers is -1", "Timeout is -1ns", "Name of a hold is empty"} {
 		require.ErrorContains(t, err, want)
 	}
+	_, err = NewController(Config{Cluster: &rest.Config{}, Client: fake.NewClientset()})
+	require.ErrorContains(t, err, "Cluster and Client are set, want one of them")
 	_, err = NewController(Config{Cluster: &rest.Config{Host: "http://[::1"}})
 	require.ErrorContains(t, err, "set up a client")
 	_, err = NewController(Config{

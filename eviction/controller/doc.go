@@ -7,9 +7,9 @@
 //
 // What goes where:
 //
-//	API server ──nodes, pods, dates──► Informer ──Observe, Forget──► Tracker
-//	    ▲                                                               │
-//	    └──────────── Action ◄──────────── Dispatcher ◄─────Task────────┘
+//	API server ──nodes, pods──► Informer ──Observe, Forget──► Tracker
+//	    ▲                                                        │
+//	    └───────── Action ◄───────── Dispatcher ◄──────Task──────┘
 //
 // # What it promises
 //
@@ -21,6 +21,10 @@
 // PodDisruptionBudgets, with one worker for each of 16 pods at a time. Each
 // request is sent at the rate of Config.Cluster: five a second where QPS is
 // zero, as anywhere in client-go.
+//
+// With Config.Client and testing/synctest, a test runs a whole controller
+// through hours in a moment; TestTenHours in example_hours_test.go is such a
+// test.
 //
 // # The caller's duties
 //
