@@ -37,6 +37,13 @@ type Budget struct {
 	// Burst is how many pods may leave at once after a time in which none did.
 	// Zero means 1.
 	Burst int
+	// MaxPods is how many pods of a share may be leaving at a time, and MaxNodes
+	// from how many nodes of it: one node of a zone at a time, for example. Zero is
+	// no bound; both together are an error. A pod is leaving from its eviction
+	// until it is gone, or is terminating for longer than Config.MostTerminating
+	// says. After a start, pods that are terminating and have the condition
+	// DisruptionTarget are leaving.
+	MaxPods, MaxNodes int
 }
 
 // Validate joins all that is wrong with the budget.
@@ -60,6 +67,12 @@ func (b Budget) Validate() error {
 	}
 	if b.Burst < 0 {
 		complain("Burst is %d, want zero or more", b.Burst)
+	}
+	switch {
+	case b.MaxPods < 0 || b.MaxNodes < 0:
+		complain("MaxPods is %d and MaxNodes is %d, want zero or more", b.MaxPods, b.MaxNodes)
+	case b.MaxPods > 0 && b.MaxNodes > 0:
+		complain("MaxPods and MaxNodes are set, want one of them at most")
 	}
 	return errors.Join(problems...)
 }

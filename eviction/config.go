@@ -3,6 +3,7 @@ package eviction
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -36,6 +37,10 @@ type Config struct {
 	// ChargeRefusals makes evictions that a PodDisruptionBudget refuses spend
 	// their tokens, so that the budgets bound the requests and not the evictions.
 	ChargeRefusals bool
+	// MostTerminating is how long after its grace period a terminating pod counts
+	// for Budget.MaxPods and MaxNodes, so that the pods of a dead node, which
+	// terminate for ever, hold up nothing. Zero means a minute.
+	MostTerminating time.Duration
 	// LowPriorityFirst makes pods that are due at the same time leave in the order
 	// of their priority, the lowest first. Else, and among equals, the order is
 	// that in which they got a deadline. A pod whose deadline is moved keeps its
@@ -48,6 +53,10 @@ func (c Config) Validate() error {
 	problems := []error{validateHolds(c.Holds), validateBudgets(c.Budgets)}
 	if err := c.Backoff.Validate(); err != nil {
 		problems = append(problems, fmt.Errorf("%w: %w", ErrInvalidConfig, err))
+	}
+	if c.MostTerminating < 0 {
+		problems = append(problems, fmt.Errorf("%w: MostTerminating is %v, want zero or more",
+			ErrInvalidConfig, c.MostTerminating))
 	}
 	return errors.Join(problems...)
 }

@@ -64,6 +64,9 @@ func (t *Tracker) learn(
 	}
 	switch outcome {
 	case OutcomeEvicted, OutcomeAlreadyGone:
+		if outcome == OutcomeEvicted && !a.terminating { // else it counts already
+			t.count(e)
+		}
 		delete(t.histories, e.Key())
 		return accepted
 	case OutcomeFailed, OutcomeBlocked:

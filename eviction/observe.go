@@ -61,14 +61,18 @@ func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
 	p.kind = t.rules.kindOf(observed)
 	p.marked = hasDisruptionTarget(observed)
 	t.place(e, observed)
-	terminating := observed.DeletionTimestamp != nil
-	switch a := t.running[e.Key()]; {
+	a, terminating := t.running[e.Key()], observed.DeletionTimestamp != nil
+	if terminating && (p.marked || a != nil || t.evictions.Occupied(e)) {
+		t.countUntil(now, e, t.terminatedBy(now, observed))
+	}
+	switch {
 	case a != nil:
 		a.observed = true
 		a.terminating = terminating
 	case terminating:
 		t.enter(now, e, leaving, plan{})
 	case p.state == leaving:
+		t.uncount(e)
 		t.enter(now, e, staying, plan{})
 	}
 	t.decide(now, e)
@@ -132,6 +136,7 @@ func (t *Tracker) forget(now time.Time, e *entry) {
 	}
 	t.enter(now, e, staying, plan{})
 	n.removePod(e)
+	t.uncount(e)
 	delete(t.histories, id)
 	delete(t.requests, id)
 	t.evictions.Drop(e)

@@ -22,6 +22,7 @@ func (t *Tracker) Start(now time.Time) (Task, bool) {
 	}
 	now = t.advance(now)
 	t.doubtAccepted(now)
+	t.uncountStuck(now)
 	left := t.most
 	for ; left > 0; left-- {
 		e, ok := t.parked.next(now)
@@ -54,6 +55,7 @@ func (t *Tracker) doubtAccepted(now time.Time) {
 			return
 		}
 		t.accepted.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
+		t.uncount(item.Value)
 		t.enter(now, item.Value, staying, plan{})
 		t.decide(now, item.Value)
 	}
@@ -103,8 +105,10 @@ func (t *Tracker) Next(now time.Time) (time.Time, bool) {
 		return now, true
 	}
 	at, ok := t.evictions.Next(now)
-	if doubt, has := t.accepted.Next(now); has && (!ok || doubt.Before(at)) {
-		return doubt, true
+	for _, aside := range [...]*timedqueue.Queue[types.UID, *entry]{t.accepted, t.counted} {
+		if next, has := aside.Next(now); has && (!ok || next.Before(at)) {
+			at, ok = next, true
+		}
 	}
 	return at, ok
 }

@@ -37,7 +37,11 @@ type Tracker struct {
 	late *timedqueue.Queue[types.UID, *entry]
 	// accepted holds those whose eviction was accepted, until they are observed to
 	// be terminating or the longest wait is over.
-	accepted  *timedqueue.Queue[types.UID, *entry]
+	accepted *timedqueue.Queue[types.UID, *entry]
+	// counted holds those that are terminating and count for a budget, by when they
+	// do no more.
+	counted   *timedqueue.Queue[types.UID, *entry]
+	bounded   bool                   // a budget has MaxPods or MaxNodes
 	running   map[types.UID]*attempt // actions under way
 	histories map[types.UID]*history
 	requests  map[types.UID]*request // of single pods
@@ -81,6 +85,9 @@ func NewTracker(config Config, now time.Time) (*Tracker, error) {
 	if t.accepted, err = newAside(now); err != nil {
 		return nil, err
 	}
+	if t.counted, err = newAside(now); err != nil {
+		return nil, err
+	}
 	if t.parked, err = newParked(now); err != nil {
 		return nil, err
 	}
@@ -105,9 +112,15 @@ func (t *Tracker) queueConfig() timedqueue.QueueConfig[types.UID, pod] {
 		config.Less = func(a, b pod) bool { return a.placement.priority < b.placement.priority }
 	}
 	for _, b := range t.config.Budgets {
-		config.Budgets = append(config.Budgets, timedqueue.Budget[types.UID, pod]{
+		budget := timedqueue.Budget[types.UID, pod]{
 			Name: b.Name, ShareOf: t.shareOf(b), Limit: b.Limit, Held: b.Held, Burst: b.Burst,
-		})
+			MaxActing: max(b.MaxPods, b.MaxNodes),
+		}
+		if b.MaxNodes > 0 {
+			budget.HolderOf = func(_ types.UID, p pod) string { return p.placement.node.name }
+		}
+		config.Budgets = append(config.Budgets, budget)
+		t.bounded = t.bounded || budget.MaxActing > 0
 	}
 	return config
 }

@@ -281,6 +281,66 @@ func TestQ14SlotsAreOfTheShareThatTheActionStartedIn(t *testing.T) {
 	startItems(t, q, at(0), "2a")
 }
 
+// What goes on after its action keeps its slot until that is over.
+func TestQ14OccupiedSlotsAreTaken(t *testing.T) {
+	all := overall(rate.Inf, 1)
+	all.MaxActing = 2
+	for name, test := range map[string]struct {
+		budgets []zoneBudget
+		next    []string // that start while 1a occupies its slot
+	}{
+		"holders":      {[]zoneBudget{mostOfZone(1)}, []string{"1b"}},
+		"items":        {[]zoneBudget{all}, []string{"1b"}}, // 2a has no slot before 1b ends
+		"no MaxActing": {[]zoneBudget{perZone(rate.Inf, 1)}, []string{"1b", "2a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newZones(t, test.budgets...)
+			e, _ := q.Keep("1a", pod("z", "1"))
+			q.Schedule(e, at(0))
+			item := mustStart(t, q, at(0), "1a")
+			q.Occupy(e)
+			q.Occupy(e)
+			q.Finish(at(0), item, Result{Outcome: OutcomePostponed, Idle: true})
+			q.Add("1b", pod("z", "1"), at(1))
+			q.Add("2a", pod("z", "2"), at(2))
+			acting := startItems(t, q, at(2), test.next...)
+			q.Finish(at(2), acting["1b"], done)
+			if name == "holders" {
+				requireNoNext(t, q, at(2))
+				q.Vacate(e)
+				q.Vacate(e)
+				startItems(t, q, at(2), "2a")
+			}
+		})
+	}
+}
+
+// A removed entry is vacated, whatever is acted on.
+func TestQ14RemovedEntryIsVacated(t *testing.T) {
+	for _, acts := range []bool{false, true} {
+		q := newZones(t, mostOfZone(1))
+		e, _ := q.Keep("1a", pod("z", "1"))
+		q.Schedule(e, at(0))
+		item := mustStart(t, q, at(0), "1a")
+		q.Occupy(e)
+		q.Add("2a", pod("z", "2"), at(0))
+		if !acts {
+			q.Finish(at(0), item, Result{Outcome: OutcomePostponed, Idle: true})
+		}
+		startItems(t, q, at(0))
+		requireNoNext(t, q, at(0))
+		q.Drop(e)
+		if acts {
+			startItems(t, q, at(0))
+			requireNoNext(t, q, at(0))
+			q.Finish(at(0), item, failed)
+		}
+		startItems(t, q, at(0), "2a")
+		q.Occupy(e) // it is in the queue no more
+		require.Empty(t, q.occupied)
+	}
+}
+
 // Many holders come and go, and wait by turns.
 func TestQ14LanesOfManyHoldersAreForgotten(t *testing.T) {
 	const nodes = 5000

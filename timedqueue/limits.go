@@ -254,8 +254,38 @@ func (m *limits[K, V]) take(e *Entry[K, V]) *grant[K, V] {
 	return g
 }
 
+// occupy takes the slots that an item needs, whether they are free or not, and
+// no token.
+func (m *limits[K, V]) occupy(e *Entry[K, V]) *grant[K, V] {
+	g := m.newGrant()
+	for _, b := range m.overall {
+		if b.MaxActing > 0 {
+			g.tokens = append(g.tokens, m.takeSlot(b.shares[""], nil))
+		}
+	}
+	for _, b := range m.shared {
+		if b.MaxActing == 0 {
+			continue
+		}
+		s := m.share(b, b.shareOf(e))
+		var holder *lane[K, V]
+		if b.HolderOf != nil {
+			holder = m.lane(s, b.HolderOf(e.key, e.value))
+		}
+		g.tokens = append(g.tokens, m.takeSlot(s, holder))
+	}
+	return g
+}
+
 func (m *limits[K, V]) takeToken(s *share[K, V], holder *lane[K, V]) token[K, V] {
-	t := token[K, V]{share: s, lane: holder, counts: s.bucket.take(m.clock.now)}
+	counts := s.bucket.take(m.clock.now)
+	t := m.takeSlot(s, holder)
+	t.counts = counts
+	return t
+}
+
+func (m *limits[K, V]) takeSlot(s *share[K, V], holder *lane[K, V]) token[K, V] {
+	t := token[K, V]{share: s, lane: holder}
 	s.removed = false
 	s.acting++
 	if holder == nil {

@@ -44,6 +44,7 @@ type Queue[K comparable, V any] struct {
 	before   func(a, b *Entry[K, V]) bool
 	acting   []*Entry[K, V] // handed out, by index
 	backoffs map[*Entry[K, V]]failure
+	occupied map[*Entry[K, V]]*grant[K, V]
 }
 
 // A failure is a backoff that has not ended.
@@ -84,6 +85,7 @@ func NewQueue[K comparable, V any](config QueueConfig[K, V], now time.Time) (*Qu
 		kinds:    config.kinds(),
 		kindOf:   config.KindOf,
 		backoffs: make(map[*Entry[K, V]]failure),
+		occupied: make(map[*Entry[K, V]]*grant[K, V]),
 	}
 	q.limits = newLimits(config.Budgets, &q.clock, q.before)
 	q.waiting = make([]heap[*Entry[K, V]], len(q.kinds)+1)
@@ -245,6 +247,10 @@ func (q *Queue[K, V]) Refile(e *Entry[K, V]) {
 			q.wait(e, e.due)
 		}
 	case out, idle, acting, changed, removed, replaced:
+	}
+	if q.Occupied(e) {
+		q.Vacate(e)
+		q.Occupy(e)
 	}
 	former := e.shares
 	e.shares = q.hashOfShares(e)
@@ -540,6 +546,7 @@ func (q *Queue[K, V]) takeOut(e *Entry[K, V]) {
 func (q *Queue[K, V]) remove(e *Entry[K, V]) {
 	q.members--
 	delete(q.backoffs, e)
+	q.Vacate(e)
 	switch e.state {
 	case waiting, ready:
 		q.takeOut(e)
@@ -556,6 +563,7 @@ func (q *Queue[K, V]) remove(e *Entry[K, V]) {
 
 // forget drops an entry that is in no heap and not acted on.
 func (q *Queue[K, V]) forget(e *Entry[K, V]) {
+	q.Vacate(e)
 	delete(q.entries, e.key)
 	q.freeList.giveBack(e, len(q.entries))
 	if q.peak > keptWhenEmpty && len(q.entries) < min(q.peak/8, mostCopied) {

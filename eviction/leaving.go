@@ -1,0 +1,60 @@
+package eviction
+
+import (
+	"cmp"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// count makes a pod whose eviction was accepted count for the budgets until it
+// is gone; see Budget.MaxPods.
+func (t *Tracker) count(e *entry) {
+	if t.bounded {
+		t.evictions.Occupy(e)
+	}
+}
+
+// countUntil is count for one that is terminating. Its time does not begin anew
+// with each observation.
+func (t *Tracker) countUntil(now time.Time, e *entry, until time.Time) {
+	if !t.bounded || !until.After(now) {
+		return
+	}
+	if t.counted.Add(e.Key(), e, until) {
+		t.evictions.Occupy(e)
+	}
+}
+
+// uncount says that a pod counts no more: it is there after all, or gone.
+func (t *Tracker) uncount(e *entry) {
+	if t.bounded {
+		t.evictions.Vacate(e)
+		t.counted.Remove(e.Key())
+	}
+}
+
+// terminatedBy returns until when a terminating pod counts for the budgets. Its
+// deletionTimestamp is when its grace period ends, by the clock of the API
+// server. Where that clock is ahead, the grace period counts from now.
+func (t *Tracker) terminatedBy(now time.Time, observed *corev1.Pod) time.Time {
+	ends := now.Add(observed.DeletionTimestamp.Sub(now))
+	if seconds := observed.DeletionGracePeriodSeconds; seconds != nil {
+		ends = earlier(ends, now.Add(granted(*seconds)))
+	}
+	return ends.Add(cmp.Or(t.config.MostTerminating, time.Minute))
+}
+
+// uncountStuck stops counting pods that are terminating for too long.
+func (t *Tracker) uncountStuck(now time.Time) {
+	for range mostDecided {
+		item, ok := t.counted.Start(now)
+		if !ok {
+			return
+		}
+		t.counted.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
+		t.evictions.Vacate(item.Value)
+	}
+}
