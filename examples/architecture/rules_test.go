@@ -145,7 +145,7 @@ var queueUsers = append([]string{"eviction", "nodehealth"}, reducers...)
 // and why.
 var engineExceptions = map[string]string{
 	"eviction/deadline.go DueAt":                   "answers a caller, and nothing waits for it",
-	"eviction/deadline.go dueAt":                   "decides whether a condition is set or cleared",
+	"eviction/deadline.go dueAt":                   "decides where a pod waits, which is a Queue",
 	"nodehealth/heartbeat/schedule.go reportCause": "chooses the reason of a report that goes out now",
 	"nodehealth/monitor.go StartWithin":            "puts a key that was heard back into its queue",
 	"nodehealth/sight.go seen":                     "bounds the clock of a queue, and nothing waits for it",

@@ -57,7 +57,9 @@ func meansOf(client kubernetes.Interface, shadowing *shadow.Shadow) means {
 
 // newPerformer returns what acts with what it is given.
 func newPerformer(s *settings, with means, events *events, metrics *metrics) (*performer, error) {
-	evict, err := s.Evicting.NewAction(evicting.Clients{Pods: with.pods, Nodes: with.nodes})
+	evict, err := s.Evicting.NewAction(evicting.Clients{
+		Pods: with.pods, Nodes: with.nodes, NewDeletion: edge.NewDeletion,
+	})
 	if err != nil {
 		return nil, err
 	}

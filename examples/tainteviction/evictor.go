@@ -43,6 +43,7 @@ func newEvictor(s *settings, clients process.Clients, recorder record.EventRecor
 	registry prometheus.Registerer) (*evictor, error) {
 	config := s.evicting.Config()
 	config.Backoff.Jitter = process.Jitter
+	config.Holds = []eviction.Hold{{Name: halt}}
 	tracker, err := eviction.NewTracker(config, time.Now())
 	if err != nil {
 		return nil, err
@@ -160,14 +161,18 @@ func (e *evictor) read(use func(evictionreport.State)) {
 // calls ready once all that existed has been seen.
 func (e *evictor) Observe(ctx context.Context, ready func()) { e.informer.Run(ctx, ready) }
 
+// halt is the name of the hold of an operator, as the page about pods that wait
+// shows it.
+const halt = "halt"
+
 // halt holds all evictions.
 func (e *evictor) halt() {
-	e.dispatcher.Update(func() { e.tracker.Halt(time.Now()) })
+	e.dispatcher.Update(func() { e.tracker.SetHold(time.Now(), halt, "", true) })
 }
 
 // resume lets what halt held go on.
 func (e *evictor) resume() {
-	e.dispatcher.Update(func() { e.tracker.Resume(time.Now()) })
+	e.dispatcher.Update(func() { e.tracker.SetHold(time.Now(), halt, "", false) })
 }
 
 // Act evicts until ctx ends or an action panics, and what was under way is
@@ -205,8 +210,6 @@ func (e *evictor) record(task eviction.Task, result eviction.Result) {
 	switch result.Outcome {
 	case eviction.OutcomeEvicted:
 		e.recorder.Eventf(pod, corev1.EventTypeNormal, reasonEviction, "Marking for deletion Pod %s", task.Pod)
-	case eviction.OutcomeConditionCleared:
-		e.recorder.Eventf(pod, corev1.EventTypeNormal, reasonEviction, "Cancelling deletion of Pod %s", task.Pod)
 	default:
 		evictionreport.RecordFailure(e.recorder, task, result)
 	}

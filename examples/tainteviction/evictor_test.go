@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -33,7 +32,7 @@ func TestPodsLeaveAtTheirDeadlines(t *testing.T) {
 		require.Equal(t, []string{"at-once"}, w.left())
 		require.Equal(t, "Normal TaintManagerEviction Marking for deletion Pod shop/at-once", <-w.events)
 		require.Equal(t, 1.0, w.metric("pod_evictions_pending"))
-		require.Zero(t, w.metric("pod_evictions_overdue"))
+		require.Zero(t, w.metric("pod_evictions_oldest_overdue_seconds"))
 		w.at(tainted, 59900*time.Millisecond)
 		require.Equal(t, []string{"at-once"}, w.left())
 		w.at(tainted, time.Minute)
@@ -180,7 +179,6 @@ func TestBudgetAndPriorityOrderEvictions(t *testing.T) {
 		w.at(tainted, 9*time.Second)
 		require.Equal(t, []string{"a"}, w.left())
 		require.Equal(t, 2.0, w.metric("pod_evictions_waiting_for_budget", "budget=node"))
-		require.Equal(t, 2.0, w.metric("pod_evictions_overdue"))
 		require.Equal(t, 9.0, w.metric("pod_evictions_oldest_overdue_seconds"))
 		w.at(tainted, 19*time.Second)
 		require.Equal(t, []string{"a", "b"}, w.left())
@@ -256,8 +254,31 @@ func TestEvictionThatFailsIsTriedAgainAndSeen(t *testing.T) {
 	})
 }
 
-// A mark that was set before the taint went is taken back, with an Event.
-func TestMarkIsTakenBackWithAnEvent(t *testing.T) {
+// E14: the age of what is late goes on while it is denied, and while it is
+// halted, so that the alert EvictionsLate fires, which wants 300 seconds.
+func TestE14WhatIsLateIsSeenAsLongAsItIs(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("web")
+		tainted := time.Now()
+		w.wrapped = forbidding{w.client, tainted.Add(24 * time.Hour)}
+		w.start()
+		w.taint(maintenance)
+		age := func(after time.Duration) {
+			t.Helper()
+			w.at(tainted, after)
+			require.InDelta(t, after.Seconds(), w.metric("pod_evictions_oldest_overdue_seconds"), 0.2)
+		}
+		age(6 * time.Minute)
+		w.evictor.halt()
+		age(30 * time.Minute)
+		w.evictor.resume()
+		age(40 * time.Minute)
+	})
+}
+
+// E6: a mark that was set before the taint went stays. The disruption controller
+// of kube-controller-manager takes it back.
+func TestE6AMarkIsNotTakenBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("web")
 		w.wrapped = forbidding{w.client, time.Now().Add(24 * time.Hour)}
@@ -267,16 +288,22 @@ func TestMarkIsTakenBackWithAnEvent(t *testing.T) {
 		w.at(tainted, 10*time.Second)
 		w.taint()
 		w.at(tainted, 20*time.Minute)
-		event := <-w.events
-		for strings.HasPrefix(event, "Warning FailedEviction ") {
-			event = <-w.events
+		require.Zero(t, w.metric("pod_evictions_pending"))
+		for len(w.events) > 0 {
+			require.Contains(t, <-w.events, "Warning FailedEviction ")
 		}
-		require.Equal(t, "Normal TaintManagerEviction Cancelling deletion of Pod shop/web", event)
+		patches := 0
+		for request, n := range w.client.Requests() {
+			if request.Verb == "patch" {
+				patches += n
+			}
+		}
+		require.Equal(t, 1, patches, "the one that has marked it")
 		pod, err := w.cluster.CoreV1().Pods("shop").Get(w.ctx, "web", metav1.GetOptions{})
 		require.NoError(t, err)
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == corev1.DisruptionTarget {
-				require.Equal(t, corev1.ConditionFalse, condition.Status)
+				require.Equal(t, corev1.ConditionTrue, condition.Status)
 				return
 			}
 		}

@@ -111,6 +111,7 @@ func (c Config) moves() eviction.Config {
 			{Name: "all", Limit: rate.Limit(c.MoveRate), Burst: int(math.Ceil(c.MoveRate))},
 			{Name: "cluster", Limit: rate.Limit(c.ClusterMoveRate), ByNode: (*corev1.Node).GetName},
 		},
+		Holds:   holds(),
 		Backoff: c.backoff(),
 	}
 }

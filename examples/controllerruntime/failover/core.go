@@ -36,7 +36,6 @@ type Core struct {
 	load     map[string]int                     // bindings on a cluster
 	blind    time.Duration                      // in all, as followed last
 	leads    bool
-	halted   bool
 }
 
 // binding is the record of a binding.
@@ -88,7 +87,7 @@ func NewCore(config Config, now time.Time) (*Core, error) {
 		return nil, err
 	}
 	c.marks.SetLimit(now, byRegion, removal, rate.Inf)
-	c.moves.SuspendTaints(now, isOurs) // until the regions are judged
+	c.moves.SetHold(now, holdRegions, "", true) // until they are judged
 	return c, nil
 }
 
@@ -217,11 +216,7 @@ func (c *Core) assess(now time.Time, r *federation.Cluster) {
 		certain = c.recorded(r)
 	}
 	c.regions.Observe(now, r.Name, zone.Node{Zone: r.Spec.Region, Ready: !silent, Unconfirmed: !certain})
-	if silent {
-		c.moves.SuspendTaintsOn(now, r.Name, nil)
-	} else {
-		c.moves.SuspendTaintsOn(now, r.Name, isOurs) // it is about to be removed
-	}
+	c.moves.SetHold(now, holdHeard, r.Name, !silent)
 	c.mark(now, r)
 }
 
@@ -229,7 +224,7 @@ func (c *Core) assess(now time.Time, r *federation.Cluster) {
 func (c *Core) mark(now time.Time, r *federation.Cluster) {
 	_, has := taints.Find(r.Spec.Taints, TaintUnreachable, corev1.TaintEffectNoExecute)
 	next := mark{add: c.wanted(r), region: r.Spec.Region}
-	changes := next.add != has && !(next.add && c.halted)
+	changes := next.add != has && !(next.add && c.Halted())
 	if waiting, ok := c.marks.Get(r.Name); ok && waiting.Value == next && changes {
 		return
 	}
@@ -265,11 +260,7 @@ func (c *Core) evaluate(now time.Time) (timedqueue.Job, bool) {
 		c.marks.RemoveShare(now, byRegion, shareOf("", mark{true, gone}))
 	}
 	if found.Phase != found.From {
-		if found.Phase == zone.PhaseActive {
-			c.moves.SuspendTaints(now, nil)
-		} else {
-			c.moves.SuspendTaints(now, isOurs)
-		}
+		c.moves.SetHold(now, holdRegions, "", found.Phase != zone.PhaseActive)
 		c.markAll(now)
 	}
 	return timedqueue.Job{}, false

@@ -38,8 +38,8 @@ func newMetrics(registry prometheus.Registerer, read func(func(*Core))) (*metric
 			func(c *Core, _ time.Time) float64 { return float64(c.moves.Waiting()) })),
 		registry.Register(gauge("failover_oldest_overdue_seconds", "How late the binding is that should have moved first.",
 			func(c *Core, now time.Time) float64 {
-				if count, oldest := c.moves.Overdue(now); count > 0 {
-					return now.Sub(oldest).Seconds()
+				if since, is := c.moves.Overdue(now); is {
+					return now.Sub(since).Seconds()
 				}
 				return 0
 			})),

@@ -110,7 +110,7 @@ type MarkPodNotReady struct {
 	item    timedqueue.Item[types.UID, *pod]
 }
 
-// Evict makes a pod leave its node, or takes back that it was about to.
+// Evict makes a pod leave its node.
 type Evict struct {
 	Task eviction.Task
 }

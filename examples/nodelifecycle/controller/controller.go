@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -113,7 +114,6 @@ func New(config Config, now time.Time) (*Controller, error) {
 		return nil, err
 	}
 	c.sources = timedqueue.InOrder(
-		timedqueue.SourceOf(c.reevaluatePods, c.podsToReevaluate),
 		timedqueue.SourceOf(c.nextEvent, c.eventsWait),
 		timedqueue.SourceOf(c.tellOfNode, c.untold.Next),
 		timedqueue.SourceOf(c.request, c.requests.Next),
@@ -145,6 +145,7 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 	if c.zones, err = zone.NewTracker[*node](config.Zone, now); err != nil {
 		return nil, err
 	}
+	config.Eviction.Holds = append(slices.Clone(config.Eviction.Holds), holds()...)
 	if c.evictions, err = eviction.NewTracker(config.Eviction, now); err != nil {
 		return nil, err
 	}
@@ -204,7 +205,7 @@ func (c *Controller) kinds(requests RequestBudget) []timedqueue.Kind[Action] {
 		Source: timedqueue.SourceOf(c.recoverNode, c.recoveries.Next),
 	}, {
 		Name: "evictions", Reserved: 0.25, Cost: requests.Eviction,
-		Source: timedqueue.SourceOf(c.evictPod, c.nextEviction),
+		Source: timedqueue.SourceOf(c.evictPod, c.evictions.Next),
 	}, {
 		Name: "other writes", Reserved: 0.25,
 		// The one of the two that handles many pods must not starve the other.
@@ -294,17 +295,6 @@ func (c *Controller) nextPreparation(now time.Time) (time.Time, bool) {
 	return next, ok
 }
 
-// reevaluatePods decides a slice of the pods again after a change of the hold.
-// It needs no tokens, so it is a source of its own, without a task.
-func (c *Controller) reevaluatePods(now time.Time) (Task, bool) {
-	c.evictions.Reevaluate(now)
-	return Task{}, false
-}
-
-func (c *Controller) podsToReevaluate(now time.Time) (time.Time, bool) {
-	return now, c.evictions.Reevaluating()
-}
-
 func (c *Controller) nextEvent(time.Time) (Task, bool) {
 	if len(c.events) == 0 {
 		return Task{}, false
@@ -323,7 +313,7 @@ func (c *Controller) request(now time.Time) (Task, bool) {
 }
 
 func (c *Controller) evictPod(now time.Time) (Action, bool) {
-	for range mostVisited {
+	for range mostHeld {
 		task, ok := c.evictions.Start(now)
 		if !ok {
 			return nil, false
@@ -334,16 +324,17 @@ func (c *Controller) evictPod(now time.Time) (Action, bool) {
 		default:
 			return Evict{task}, true
 		}
-		if c.evictions.Reevaluating() {
-			break // each Start decides a slice of pods again
-		}
 	}
 	return nil, false
 }
 
+// mostHeld bounds the evictions that one turn holds. The end of a hold of the
+// tracker makes each of them cost a thousand decisions besides.
+const mostHeld = 20
+
 // holdEviction keeps a pod whose node is read first, or whose whole node is
-// evicted while our taints do not act. SuspendTaints does that for pods that
-// leave for a taint.
+// evicted while our taints do not act. A hold of the tracker does that for pods
+// that leave for a taint.
 func (c *Controller) holdEviction(now time.Time, task eviction.Task) {
 	if n := c.nodes[task.Node]; n != nil && c.hold == holdOutage {
 		c.cancelEmptying(now, n)
@@ -352,22 +343,15 @@ func (c *Controller) holdEviction(now time.Time, task eviction.Task) {
 	c.evictions.Finish(now, task, result)
 }
 
-// nextEviction promises none while Start would only decide pods again: tokens
-// would be saved up for nothing.
-func (c *Controller) nextEviction(now time.Time) (time.Time, bool) {
-	return c.evictions.NextTask(now)
-}
-
 // Idle is for a replica that does not lead. It evaluates the zones, so as to
 // know their history when it leads, and keeps no Events. It reports whether
-// there is more to do at once: nodes and pods are decided again a slice at a
-// time.
+// there is more to do at once: nodes are planned again a slice at a time.
 func (c *Controller) Idle(now time.Time) (more bool) {
 	if c.synced {
 		c.evaluateZones(now)
 		c.noteDoubts(now)
 		c.sweep(now)
-		more = c.evictions.Reevaluate(now) || c.unswept > 0
+		more = c.unswept > 0
 	}
 	c.events = nil
 	c.doubts.untell() // it is told when this replica leads

@@ -155,8 +155,8 @@
 //     their kubelet makes them again. Kubelets make static pods tolerate all
 //     NoExecute taints. Config.Eviction.Exempt is nil by default and spares
 //     none.
-//   - The Event "Cancelling deletion" is recorded for a pod whose condition is
-//     cleared, and for no other.
+//   - The Event "Cancelling deletion" is never recorded. A pod that need not
+//     leave any more is not written to.
 //   - Nodes of a zone that is dying wait one heartbeat interval for their
 //     NoExecute taint, until the state of the zone is known. There they are
 //     tainted as they expire.

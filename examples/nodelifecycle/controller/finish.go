@@ -105,9 +105,6 @@ func (c *Controller) evicted(now time.Time, action Evict, result Result) {
 	key := action.Task.Pod
 	reference := podReference(key.Namespace, key.Name, key.UID)
 	switch {
-	case result.Eviction.Outcome == eviction.OutcomeConditionCleared:
-		c.announce(reference, corev1.EventTypeNormal, ReasonEviction,
-			"Cancelling deletion of Pod %s", key)
 	case result.Eviction.Outcome != eviction.OutcomeEvicted:
 	case action.Task.Decision.Reason == eviction.ReasonNodeEvicted:
 		c.announce(reference, corev1.EventTypeNormal, ReasonNodeEviction,

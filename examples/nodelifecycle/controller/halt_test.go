@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/eviction"
 )
 
 // C7: a halt holds every eviction and every NoExecute taint at once, and lets
@@ -51,6 +54,28 @@ func TestC7AHaltHoldsEvictionsAndNoExecuteTaints(t *testing.T) {
 	require.Equal(t, []time.Duration{0, 0, 10 * time.Second}, rounded(at), "a token each zone has saved, and its rate")
 	w.advance(time.Minute)
 	require.Len(t, times[Evict](w, resumed), 4)
+}
+
+// C7: an eviction that is under way makes no further call.
+func TestC7AHaltReachesAnEvictionUnderWay(t *testing.T) {
+	w := active(t, "a", "b")
+	w.addPod("p", "a-000")
+	node := w.nodes["a-000"].DeepCopy()
+	node.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
+	w.setNode(node)
+	task, ok := w.c.Start(w.now)
+	require.True(t, ok)
+	evict, is := task.Action.(Evict)
+	require.True(t, is)
+	require.False(t, evict.Task.Canceled())
+	w.c.Halt(w.now)
+	require.True(t, evict.Task.Canceled())
+	w.c.Finish(w.now, task, Result{Eviction: eviction.Result{Outcome: eviction.OutcomeNotDue}})
+	w.advance(time.Minute)
+	require.Empty(t, times[Evict](w, time.Time{}))
+	w.c.Resume(w.now)
+	w.advance(time.Second)
+	require.Contains(t, w.evicted(w.now), evict.Task.Pod.Name)
 }
 
 // C7: pods of nodes that are emptied stay during a halt as well.

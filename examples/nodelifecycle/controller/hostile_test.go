@@ -289,7 +289,6 @@ func turnsWithTolerations(b *testing.B, pods int) (took []time.Duration) {
 		turn(func() { c.ObserveNode(now, node) })
 		for more := true; more; {
 			turn(func() { _, more = c.Start(now) })
-			more = more || c.evictions.Reevaluating()
 		}
 		require.Equal(b, pods*len(taints), c.Waiting())
 	}

@@ -43,7 +43,7 @@ func (w *world) addDaemonPod(node string) {
 func (w *world) evicted(since time.Time) map[string]time.Duration {
 	found := map[string]time.Duration{}
 	for _, d := range w.done {
-		if evict, is := d.action.(Evict); is && d.err == nil && !evict.Task.ClearCondition {
+		if evict, is := d.action.(Evict); is && d.err == nil {
 			found[evict.Task.Pod.Name] = d.at.Sub(since).Round(time.Second)
 		}
 	}

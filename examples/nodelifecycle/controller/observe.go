@@ -169,7 +169,7 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	c.health.ObserveNode(now, object)
 	c.followSight(now)
 	c.evictions.ObserveNode(now, object)
-	c.suspendTaintsOfReady(now, n)
+	c.holdTaintsOfReady(now, n)
 	c.noticeHeartbeat(now, n)
 	c.count(now, n)
 	c.replan(now, n)

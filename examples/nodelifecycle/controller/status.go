@@ -50,15 +50,15 @@ func (c *Controller) Waiting() int { return c.evictions.Waiting() }
 // Acting returns how many of them are being evicted; see eviction.Tracker.
 func (c *Controller) Acting() int { return c.evictions.Acting() }
 
-// Overdue returns how many pods should have left; see eviction.Tracker.
-func (c *Controller) Overdue(now time.Time) (pods int, oldest time.Time) {
+// Overdue returns since when the pod should have left that is overdue the
+// longest; see eviction.Tracker.
+func (c *Controller) Overdue(now time.Time) (since time.Time, is bool) {
 	return c.evictions.Overdue(now)
 }
 
-// Delayed returns how many pods wait for a budget; see eviction.Tracker.
-func (c *Controller) Delayed(now time.Time, budget string) int {
-	return c.evictions.Delayed(now, budget)
-}
+// Delayed returns how many pods wait for a share of a budget; see
+// eviction.Tracker.
+func (c *Controller) Delayed(budget string) int { return c.evictions.Delayed(budget) }
 
 // PendingFrom goes through a part of those that wait; see eviction.Tracker.
 func (c *Controller) PendingFrom(cursor *eviction.Cursor, most int) iter.Seq[eviction.Pending] {

@@ -46,21 +46,16 @@ func (c *Controller) ownedUnheard(t *corev1.Taint) bool {
 	return owned(t) && t.Key != corev1.TaintNodeNotReady && t.Key != corev1.TaintNodeUnreachable
 }
 
-// suspendTaintsOfReady keeps the pods of a node that reports that it is ready
+// holdTaintsOfReady keeps the pods of a node that reports that it is ready
 // from leaving for our taints. Those are about to go: with the next write, or
 // after a start with the first heartbeat. A deadline that passes before that
 // must not make pods leave a living node, for example one that came back while
 // no replica led. One that died after its report is found silent, and its pods
 // leave then. In its recovery period a node has its taints on purpose, and they
 // act.
-func (c *Controller) suspendTaintsOfReady(now time.Time, n *node) {
-	switch {
-	case !hasNoExecute(n.object.Spec.Taints):
-	case n.ready == corev1.ConditionTrue && !c.recovering(n):
-		c.evictions.SuspendTaintsOn(now, n.object.Name, taints.OwnsNoExecute)
-	default:
-		c.evictions.SuspendTaintsOn(now, n.object.Name, nil)
-	}
+func (c *Controller) holdTaintsOfReady(now time.Time, n *node) {
+	held := hasNoExecute(n.object.Spec.Taints) && n.ready == corev1.ConditionTrue && !c.recovering(n)
+	c.evictions.SetHold(now, HoldReady, n.object.Name, held)
 }
 
 func owned(t *corev1.Taint) bool { return taints.OwnsNoSchedule(t) || taints.OwnsNoExecute(t) }

@@ -385,9 +385,6 @@ func (w *world) patchPod(uid types.UID, patch Patch) Result {
 
 // evict deletes a pod: it is gone at once.
 func (w *world) evict(task eviction.Task) Result {
-	if task.ClearCondition {
-		return Result{Eviction: eviction.Result{Outcome: eviction.OutcomeConditionCleared}}
-	}
 	if _, ok := w.pods[task.Pod.UID]; !ok {
 		return Result{Eviction: eviction.Result{Outcome: eviction.OutcomeAlreadyGone}}
 	}

@@ -6,7 +6,6 @@ import (
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -48,12 +47,7 @@ func (c *Controller) setHold(now time.Time, next hold) {
 	if next == c.hold {
 		return
 	}
-	switch {
-	case next == holdNone:
-		c.evictions.SuspendTaints(now, nil)
-	case c.hold == holdNone:
-		c.evictions.SuspendTaints(now, taints.OwnsNoExecute)
-	}
+	c.evictions.SetHold(now, HoldZones, "", next != holdNone)
 	if c.hold == holdOutage {
 		c.resumedAt = now
 	}

@@ -156,13 +156,13 @@ var ofNodes = []mutant.Mutation{
 		"metav1.DeleteOptions{Preconditions: p} -> metav1.DeleteOptions{}",
 		ordinary(invariant.NeverEarly), schedules),
 	mutant.New("nothing is decided again between mark and delete",
-		"eviction", "(*run) setCondition",
+		"eviction", "(*run) believe",
 		"r.task.Canceled() -> false",
 		ordinary(invariant.NeverEarly).From(870)),
-	mutant.New("an eviction is given up after five tries", "eviction", "(*Tracker) learn",
-		`t.failed(n, e, a, o, r) ->
-			t.failed(n, e, a, o, r)
-			if !a.clears() && t.history(e.Key()).attempts >= 5 { return leaving }`,
+	mutant.New("an eviction is given up after five tries", "eviction", "(*Tracker) learn(_, _, task)",
+		`t.failed(n, e, o, r) ->
+			t.failed(n, e, o, r)
+			if t.history(e.Key()).attempts >= 5 { task.attempt.terminating = true }`,
 		ordinary(invariant.InTime).From(620)),
 	mutant.New("tainted nodes are untainted at the start", controller, "(*Controller) wantedTaints",
 		`n.ready == "" || !o && !c.health.HasHeartbeat(n.object.Name) -> false`,
@@ -171,10 +171,11 @@ var ofNodes = []mutant.Mutation{
 		controller, "(*Controller) setZone",
 		"c.releases.Refile(e) -> _ = e",
 		ordinary(invariant.NoIdleToken)),
-	mutant.New("a full disruption forgets the timers", "eviction", "(*Tracker) SuspendTaints",
-		`t.suspended = s ->
-			t.suspended = s
-			if s != nil { t.suspended = func(*corev1.Taint) bool { return true } }`,
+	mutant.New("a full disruption holds what an administrator asks for", "eviction", "(*rules) holding",
+		"h.Taints(t) -> true",
+		ordinary(invariant.InTime).From(310)),
+	mutant.New("a full disruption forgets the timers", "eviction", "(*Tracker) holdAll",
+		"t.parked.reopen() ->",
 		ordinary(invariant.InTime).From(310)),
 	mutant.New("any write to a node is a heartbeat", "nodehealth", "(*NodeMonitor) ObserveNode",
 		`if r == nil || declaredByObserver(r) { m.monitor.applyRecord(t, &n.record, u); return } ->
@@ -206,9 +207,6 @@ var ofNodes = []mutant.Mutation{
 		"timedqueue/feed", "(*Handler) OnUpdate",
 		`f.GetUID() == u.GetUID() -> f.GetUID() != ""`,
 		ordinary(invariant.NothingLeft)),
-	mutant.New("a mark that has become moot stays", "eviction", "(*Tracker) stateFor",
-		"e.Value().marked -> false && e.Value().marked",
-		ordinary(invariant.MarkTakenBack), schedules),
 	mutant.New("a pod that could not be marked not ready is not tried again",
 		controller, "(*Controller) marked",
 		"k && r.Pod != nil -> k",
@@ -245,7 +243,7 @@ var ofNodes = []mutant.Mutation{
 var ofEvictions = []mutant.Mutation{
 	mutant.New("a pod that is back from a backup is never evicted again", "eviction", "(*Tracker) ObservePod",
 		`p.state == leaving -> false`, restored),
-	mutant.New("an accepted eviction is believed for ever", "eviction", "(*Tracker) Finish",
+	mutant.New("an accepted eviction is believed for ever", "eviction", "(*Tracker) enter",
 		`t.config.Backoff.Longest() -> 1000 * time.Hour`, restored),
 	mutant.New("an eviction that keeps failing is told of nowhere", "examples/process/evicting/evictionreport", "failure",
 		`bits.OnesCount(x) != 1 -> true`,
@@ -262,17 +260,17 @@ var ofEvictions = []mutant.Mutation{
 		"m.overall = append(m.overall, b) -> _ = m.overall",
 		ordinary(invariant.WithinBudget)),
 	mutant.New("a pod that a PodDisruptionBudget keeps counts as gone",
-		"eviction", "(*Tracker) learn",
-		`t.failed(n, e, a, o, r) ->
-			if o == OutcomeBlocked { return leaving }
-			t.failed(n, e, a, o, r)`,
+		"eviction", "(*Tracker) learn(_, _, task)",
+		`t.failed(n, e, o, r) ->
+			task.attempt.terminating = o == OutcomeBlocked
+			t.failed(n, e, o, r)`,
 		ordinary(invariant.InTime)),
 	mutant.New("what is evicted at first is never deleted", "eviction", "EvictThenDelete",
 		"s >= a -> a < 0 && s >= a",
 		ordinary(invariant.InTime)),
 	mutant.New("what is to be evicted at first is deleted at once",
 		"eviction", "EvictThenDelete(_, _, after)",
-		"t.ClearCondition -> t.ClearCondition || after > 0",
+		"s >= a -> after > 0 || s >= a",
 		ordinary(invariant.AsConfigured)),
 	mutant.New("an eviction does not say which pod it is for", "eviction", "(*Evictor) Act",
 		`metav1.DeleteOptions{Preconditions: p} ->
@@ -290,12 +288,12 @@ var ofEvictions = []mutant.Mutation{
 		"c.evictions.CancelNodeEviction(t, n.object.Name) ->",
 		ordinary(invariant.SparedWhenReady)),
 	mutant.New("a tainted node that is ready again loses its pods all the same",
-		controller, "(*Controller) suspendTaintsOfReady",
-		"c.evictions.SuspendTaintsOn(t, n.object.Name, taints.OwnsNoExecute) ->",
+		controller, "(*Controller) holdTaintsOfReady",
+		"c.evictions.SetHold(t, HoldReady, n, h) -> c.evictions.SetHold(t, HoldReady, n, h && false)",
 		ordinary(invariant.SparedWhenReady).From(480)),
 	mutant.New("pods of a tainted node that was ready again stay when it falls",
-		controller, "(*Controller) suspendTaintsOfReady",
-		"c.evictions.SuspendTaintsOn(t, n.object.Name, nil) ->",
+		controller, "(*Controller) holdTaintsOfReady",
+		"c.evictions.SetHold(t, HoldReady, n, h) -> if h { c.evictions.SetHold(t, HoldReady, n, h) }",
 		ordinary(invariant.InTime).From(190)),
 	mutant.New("nodes are emptied without a timeout", controller, "(*Controller) turnOf",
 		"n.notReadySince.Add(c.config.PodEvictionTimeout) -> n.notReadySince",
@@ -398,11 +396,14 @@ var ofHalts = []mutant.Mutation{
 	mutant.New("a halt holds no taints", controller, "(*Controller) mayRelease",
 		"!c.Halted() && c.hold == holdNone -> c.hold == holdNone",
 		ordinary(invariant.Halted)),
-	mutant.New("a halt holds nothing", "eviction", "(*Tracker) Halt",
-		"t.halted = true ->",
+	mutant.New("a halt holds nothing", "eviction", "(*Tracker) holdAll",
+		"t.held = h ->",
 		ordinary(invariant.Halted)),
-	mutant.New("a halt has no end", "eviction", "(*Tracker) Resume",
-		"t.halted = false ->",
+	mutant.New("a halt does not reach an eviction under way", "eviction", "(*Tracker) holdAll",
+		"t.decide(n, a.entry) ->",
+		unit("nodelifecycle/controller", "TestC7AHaltReachesAnEvictionUnderWay")),
+	mutant.New("a halt has no end", controller, "(*Controller) Resume",
+		"c.evictions.SetHold(t, HoldHalt, n, h) ->",
 		ordinary(invariant.InTime)),
 }
 

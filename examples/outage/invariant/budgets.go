@@ -87,10 +87,8 @@ func (v *view) begins(now, after time.Duration, call *model.Call, p *pod) {
 	}
 }
 
-// marking reports whether a patch is about a pod's mark.
+// marking reports whether a patch marks a pod as about to be evicted.
 func marking(call *model.Call) bool { return bytes.Contains(call.Data, []byte(`"DisruptionTarget"`)) }
-
-func marksTrue(call *model.Call) bool { return bytes.Contains(call.Data, []byte(`"status":"True"`)) }
 
 func (s *share) begin(now time.Duration) {
 	s.tokens = min(s.tokens+(now-s.countedAt).Seconds()*s.rate, s.burst)
@@ -134,7 +132,7 @@ func (v *view) ends(s *sent, call *model.Call, p *pod) {
 	o.answered = v.judge.world.Now()
 	switch call.Verb {
 	case model.Patch:
-		if !marking(call) || marksTrue(call) && call.Err == nil {
+		if !marking(call) || call.Err == nil {
 			return
 		}
 	case model.Delete, model.Evict:
@@ -148,7 +146,7 @@ func (v *view) ends(s *sent, call *model.Call, p *pod) {
 		return
 	}
 	o.over = true
-	if call.Verb == model.Patch && !marksTrue(call) || foundNothing(call) {
+	if foundNothing(call) {
 		return
 	}
 	for i := range v.judge.budgets {

@@ -170,21 +170,6 @@ func TestNodesAreEmptiedInTime(t *testing.T) {
 	}
 }
 
-func TestMarksOfAnEmptiedNodeAreTakenBack(t *testing.T) {
-	c := newCourt(t, 4, byNode)
-	pod := c.lost("a-0")
-	c.run(timeout + time.Second)
-	c.setPodCondition(pod, corev1.DisruptionTarget, "True", "DeletionByNodeLifecycle")
-	c.checks = false
-	c.run(time.Minute)
-	c.recover("a-0")
-	c.checks = true
-	c.run(4 * time.Second)
-	c.clean()
-	c.run(4 * time.Second)
-	c.guilty(invariant.MarkTakenBack)
-}
-
 // A node whose pods leave for a taint anyway, or were refused a moment ago,
 // does not show that it was released.
 func TestNodesThatShowNothingAreNotIdle(t *testing.T) {

@@ -242,40 +242,6 @@ func (c *checking) notReady(n *node) {
 	}
 }
 
-// marks looks for marks that should have been taken back.
-func (c *checking) marks() {
-	kept := c.marked[:0]
-	for _, p := range c.marked {
-		if p.leaves() || !p.marked {
-			continue
-		}
-		kept = append(kept, p)
-		n := p.on
-		if n == nil {
-			continue
-		}
-		seen := c.view.nodes[n.name]
-		due := never
-		if n.object != nil {
-			due = p.earliestDue(n.newest.taints, p.tolerations(), true, seen)
-		}
-		if seen != nil && c.settings.ByNode && seen.illness.ongoing {
-			continue // all its pods may be about to leave
-		}
-		asked := max(p.markedAt, n.newest.at, p.versions[len(p.versions)-1].at)
-		if seen != nil {
-			asked = max(asked, seen.illness.over)
-		}
-		if due > c.now+c.settings.Skew && c.late(asked, evictions) {
-			c.violated(MarkTakenBack, string(p.uid),
-				"pod %s (%s) on node %s is marked as about to be evicted since %v, but is not due", p.name, p.uid, n.name,
-				p.markedAt)
-		}
-	}
-	clear(c.marked[len(kept):])
-	c.Judge.marked = kept
-}
-
 // idleTokens looks for nodes that wait though they need not.
 func (c *checking) idleTokens() {
 	if c.view.excuses.phase != acting || c.view.waiting() == 0 {

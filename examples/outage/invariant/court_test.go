@@ -262,10 +262,6 @@ func (c *court) mark(pod string) {
 	c.setPodCondition(pod, corev1.DisruptionTarget, "True", "DeletionByTaintManager")
 }
 
-func (c *court) unmark(pod string) {
-	c.setPodCondition(pod, corev1.DisruptionTarget, "False", "EvictionCanceled")
-}
-
 // evict deletes a pod.
 func (c *court) evict(pod string) *model.Call {
 	uid := c.world.Pod(pod).UID

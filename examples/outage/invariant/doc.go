@@ -77,8 +77,9 @@
 //
 // [OthersUntouched]. The controller owns its taints and the labels
 // beta.kubernetes.io/os and arch. It sets the four conditions that the kubelet
-// reports, only to Unknown, and a pod's Ready, only to False. It also owns a
-// pod's DisruptionTarget.
+// reports, only to Unknown, and a pod's Ready, only to False. It sets a pod's
+// DisruptionTarget, only to True, and its status.reason, only to NodeLost. It
+// takes neither back.
 //
 // [AsConfigured]. A pod that a PodDisruptionBudget keeps is never deleted. With
 // EvictThenDelete it is not deleted before it was due for Settings.EvictFor.

@@ -140,28 +140,6 @@ func TestPodsNotReady(t *testing.T) {
 	c.guilty(invariant.PodsNotReady)
 }
 
-func TestMarkTakenBack(t *testing.T) {
-	marked := func() (*court, string) {
-		c := newCourt(t, 4)
-		c.taintedByAdmin("a-0", c.at(c.world.Now()))
-		pod := c.podOn("a-0")
-		c.run(patience + time.Second)
-		c.mark(pod)
-		c.world.Machine("a-0").Edit(func(n *corev1.Node) { n.Spec.Taints = nil })
-		c.run(4 * time.Second)
-		c.clean()
-		return c, pod
-	}
-	c, _ := marked()
-	c.run(4 * time.Second)
-	c.guilty(invariant.MarkTakenBack)
-
-	c, pod := marked()
-	c.unmark(pod)
-	c.run(time.Minute)
-	c.clean()
-}
-
 func TestNothingLeft(t *testing.T) {
 	right := invariant.Memory{Nodes: 8, Pods: 8, Zones: 2}
 	for name, test := range map[string]struct {

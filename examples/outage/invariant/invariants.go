@@ -110,9 +110,6 @@ const (
 	// included. A pod that became Ready after the node had become Unknown is left
 	// alone.
 	PodsNotReady Invariant = "pods of unknown nodes are not ready"
-	// MarkTakenBack: no pod that is not due carries the condition DisruptionTarget
-	// with the reason DeletionByTaintManager or DeletionByNodeLifecycle.
-	MarkTakenBack Invariant = "mark taken back"
 	// NothingLeft: at the end the acting client remembers exactly the nodes, pods
 	// and zones that it sees. It has no more pods to evict than must leave at some
 	// time, and no more nodes to taint than wait.

@@ -44,7 +44,6 @@ type Judge struct {
 	outage  stretch // the last one in which all zones were down
 	// disruptions are when zones were partially disrupted last.
 	disruptions map[zoneKey]*disruptionOf
-	marked      []*pod // that carry our mark
 	changed     time.Duration
 	halt        halt // of the leader
 	// checkedFor and checkedCalm are what the last Check was for.
@@ -113,7 +112,6 @@ func (j *Judge) Check() {
 	c.declared()
 	c.taintsOfNodes()
 	c.podsOfNodes()
-	c.marks()
 	if c.settings.ByNode {
 		c.idleNodes()
 	} else {

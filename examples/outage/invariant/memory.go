@@ -37,8 +37,7 @@ func (v *view) waiting() int {
 	return waiting
 }
 
-// leaving counts the pods that have to leave at some time, or carry a mark that
-// has to be taken back.
+// leaving counts the pods that have to leave at some time, whatever is held.
 func (j *Judge) leaving(v *view) int {
 	leaving := 0
 	for _, n := range j.inOrder {
@@ -48,11 +47,11 @@ func (j *Judge) leaving(v *view) int {
 			}
 			due := never
 			if n.object != nil {
-				due = p.earliestDue(n.newest.taints, p.tolerations(), !v.forbids.held, v.nodes[n.name])
+				due = p.earliestDue(n.newest.taints, p.tolerations(), true, v.nodes[n.name])
 			}
 			seen := v.nodes[n.name]
 			byNode := v.judge.settings.ByNode && seen != nil && seen.illness.ongoing && !isDaemon(p.object)
-			if due != never || p.marked || byNode {
+			if due != never || byNode {
 				leaving++
 			}
 		}

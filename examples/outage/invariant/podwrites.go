@@ -178,8 +178,7 @@ func foreignPodChange(before, after *corev1.Pod) string {
 		return "deletionTimestamp"
 	case len(before.Labels) != len(after.Labels):
 		return "labels"
-	case before.Status.Reason != after.Status.Reason && after.Status.Reason != nodeLost &&
-		before.Status.Reason != nodeLost:
+	case before.Status.Reason != after.Status.Reason && after.Status.Reason != nodeLost:
 		return "status.reason"
 	}
 	return foreignPodCondition(before, after)
@@ -194,8 +193,7 @@ func foreignPodCondition(before, after *corev1.Pod) string {
 		if had != nil && samePodCondition(had, has) {
 			continue
 		}
-		if has.Type != corev1.DisruptionTarget &&
-			(has.Type != corev1.PodReady || had == nil || has.Status != corev1.ConditionFalse) {
+		if !mayWrite(had, has) {
 			return "condition " + string(has.Type)
 		}
 	}
@@ -205,6 +203,19 @@ func foreignPodCondition(before, after *corev1.Pod) string {
 		return "condition " + string(before.Status.Conditions[gone].Type)
 	}
 	return ""
+}
+
+// mayWrite reports whether a client may change a condition like that: it marks a
+// pod as not ready, or as about to be evicted, and takes no mark back.
+func mayWrite(had, has *corev1.PodCondition) bool {
+	switch has.Type {
+	case corev1.DisruptionTarget:
+		return has.Status == corev1.ConditionTrue
+	case corev1.PodReady:
+		return had != nil && has.Status == corev1.ConditionFalse
+	default:
+		return false
+	}
 }
 
 func samePodCondition(a, b *corev1.PodCondition) bool {

@@ -262,8 +262,6 @@ type pod struct {
 	scheduled      time.Duration // what the PodScheduled condition says
 	versions       []podVersion
 	readySince     time.Duration
-	marked         bool
-	markedAt       time.Duration
 	namespace      string
 	// refusedAt is when a PodDisruptionBudget has refused its eviction last.
 	refusedAt time.Duration
@@ -324,9 +322,6 @@ func (j *Judge) storePod(w model.PodWrite) {
 		p.readySince = now
 		p.visit()
 	}
-	if marks(w.After) != p.marked {
-		j.setMark(now, p)
-	}
 }
 
 func (j *Judge) bind(now time.Duration, p *pod) {
@@ -364,21 +359,6 @@ func (p *pod) leaveNode() {
 	p.on.pods[p.slot].slot = p.slot
 	p.on.pods[last] = nil
 	p.on.pods = p.on.pods[:last]
-}
-
-func (j *Judge) setMark(now time.Duration, p *pod) {
-	p.marked, p.markedAt = !p.marked, now
-	if p.marked {
-		j.marked = append(j.marked, p)
-	}
-}
-
-// marks reports whether a pod is marked as one that is about to be evicted by
-// us.
-func marks(object *corev1.Pod) bool {
-	c := podCondition(object, corev1.DisruptionTarget)
-	return c != nil && c.Status == corev1.ConditionTrue &&
-		(c.Reason == "DeletionByTaintManager" || c.Reason == "DeletionByNodeLifecycle")
 }
 
 func isReady(object *corev1.Pod) bool {

@@ -18,7 +18,7 @@ const (
 	declarations work = iota
 	// recoveries take back a taint that says that a node is ill.
 	recoveries
-	// evictions make pods leave, and take back that they were about to.
+	// evictions make pods leave.
 	evictions
 	// otherWrites are all other writes of nodes.
 	otherWrites

@@ -72,6 +72,7 @@ func TestOthersUntouchedOfPods(t *testing.T) {
 		"not ready":      {corev1.PodReady, "False", false},
 		"ready":          {corev1.PodReady, "Unknown", true},
 		"marked":         {corev1.DisruptionTarget, "True", false},
+		"not marked":     {corev1.DisruptionTarget, "False", true},
 		"something else": {corev1.PodScheduled, "False", true},
 	} {
 		t.Run(name, func(t *testing.T) {

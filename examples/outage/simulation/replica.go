@@ -154,8 +154,9 @@ func (r *Replica) haltHandler() cache.ResourceEventHandler {
 
 func (r *Replica) newPerformer() (*edge.Performer, error) {
 	evict, err := r.sim.options.Evicting.NewAction(evicting.Clients{
-		Pods:  func(string) eviction.EvictionClient { return pods{} },
-		Nodes: nodes{},
+		Pods:        func(string) eviction.EvictionClient { return pods{} },
+		Nodes:       nodes{},
+		NewDeletion: edge.NewDeletion,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", r.name(), err)

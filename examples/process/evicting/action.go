@@ -16,6 +16,9 @@ type Clients struct {
 	Pods func(namespace string) eviction.EvictionClient
 	// Nodes reads nodes. Required with Options.Confirm.
 	Nodes eviction.NodeClient
+	// NewDeletion returns the action that deletes pods. It sends no more requests
+	// than an eviction.Deleter with that config, which is what nil means.
+	NewDeletion func(eviction.DeleterConfig) (eviction.Action, error)
 }
 
 // validate reports the first client that the options need and that is missing.
@@ -50,7 +53,10 @@ func (o *Options) NewAction(clients Clients) (eviction.Action, error) {
 	if o.Confirm {
 		confirm = clients.Nodes
 	}
-	deletion, err := eviction.NewDeleter(eviction.DeleterConfig{
+	if clients.NewDeletion == nil {
+		clients.NewDeletion = deletion
+	}
+	deletes, err := clients.NewDeletion(eviction.DeleterConfig{
 		Pods:    func(namespace string) eviction.PodClient { return clients.Pods(namespace) },
 		Confirm: confirm, MostRequests: o.Requests(),
 	})
@@ -67,9 +73,17 @@ func (o *Options) NewAction(clients Clients) (eviction.Action, error) {
 	case Evict:
 		return evict.Act, nil
 	case EvictThenDelete:
-		return eviction.EvictThenDelete(evict.Act, deletion.Act, o.EvictFor), nil
+		return eviction.EvictThenDelete(evict.Act, deletes, o.EvictFor), nil
 	case DryRun:
 		return eviction.DryRun(func(eviction.Task) {}), nil // its outcome tells
 	}
-	return deletion.Act, nil
+	return deletes, nil
+}
+
+func deletion(config eviction.DeleterConfig) (eviction.Action, error) {
+	deleter, err := eviction.NewDeleter(config)
+	if err != nil {
+		return nil, err
+	}
+	return deleter.Act, nil
 }

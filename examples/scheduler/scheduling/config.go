@@ -34,8 +34,8 @@ type Config struct {
 	FreshFor time.Duration
 	// Zone says when a zone is disrupted.
 	Zone zone.Config
-	// Evictions has the budgets and the backoff of victims. Concerns, Exempt,
-	// Describe and Own are the scheduler's and must be nil.
+	// Evictions has the budgets and the backoff of victims. Concerns, Exempt and
+	// Holds are the scheduler's and must be nil.
 	Evictions eviction.Config
 	// Backoff is the wait after an attempt without a node. Zero means 1 s to 10 s,
 	// as in kube-scheduler.
@@ -76,9 +76,8 @@ func (c Config) Validate() error {
 	wrong(c.AssumeTimeout < 0, "AssumeTimeout is %v, want zero or more", c.AssumeTimeout)
 	wrong(!(c.RequestLimit >= 0), "RequestLimit is %v, want zero or more", c.RequestLimit)
 	wrong(c.RequestBurst < 0, "RequestBurst is %d, want zero or more", c.RequestBurst)
-	own := c.Evictions.Concerns != nil || c.Evictions.Exempt != nil || c.Evictions.Describe != nil ||
-		c.Evictions.Own != nil
-	wrong(own, "Evictions has Concerns, Exempt, Describe or Own, want none: they are the scheduler's")
+	own := c.Evictions.Concerns != nil || c.Evictions.Exempt != nil || c.Evictions.Holds != nil
+	wrong(own, "Evictions has Concerns, Exempt or Holds, want none: they are the scheduler's")
 	for i, template := range c.Templates {
 		wrong(template == nil || template.Name == "", "Templates[%d] has no name, want one", i)
 	}

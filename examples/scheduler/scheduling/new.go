@@ -13,10 +13,6 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// reasonPreempted is the reason of the conditions that are the scheduler's to
-// clear. The Eviction API sets another one itself.
-const reasonPreempted = "PreemptionByExampleScheduler"
-
 // evictionCost is the most requests that one eviction sends.
 const evictionCost = 3
 
@@ -35,10 +31,7 @@ func New(config Config, now time.Time) (*Scheduler, error) {
 	}
 	victims := config.Evictions
 	victims.Concerns = func(*corev1.Taint) bool { return false } // taints are others' business
-	victims.Own = []string{reasonPreempted}
-	victims.Describe = func(task eviction.Task) eviction.Condition {
-		return eviction.Condition{Reason: reasonPreempted, Message: task.Decision.Request}
-	}
+	victims.Holds = []eviction.Hold{{Name: holdHalt}}
 	victims.LowPriorityFirst = true
 	var errs [4]error
 	s.health, errs[0] = observer.NewTracker(observer.TrackerConfig{Health: config.Health, Zones: config.Zone}, now)

@@ -194,15 +194,19 @@ func (s *Scheduler) MarkSynced(now time.Time) {
 	s.evictions.MarkSynced()
 }
 
+// holdHalt is the name of the hold of an operator.
+const holdHalt = "halt"
+
 // Halt makes no pod leave any more until Resume. Pods are bound as ever.
 func (s *Scheduler) Halt(now time.Time) {
-	s.halted = true
-	s.evictions.Halt(now)
+	s.evictions.SetHold(now, holdHalt, "", true)
 }
 
 // Resume ends what Halt began.
 func (s *Scheduler) Resume(now time.Time) {
-	s.halted = false
-	s.evictions.Resume(now)
+	s.evictions.SetHold(now, holdHalt, "", false)
 	s.touchAll()
 }
+
+// halted reports whether an operator holds the evictions of victims.
+func (s *Scheduler) halted() bool { return s.evictions.Held(holdHalt, "") }

@@ -39,7 +39,7 @@ func (s *Scheduler) expectsRoom(p *pod) bool {
 // mayPreempt reports whether other pods may be made to leave for a pod.
 func (s *Scheduler) mayPreempt(p *pod) bool {
 	policy := p.object.Spec.PreemptionPolicy
-	return !s.halted && (policy == nil || *policy != corev1.PreemptNever) && !s.expectsRoom(p)
+	return !s.halted() && (policy == nil || *policy != corev1.PreemptNever) && !s.expectsRoom(p)
 }
 
 // bestRoom returns the room that costs the least, nil if there is none.

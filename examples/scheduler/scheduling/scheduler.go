@@ -40,7 +40,7 @@ type Scheduler struct {
 	active, timers *timedqueue.Queue[types.UID, *pod]
 	began          time.Time
 	evictions      *eviction.Tracker
-	synced, halted bool
+	synced         bool
 }
 
 // A budget is a PodDisruptionBudget.

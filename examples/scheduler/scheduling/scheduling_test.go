@@ -694,7 +694,7 @@ func TestOverheadOfANewNode(t *testing.T) {
 func TestConfigNamesAllThatIsWrong(t *testing.T) {
 	_, err := scheduling.New(scheduling.Config{
 		FreshFor: -1, AssumeTimeout: -1, RequestLimit: -1, RequestBurst: -1,
-		Evictions: eviction.Config{Own: []string{"x"}}, Templates: []*corev1.Node{{}},
+		Evictions: eviction.Config{Holds: []eviction.Hold{{Name: "x"}}}, Templates: []*corev1.Node{{}},
 	}, start)
 	require.ErrorIs(t, err, scheduling.ErrInvalidConfig)
 	for _, says := range []string{

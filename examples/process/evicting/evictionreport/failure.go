@@ -29,12 +29,12 @@ func RecordFailure(recorder record.EventRecorder, task eviction.Task, result evi
 // failure returns what the Event says, and whether there is one.
 func failure(task eviction.Task, result eviction.Result) (message string, tells bool) {
 	switch result.Outcome {
-	case eviction.OutcomeBlocked, eviction.OutcomeNotDue, eviction.OutcomeAlreadyGone, eviction.OutcomeConditionCleared,
-		eviction.OutcomeEvicted, eviction.OutcomeDryRun:
+	case eviction.OutcomeBlocked, eviction.OutcomeNotDue, eviction.OutcomeAlreadyGone, eviction.OutcomeEvicted,
+		eviction.OutcomeDryRun:
 		return "", false
 	}
 	attempts := task.Attempts + 1
-	if task.ClearCondition || attempts < 2 || bits.OnesCount(uint(attempts)) != 1 {
+	if attempts < 2 || bits.OnesCount(uint(attempts)) != 1 {
 		return "", false
 	}
 	return fmt.Sprintf("Eviction from node %s has failed %d times and is tried again: %v",

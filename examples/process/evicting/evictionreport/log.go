@@ -21,23 +21,12 @@ func Log(logger klog.Logger, task eviction.Task, result eviction.Result) {
 			cause(result))
 	case eviction.OutcomeAlreadyGone:
 		logger.V(2).Info("Pod is gone already")
-	case eviction.OutcomeConditionCleared:
-		logger.V(2).Info("Cleared the condition that announced the eviction", "why", why)
 	case eviction.OutcomeEvicted:
 		logger.V(2).Info("Evicted pod", "why", why, "due", task.Decision.Due)
 	case eviction.OutcomeDryRun:
-		logDryRun(logger, task, why)
+		logger.Info("Would evict pod", "why", why, "due", task.Decision.Due)
 	default: // OutcomeFailed, and what counts as it
 		logger.Error(result.Err, "Eviction failed, will try again", "cause", cause(result), "attempts", task.Attempts+1,
 			"why", why)
 	}
-}
-
-// logDryRun tells what a dry run has not done.
-func logDryRun(logger klog.Logger, task eviction.Task, why string) {
-	if task.ClearCondition {
-		logger.V(2).Info("Would clear the condition that announced the eviction", "why", why)
-		return
-	}
-	logger.Info("Would evict pod", "why", why, "due", task.Decision.Due)
 }

@@ -3,6 +3,7 @@ package evictionreport
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,7 +18,8 @@ type Config struct {
 	// Read is used for the gauges when they are asked for. They read running
 	// counts, however many pods wait. With nil there are no gauges.
 	Read Read
-	// Budgets are those whose waiting pods are counted.
+	// Budgets are those whose waiting pods are counted. One of all pods together
+	// has no shares, and no count: how late the pods are tells that it is scarce.
 	Budgets []eviction.Budget
 }
 
@@ -90,28 +92,30 @@ const canceled = "Canceled"
 
 // gauges read the state when they are scraped.
 type gauges struct {
-	read                                     Read
-	budgets                                  []eviction.Budget
-	pending, acting, overdue, oldest, budget *prometheus.Desc
+	read                            Read
+	shared                          []eviction.Budget // those with shares
+	pending, acting, oldest, budget *prometheus.Desc
 }
 
 func newGauges(config Config) *gauges {
 	return &gauges{
-		read:    config.Read,
-		budgets: config.Budgets,
+		read: config.Read,
+		shared: slices.DeleteFunc(slices.Clone(config.Budgets), func(b eviction.Budget) bool {
+			return b.ByNode == nil && b.ByPod == nil
+		}),
 		pending: prometheus.NewDesc("pod_evictions_pending",
 			"Pods that wait to be evicted, now or later, or are being evicted.", nil, nil),
-		acting:  prometheus.NewDesc("pod_evictions_acting", "Pods that are being evicted.", nil, nil),
-		overdue: prometheus.NewDesc("pod_evictions_overdue", "Pods that should have left their node and have not.", nil, nil),
+		acting: prometheus.NewDesc("pod_evictions_acting", "Pods that are being evicted.", nil, nil),
 		oldest: prometheus.NewDesc("pod_evictions_oldest_overdue_seconds",
 			"For how long the pod that is overdue the longest should have left, 0 if none is.", nil, nil),
-		budget: prometheus.NewDesc("pod_evictions_waiting_for_budget", "Pods that are due and wait for a budget.",
+		budget: prometheus.NewDesc("pod_evictions_waiting_for_budget",
+			"Pods that are due and wait for their share of a budget, of a node or a namespace for example.",
 			[]string{"budget"}, nil),
 	}
 }
 
 func (g *gauges) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{g.pending, g.acting, g.overdue, g.oldest, g.budget} {
+	for _, desc := range []*prometheus.Desc{g.pending, g.acting, g.oldest, g.budget} {
 		descs <- desc
 	}
 }
@@ -120,25 +124,23 @@ func (g *gauges) Collect(found chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		found <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
-	var pending, acting, overdue int
+	var pending, acting int
 	var age time.Duration
-	delayed := make([]int, len(g.budgets))
+	delayed := make([]int, len(g.shared))
 	g.read(func(state State) {
 		now := time.Now()
 		pending, acting = state.Waiting(), state.Acting()
-		var oldest time.Time
-		if overdue, oldest = state.Overdue(now); overdue > 0 {
-			age = now.Sub(oldest)
+		if since, is := state.Overdue(now); is {
+			age = now.Sub(since)
 		}
-		for i, b := range g.budgets {
-			delayed[i] = state.Delayed(now, b.Name)
+		for i, b := range g.shared {
+			delayed[i] = state.Delayed(b.Name)
 		}
 	})
 	gauge(g.pending, float64(pending))
 	gauge(g.acting, float64(acting))
-	gauge(g.overdue, float64(overdue))
 	gauge(g.oldest, age.Seconds())
-	for i, b := range g.budgets {
+	for i, b := range g.shared {
 		gauge(g.budget, float64(delayed[i]), b.Name)
 	}
 }

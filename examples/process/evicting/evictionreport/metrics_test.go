@@ -90,17 +90,20 @@ func TestGaugesSayWhatWaitsAndForWhat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		_, err := NewMetrics(Config{
-			Registry: registry, Read: reading(inTracker(t)), Budgets: []eviction.Budget{{Name: "overall"}, {Name: "namespace"}},
+			Registry: registry, Read: reading(inTracker(t)), Budgets: []eviction.Budget{
+				{Name: "overall"}, {Name: "namespace", ByPod: func(pod *corev1.Pod) string { return pod.Namespace }},
+			},
 		})
 		require.NoError(t, err)
 		text := served(t, registry)
 		for _, line := range []string{
-			"pod_evictions_pending 4", "pod_evictions_acting 1", "pod_evictions_overdue 3",
+			"pod_evictions_pending 5", "pod_evictions_acting 1",
 			"pod_evictions_oldest_overdue_seconds 1.5",
-			`pod_evictions_waiting_for_budget{budget="namespace"} 1`, `pod_evictions_waiting_for_budget{budget="overall"} 0`,
+			`pod_evictions_waiting_for_budget{budget="namespace"} 1`,
 		} {
 			require.Contains(t, "\n"+text, "\n"+line+"\n")
 		}
+		require.NotContains(t, text, `"overall"`, "nothing waits for a share of it")
 	})
 }
 
@@ -127,7 +130,6 @@ func TestLog(t *testing.T) {
 			`PodDisruptionBudget does not allow.*forbidden`},
 		{eviction.Result{Outcome: eviction.OutcomeNotDue}, 0, `need not leave after all`},
 		{eviction.Result{Outcome: eviction.OutcomeAlreadyGone}, 2, `gone already`},
-		{eviction.Result{Outcome: eviction.OutcomeConditionCleared}, 2, `Cleared the condition`},
 		{eviction.Result{Outcome: eviction.OutcomeDryRun}, 0, `"Would evict pod".*"why"=.*"due"=`},
 	} {
 		for level := range 3 {
@@ -144,13 +146,6 @@ func TestLog(t *testing.T) {
 			require.Contains(t, lines[0], `"node"="n1"`)
 		}
 	}
-	var lines []string
-	toClear := task
-	toClear.ClearCondition = true
-	Log(funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 2}),
-		toClear, eviction.Result{Outcome: eviction.OutcomeDryRun})
-	require.Len(t, lines, 1)
-	require.Contains(t, lines[0], "Would clear the condition")
 }
 
 func TestEveryReasonHasWords(t *testing.T) {

@@ -24,7 +24,7 @@ const (
 )
 
 // NewPage returns a page that lists the pods that wait to be evicted: when each
-// has to leave and why, and what holds it up. Those that should have left the
+// has to leave and why, and what delays or holds it. Those that should have left the
 // longest ago come first. It is text, or JSON with format=json; limit=N lists
 // the first N, which is 1 to [MaxLimit]: a million rows would be gigabytes of
 // memory.
@@ -33,7 +33,9 @@ const (
 // that took. So a million pods hold nothing up, and a page takes at most a
 // quarter of the state's time. Each pod is listed as it was when its part was
 // read. One that began to wait, or went, meanwhile may be missing or may be
-// listed. The counts are those of the beginning. When the request's context
+// listed. The count of all is that of the beginning. Those that should have left
+// by then are counted as they are read. One that is read twice, because others
+// that went have moved it, counts twice. When the request's context
 // ends first, the answer is 503. Serve it through serving.NewPage, for one
 // caller at a time.
 func NewPage(read Read) http.Handler {
@@ -102,12 +104,14 @@ func list(ctx context.Context, read Read, limit int) (listing, error) {
 			began := time.Now()
 			if l.now.IsZero() {
 				l.now, l.pending = began, state.Waiting()
-				l.overdue, _ = state.Overdue(l.now)
 			}
 			part = slices.AppendSeq(part[:0], state.PendingFrom(c, atOnce))
 			took = time.Since(began)
 		})
 		for _, p := range part {
+			if p.Decision.DueAt(l.now) {
+				l.overdue++
+			}
 			first.take(p)
 		}
 		if err := pause(ctx, pauses*took); err != nil {
@@ -162,8 +166,8 @@ func (f *first) take(p eviction.Pending) {
 	f.has[p.Pod] = true
 }
 
-// compare orders pods by when they have to leave; a mark that is taken back has
-// time zero. Names make the order the same each time.
+// compare orders pods by when they have to leave. One that need not leave any
+// more, and whose action is under way, has time zero. Names make the order the same each time.
 func compare(a, b *eviction.Pending) int {
 	if c := a.Decision.Due.Compare(b.Decision.Due); c != 0 {
 		return c
@@ -220,15 +224,14 @@ func writeText(out io.Writer, l listing) {
 // stateOf says what is happening to a pod.
 func stateOf(p *eviction.Pending, now time.Time) string {
 	var parts []string
-	if !p.Decision.Leaves() {
-		parts = append(parts, "its mark is taken back")
-	}
 	switch {
 	case p.Acting:
 		parts = append(parts, "under way")
 	case p.Budget != "":
 		parts = append(parts, "waits for budget "+p.Budget)
-	case p.Decision.Leaves() && p.NextAttempt.After(p.Decision.Due) && p.NextAttempt.After(now):
+	case p.Hold != "":
+		parts = append(parts, "waits for the end of hold "+p.Hold)
+	case p.NextAttempt.After(p.Decision.Due) && p.NextAttempt.After(now):
 		parts = append(parts, "is tried again in "+until(p.NextAttempt, now))
 	}
 	if p.Attempts > 0 {
@@ -272,6 +275,7 @@ type podJSON struct {
 	// Error is that of the last attempt.
 	Error  string `json:"error,omitempty"`
 	Budget string `json:"budget,omitempty"`
+	Hold   string `json:"hold,omitempty"`
 	Acting bool   `json:"acting,omitempty"`
 }
 
@@ -289,7 +293,7 @@ func inJSON(p *eviction.Pending) podJSON {
 	pod := podJSON{
 		Namespace: p.Pod.Namespace, Name: p.Pod.Name, UID: string(p.Pod.UID), Node: p.Node,
 		Due: at(p.Decision.Due), Reason: string(p.Decision.Reason), Why: Why(p.Decision),
-		Next: at(p.NextAttempt), Attempts: p.Attempts, Budget: p.Budget, Acting: p.Acting,
+		Next: at(p.NextAttempt), Attempts: p.Attempts, Budget: p.Budget, Hold: p.Hold, Acting: p.Acting,
 	}
 	if p.Err != nil {
 		pod.Error = p.Err.Error()

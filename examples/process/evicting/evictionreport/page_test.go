@@ -31,16 +31,9 @@ func (w waiting) Waiting() int { return len(w) }
 
 func (w waiting) Acting() int { return 0 }
 
-func (w waiting) Delayed(time.Time, string) int { return 0 }
+func (w waiting) Delayed(string) int { return 0 }
 
-func (w waiting) Overdue(now time.Time) (pods int, oldest time.Time) {
-	for _, p := range w {
-		if p.Decision.DueAt(now) {
-			pods++
-		}
-	}
-	return pods, oldest
-}
+func (w waiting) Overdue(time.Time) (since time.Time, is bool) { return since, false }
 
 // PendingFrom shows all in one part, and the first few again, as a walk in
 // parts may.
@@ -52,36 +45,43 @@ func (w waiting) PendingFrom(cursor *eviction.Cursor, _ int) iter.Seq[eviction.P
 	for range nothing.PendingFrom(cursor, 1) {
 		panic("there is something")
 	}
-	return slices.Values(slices.Concat(w, w[:min(3, len(w))]))
+	return slices.Values(w.shown())
 }
+
+func (w waiting) shown() []eviction.Pending { return slices.Concat(w, w[:min(3, len(w))]) }
 
 func (w waiting) read(look func(State)) { look(w) }
 
 // inTracker is the state of a real tracker, in a bubble whose clock begins at
-// 2000-01-01T00:00:00Z. One pod waits, one is under way, one has failed, and
-// one waits for a budget.
+// 2000-01-01T00:00:00Z. One pod waits, one is under way, one has failed, one
+// waits for a budget, and one for the end of a hold.
 func inTracker(t *testing.T) *eviction.Tracker {
 	t.Helper()
 	start := time.Now()
 	tracker, err := eviction.NewTracker(eviction.Config{
 		Budgets: []eviction.Budget{{Name: "namespace", ByPod: func(pod *corev1.Pod) string { return pod.Namespace },
 			Limit: rate.Every(time.Hour)}},
+		Holds: []eviction.Hold{{Name: "maintained", Taints: func(*corev1.Taint) bool { return true }}},
 	}, start)
 	require.NoError(t, err)
-	tracker.ObserveNode(start, &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "n"},
-		Spec: corev1.NodeSpec{
-			Taints: []corev1.Taint{{Key: "maintenance", Value: "disk", Effect: corev1.TaintEffectNoExecute}}},
-	})
+	for _, name := range []string{"n1", "n2"} {
+		tracker.ObserveNode(start, &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
+			Spec: corev1.NodeSpec{
+				Taints: []corev1.Taint{{Key: "maintenance", Value: "disk", Effect: corev1.TaintEffectNoExecute}}},
+		})
+	}
+	require.True(t, tracker.SetHold(start, "maintained", "n2", true))
 	for _, pod := range []struct {
-		namespace, name string
-		seconds         int64
+		namespace, name, node string
+		seconds               int64
 	}{
-		{"shop", "patient", 60}, {"shop", "next", 1}, {"shop", "failed", 0}, {"bank", "acting", 0},
+		{"shop", "patient", "n1", 60}, {"shop", "next", "n1", 1}, {"shop", "failed", "n1", 0},
+		{"bank", "acting", "n1", 0}, {"farm", "held", "n2", 1},
 	} {
 		tracker.ObservePod(start, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.namespace, Name: pod.name, UID: types.UID(pod.name)},
-			Spec: corev1.PodSpec{NodeName: "n1", Tolerations: []corev1.Toleration{{
+			Spec: corev1.PodSpec{NodeName: pod.node, Tolerations: []corev1.Toleration{{
 				Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: new(pod.seconds),
 			}}},
 		})
@@ -120,12 +120,13 @@ func TestPageListsDeadlinesAndReasons(t *testing.T) {
 		}
 		const why = "tolerates taint maintenance=disk:NoExecute for "
 		require.Equal(t, []string{
-			"4 pods wait to be evicted, 3 of them should have left by now, 2000-01-01T00:00:01Z.",
+			"5 pods wait to be evicted, 4 of them should have left by now, 2000-01-01T00:00:01Z.",
 			"",
 			"LEAVES                IN      POD           NODE  WHY                                                  STATE",
 			"2000-01-01T00:00:00Z  -1.5s   bank/acting   n1    " + why + "0s    under way",
 			"2000-01-01T00:00:00Z  -1.5s   shop/failed   n1    " + why +
 				"0s    is tried again in 58.5s, failed attempts: 1, last error: no way",
+			"2000-01-01T00:00:01Z  -500ms  farm/held     n2    " + why + "1s    waits for the end of hold maintained",
 			"2000-01-01T00:00:01Z  -500ms  shop/next     n1    " + why + "1s    waits for budget namespace",
 			"2000-01-01T00:01:00Z  58.5s   shop/patient  n1    " + why + "1m0s",
 		}, lines)
@@ -135,14 +136,14 @@ func TestPageListsDeadlinesAndReasons(t *testing.T) {
 func TestPageForPrograms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		started := time.Now()
-		code, text := ask(t, reading(inTracker(t)), "?format=json&limit=3")
+		code, text := ask(t, reading(inTracker(t)), "?format=json&limit=4")
 		require.Equal(t, http.StatusOK, code)
 		var page pageJSON
 		require.NoError(t, json.Unmarshal([]byte(text), &page))
-		require.Equal(t, 4, page.Pending)
-		require.Equal(t, 3, page.Overdue)
+		require.Equal(t, 5, page.Pending)
+		require.Equal(t, 4, page.Overdue)
 		require.WithinDuration(t, time.Now(), page.Now, 0)
-		require.Len(t, page.Pods, 3)
+		require.Len(t, page.Pods, 4)
 		why := "tolerates taint maintenance=disk:NoExecute for "
 		pod := func(namespace, name string, seconds int64) podJSON {
 			return podJSON{
@@ -152,12 +153,14 @@ func TestPageForPrograms(t *testing.T) {
 				Why: why + (time.Duration(seconds) * time.Second).String(),
 			}
 		}
-		acting, failed, next := pod("bank", "acting", 0), pod("shop", "failed", 0), pod("shop", "next", 1)
+		acting, failed := pod("bank", "acting", 0), pod("shop", "failed", 0)
+		held, next := pod("farm", "held", 1), pod("shop", "next", 1)
 		acting.Acting = true
 		failed.Error = "no\n\tway"
 		failed.Attempts, failed.Next = 1, new(started.Add(time.Minute).Round(0))
+		held.Node, held.Hold = "n2", "maintained"
 		next.Budget, next.Next = "namespace", next.Due
-		for i, want := range []podJSON{acting, failed, next} {
+		for i, want := range []podJSON{acting, failed, held, next} {
 			got := page.Pods[i]
 			for _, at := range []*time.Time{got.Due, got.Next} {
 				if at != nil {
@@ -192,8 +195,9 @@ func TestPageRefusesWhatItDoesNotUnderstand(t *testing.T) {
 	}
 }
 
-// Whatever the limit and the order in which they come, the first are listed,
-// and all are counted.
+// Whatever the limit and the order in which they come, the first are listed
+// once, and all are counted. One that the walk shows twice counts as overdue
+// twice.
 func TestListIsTheBeginningOfAllInOrder(t *testing.T) {
 	synctest.Test(t, listIsTheBeginningOfAllInOrder) // what is overdue must not change meanwhile
 }
@@ -211,11 +215,13 @@ func listIsTheBeginningOfAllInOrder(t *testing.T) {
 			if random.IntN(5) > 0 {
 				p.Decision = eviction.Decision{Reason: eviction.ReasonUntolerated,
 					Due: now.Add(time.Duration(random.IntN(20)-10)*time.Second - time.Millisecond)}
-				if !p.Decision.Due.After(now) {
-					overdue++
-				}
 			}
 			all = append(all, p)
+		}
+		for _, p := range all.shown() {
+			if p.Decision.Leaves() && !p.Decision.Due.After(now) {
+				overdue++
+			}
 		}
 		whole := slices.Clone(all)
 		slices.SortFunc(whole, func(a, b eviction.Pending) int {
@@ -242,11 +248,10 @@ func names(pods []eviction.Pending) []string {
 }
 
 func TestPageSaysThatThereAreMore(t *testing.T) {
-	pods := waiting{{Pod: eviction.Key{Name: "a"}}, {Pod: eviction.Key{Name: "b"}}}
+	pods := waiting{{Pod: eviction.Key{Name: "a"}, Acting: true}, {Pod: eviction.Key{Name: "b"}}}
 	_, text := ask(t, pods.read, "?limit=1")
 	require.Contains(t, text, "These are the first 1; limit=N shows N, up to 10000.")
-	require.Contains(t, text, "stays")
-	require.Contains(t, text, "its mark is taken back")
+	require.Regexp(t, "stays.* under way", text)
 	_, text = ask(t, pods.read, "?limit=2")
 	require.NotContains(t, text, "the first")
 	require.Contains(t, text, "/b")

@@ -18,10 +18,11 @@ type State interface {
 	// evicted, and Acting how many of them are.
 	Waiting() int
 	Acting() int
-	// Overdue returns how many should have left, and since when the first should.
-	Overdue(now time.Time) (pods int, oldest time.Time)
-	// Delayed returns how many are due and wait for a budget.
-	Delayed(now time.Time, budget string) int
+	// Overdue returns since when the one should have left that is overdue the
+	// longest, and false if none is.
+	Overdue(now time.Time) (since time.Time, is bool)
+	// Delayed returns how many are due and wait for a share of a budget.
+	Delayed(budget string) int
 	// PendingFrom goes through a part of the pods that wait, in no order.
 	PendingFrom(cursor *eviction.Cursor, most int) iter.Seq[eviction.Pending]
 }
