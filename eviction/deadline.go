@@ -147,15 +147,21 @@ type request struct {
 	reason string
 }
 
+// requests are the wishes that concern a pod; nil for none.
+type requests struct {
+	node *request // that all pods of its node leave
+	pod  *request // that it leaves
+}
+
 // decideOn is decide for a pod that may also be asked to leave, alone or with
 // all pods of its node.
-func decideOn(on []Taint, node, alone *request, pod *Pod, matcher taints.Matcher) ruling {
+func decideOn(on []Taint, by requests, pod *Pod, matcher taints.Matcher) ruling {
 	r := decide(on, pod, matcher)
-	if node != nil {
-		r = r.orRequest(ReasonNodeEvicted, later(node.due, pod.Arrived), node)
+	if by.node != nil {
+		r = r.orRequest(ReasonNodeEvicted, later(by.node.due, pod.Arrived), by.node)
 	}
-	if alone != nil {
-		r = r.orRequest(ReasonRequested, alone.due, alone)
+	if by.pod != nil {
+		r = r.orRequest(ReasonRequested, by.pod.due, by.pod)
 	}
 	return r
 }

@@ -118,21 +118,17 @@ func (t *Tracker) notBefore(e *entry, due time.Time) time.Time {
 // rule applies the rules to a pod. It says when the pod must leave, whatever is
 // held.
 func (t *Tracker) rule(e *entry) ruling {
-	n := e.Value().placement.node
-	return t.ruleBy(e, n.taints)
+	return t.ruleBy(e, e.Value().placement.node.taints, t.requestsFor(e))
 }
 
 // unheld says when a pod may leave, by what is not held.
 func (t *Tracker) unheld(e *entry) ruling {
 	n := e.Value().placement.node
 	held := t.heldOn(n)
-	if t.rules.everything(held) {
-		return ruling{}
-	}
-	return t.ruleBy(e, t.rules.unheld(n.taints, held))
+	return t.ruleBy(e, t.rules.unheld(n.taints, held), t.unheldRequests(e, held))
 }
 
-func (t *Tracker) ruleBy(e *entry, on []Taint) ruling {
+func (t *Tracker) ruleBy(e *entry, on []Taint, by requests) ruling {
 	p := e.Value()
 	switch {
 	case p.state.goes(), p.state == evicting && t.terminating(e):
@@ -141,7 +137,7 @@ func (t *Tracker) ruleBy(e *entry, on []Taint) ruling {
 		return ruling{reason: ReasonExempt}
 	}
 	view := t.view(p)
-	return decideOn(on, p.nodeEviction(), t.requestFor(e), &view, t.rules.matcher)
+	return decideOn(on, by, &view, t.rules.matcher)
 }
 
 // terminating reports whether a pod that was handed out is on its way out.
@@ -150,11 +146,22 @@ func (t *Tracker) terminating(e *entry) bool {
 	return a != nil && a.terminating
 }
 
-func (t *Tracker) requestFor(e *entry) *request {
-	if !e.Value().requested {
-		return nil
+// requestsFor returns what the caller has asked for that concerns a pod.
+func (t *Tracker) requestsFor(e *entry) requests {
+	p := e.Value()
+	r := requests{node: p.nodeEviction()}
+	if p.requested {
+		r.pod = t.requests[e.Key()]
 	}
-	return t.requests[e.Key()]
+	return r
+}
+
+// unheldRequests returns those of them that are not held.
+func (t *Tracker) unheldRequests(e *entry, held holdSet) requests {
+	if held != 0 && t.rules.holdingRequests(held) >= 0 {
+		return requests{}
+	}
+	return t.requestsFor(e)
 }
 
 func (t *Tracker) decision(e *entry) Decision {

@@ -28,7 +28,15 @@ type Hold struct {
 	// pure function; Task.Reevaluate calls it too, on the goroutine of the action.
 	// Nil means that everything is held, requests too.
 	Taints func(*corev1.Taint) bool
+	// Requests says that EvictNode and EvictPod evict nothing either.
+	Requests bool
 }
+
+// holds reports whether a taint is held.
+func (h *Hold) holds(taint *corev1.Taint) bool { return h.Taints == nil || h.Taints(taint) }
+
+// holdsRequests reports whether requests are held.
+func (h *Hold) holdsRequests() bool { return h.Taints == nil || h.Requests }
 
 // mostHolds is how many a holdSet can have.
 const mostHolds = 32
@@ -67,16 +75,6 @@ func (s holdSet) with(i int, held bool) holdSet {
 	return s &^ (1 << i)
 }
 
-// everything reports whether nothing may leave.
-func (r *rules) everything(held holdSet) bool {
-	for i, h := range r.holds {
-		if held.has(i) && h.Taints == nil {
-			return true
-		}
-	}
-	return false
-}
-
 // unheld returns those of the taints that are not held.
 func (r *rules) unheld(on []Taint, held holdSet) []Taint {
 	if held == 0 {
@@ -93,8 +91,18 @@ func (r *rules) unheld(on []Taint, held holdSet) []Taint {
 
 // holding returns the first hold that holds a taint, or -1.
 func (r *rules) holding(taint *corev1.Taint, held holdSet) int {
-	for i, h := range r.holds {
-		if held.has(i) && (h.Taints == nil || h.Taints(taint)) {
+	for i := range r.holds {
+		if held.has(i) && r.holds[i].holds(taint) {
+			return i
+		}
+	}
+	return -1
+}
+
+// holdingRequests is holding for requests.
+func (r *rules) holdingRequests(held holdSet) int {
+	for i := range r.holds {
+		if held.has(i) && r.holds[i].holdsRequests() {
 			return i
 		}
 	}

@@ -94,6 +94,21 @@ func TestQ14DeadNodeHoldsUpNobody(t *testing.T) {
 	}
 }
 
+// A pod whose action ends after its time has passed holds up nobody either, and
+// the clock of the API server may be ahead.
+func TestQ14LateResultHoldsUpNobody(t *testing.T) {
+	c := twoNodes(t, budgets(oneNodeAtATime()))
+	tasks := c.start(20, "n1a", "n1b")
+	for _, task := range tasks {
+		c.pod(21, newPod(task.Pod.Name, on("n1"), going(4000)))
+	}
+	c.start(150)
+	for _, task := range tasks {
+		c.Finish(at(200), task, eviction.Result{Outcome: eviction.OutcomeEvicted})
+	}
+	c.start(201, "n2a", "n2b")
+}
+
 // An eviction that is accepted and not observed is made again, and has its slot
 // meanwhile. One that finds nothing to do has none.
 func TestQ14SlotOfAnEvictionThatIsNotObserved(t *testing.T) {

@@ -121,10 +121,15 @@ func TestE9HoldOfTaintsIsAboutTaints(t *testing.T) {
 	require.True(t, c.work("p").Canceled())
 
 	c.pod(5, newPod("r"))
-	c.hold(6, "all", true)
+	c.hold(6, "requests", true)
 	c.EvictNode(at(6), "n1", eviction.NodeRequest{Reason: "drain"})
 	c.start(7)
-	c.hold(8, "all", false)
+	for p := range c.PodsOn("n1") {
+		if p.Pod.Name == "r" {
+			require.Equal(t, "ours", p.Hold)
+		}
+	}
+	c.hold(8, "requests", false)
 	require.Equal(t, eviction.ReasonNodeEvicted, c.start(8, "r")[0].Decision.Reason)
 }
 

@@ -154,11 +154,12 @@ func disrupted(status corev1.ConditionStatus, reason string) podOption {
 }
 
 // someHolds are those of the trackers of the tests: of everything, of the taints
-// of lifecycle, and of the taint a.
+// of lifecycle, of the taint a, and of what callers ask for.
 var someHolds = []eviction.Hold{
 	{Name: "all"},
 	{Name: "ours", Taints: taints.OwnsNoExecute},
 	{Name: "a", Taints: func(taint *corev1.Taint) bool { return taint.Key == "a" }},
+	{Name: "requests", Taints: func(*corev1.Taint) bool { return false }, Requests: true},
 }
 
 // A cluster is a tracker and the test that watches it.

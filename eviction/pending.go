@@ -156,24 +156,25 @@ func (t *Tracker) describe(e *entry) Pending {
 	if h, known := t.histories[e.Key()]; known {
 		d.Attempts, d.Err = h.attempts, h.err
 	}
-	switch p.state {
-	case onHold:
-		d.Hold = t.holding(p, d.Decision)
-	case pending:
-		d.Budget, _ = t.evictions.Blocking(e)
-	case staying, evicting, reported, accepted, leaving:
+	if p.state != pending && p.state != onHold {
 		return d
 	}
 	d.NextAttempt, _ = t.evictions.Due(e)
+	now := t.advance(time.Time{})
+	if d.Decision.DueAt(now) && !t.unheld(e).dueAt(now) {
+		d.Hold = t.holding(p, d.Decision)
+	} else {
+		d.Budget, _ = t.evictions.Blocking(e)
+	}
 	return d
 }
 
-// holding returns the name of the hold that a pod on hold waits for.
+// holding returns the name of the hold that a pod waits for.
 func (t *Tracker) holding(p *pod, decision Decision) string {
 	held := t.heldOn(p.placement.node)
-	i := t.rules.holding(&decision.Taint.Taint, held)
-	if i < 0 { // a hold has ended, and the pod is about to be decided again
-		return ""
+	i := t.rules.holdingRequests(held)
+	if decision.Reason.taint() {
+		i = t.rules.holding(&decision.Taint.Taint, held)
 	}
 	return t.rules.holds[i].Name
 }

@@ -411,7 +411,7 @@ func (s *schedule) setLimit() {
 
 // hold begins or ends a hold, everywhere or on a node.
 func (s *schedule) hold() {
-	hold := pick(s, "all", "ours", "a", "a")
+	hold := pick(s, "all", "ours", "a", "a", "requests")
 	name := pick(s, append([]string{"", "", ""}, nodeNames...)...)
 	held := !s.history.isHeld(name, hold) || s.chance(20)
 	s.say("hold %s on %q: %v", hold, name, held)

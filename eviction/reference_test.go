@@ -285,7 +285,7 @@ func isAnother(old spell, taint corev1.Taint) bool {
 
 // deadline is E1, whatever is held.
 func (h *history) deadline(uid types.UID) (why eviction.Reason, due time.Time) {
-	return h.deadlineWithout(uid, func(string) bool { return false })
+	return h.deadlineWithout(uid, false, func(string) bool { return false })
 }
 
 // unheld is the deadline that is not held, E14.
@@ -294,16 +294,17 @@ func (h *history) unheld(uid types.UID) (why eviction.Reason, due time.Time) {
 	if h.isHeld(node, "all") {
 		return "", due
 	}
-	return h.deadlineWithout(uid, func(key string) bool {
+	return h.deadlineWithout(uid, h.isHeld(node, "requests"), func(key string) bool {
 		return h.isHeld(node, "a") && key == "a" ||
 			h.isHeld(node, "ours") && (key == notReady || key == unreachable)
 	})
 }
 
-// deadlineWithout is the deadline without the taints of some keys.
-func (h *history) deadlineWithout(uid types.UID, without func(key string) bool) (
-	why eviction.Reason, due time.Time,
-) {
+// deadlineWithout is the deadline without requests, and without the taints of
+// some keys.
+func (h *history) deadlineWithout(
+	uid types.UID, withoutRequests bool, without func(key string) bool,
+) (why eviction.Reason, due time.Time) {
 	observations := h.podStay(uid)
 	pod, first := observations[len(observations)-1].object, observations[0]
 	if h.isGone(uid) {
@@ -341,6 +342,9 @@ func (h *history) deadlineWithout(uid types.UID, without func(key string) bool) 
 		if why == eviction.ReasonTolerated || end.Before(due) {
 			why, due = reason, end
 		}
+	}
+	if withoutRequests {
+		return why, due
 	}
 	since := h.evictedSince(pod.Spec.NodeName)
 	if !since.IsZero() && !(len(pod.OwnerReferences) > 0 &&

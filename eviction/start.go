@@ -78,13 +78,12 @@ func (t *Tracker) begin(now time.Time, item timedqueue.Item[types.UID, pod], may
 		StartedAt:           now,
 		attempt:             a,
 		view: view{
-			node:     n.uid,
-			taints:   n.taints,
-			eviction: n.eviction,
-			request:  t.requestFor(e),
-			pod:      t.view(p),
-			rules:    t.rules,
-			held:     held,
+			node:   n.uid,
+			taints: n.taints,
+			asked:  t.unheldRequests(e, held),
+			pod:    t.view(p),
+			rules:  t.rules,
+			held:   held,
 		},
 	}
 	if h, known := t.histories[e.Key()]; known {

@@ -32,23 +32,22 @@ type Task struct {
 
 // view is what the tracker knew when it handed a task out.
 type view struct {
-	node     types.UID
-	taints   []Taint
-	eviction *request // of the node
-	request  *request // of the pod
-	pod      Pod
-	rules    *rules
-	held     holdSet
+	node   types.UID
+	taints []Taint
+	asked  requests
+	pod    Pod
+	rules  *rules
+	held   holdSet
 }
 
 // valid reports whether a tracker has made the task.
 func (t *Task) valid() bool { return t.attempt != nil }
 
 // Canceled reports whether the task has become moot since Start handed it out.
-// For example, the pod need not leave any more, is gone, or [Tracker.Halt]
-// holds it. An action that makes several calls asks before each, and reports
-// OutcomeNotDue then. Canceled may be called at any time, from any goroutine,
-// and takes no lock.
+// For example, the pod need not leave any more, is gone, or a [Hold] holds it. An
+// action that makes several calls asks before each, and reports OutcomeNotDue
+// then. Canceled may be called at any time, from any goroutine, and takes no
+// lock.
 func (t Task) Canceled() bool { return t.valid() && t.attempt.signal.Load() }
 
 // Reevaluate decides again from a pod and its node that were just read. Either
@@ -58,24 +57,24 @@ func (t Task) Canceled() bool { return t.valid() && t.attempt.signal.Load() }
 // for. For a Task that no tracker has made the reason is ReasonGone.
 func (t Task) Reevaluate(live *corev1.Pod, node *corev1.Node, now time.Time) Decision {
 	switch {
-	case !t.valid(), live == nil, t.gone(live), node == nil && t.request == nil:
+	case !t.valid(), live == nil, t.gone(live), node == nil && t.asked.pod == nil:
 		return Decision{Reason: ReasonGone}
 	case t.rules.exempts(live):
 		return Decision{Reason: ReasonExempt}
 	case node == nil:
-		return decideOn(nil, nil, t.request, &t.pod, t.rules.matcher).decision(nil)
+		return decideOn(nil, requests{pod: t.asked.pod}, &t.pod, t.rules.matcher).decision(nil)
 	}
-	before, evicted := t.taints, t.eviction
+	before, asked := t.taints, t.asked
 	if node.UID != t.node {
-		before, evicted = nil, nil // another node of that name
+		before, asked.node = nil, nil // another node of that name
 	}
 	if t.rules.kindOf(live) == ofNode {
-		evicted = nil
+		asked.node = nil
 	}
 	seen := t.pod
 	seen.Tolerations = live.Spec.Tolerations
 	on := t.rules.unheld(noExecute(node, t.rules.concerns, before, now, true), t.held)
-	return decideOn(on, evicted, t.request, &seen, t.rules.matcher).decision(on)
+	return decideOn(on, asked, &seen, t.rules.matcher).decision(on)
 }
 
 // gone reports whether a pod that was just read is another one than the task is

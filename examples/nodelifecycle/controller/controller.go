@@ -313,35 +313,24 @@ func (c *Controller) request(now time.Time) (Task, bool) {
 }
 
 func (c *Controller) evictPod(now time.Time) (Action, bool) {
-	for range mostHeld {
+	for range mostPutOff {
 		task, ok := c.evictions.Start(now)
 		if !ok {
 			return nil, false
 		}
-		switch {
-		case task.Decision.Reason == eviction.ReasonNodeEvicted && c.hold != holdNone, c.readsFirst(now, task):
-			c.holdEviction(now, task)
-		default:
+		if !c.readsFirst(now, task) {
 			return Evict{task}, true
 		}
+		c.evictions.Finish(now, task,
+			eviction.Result{Outcome: eviction.OutcomeNotDue, RetryAfter: time.Second})
 	}
 	return nil, false
 }
 
-// mostHeld bounds the evictions that one turn holds. The end of a hold of the
-// tracker makes each of them cost a thousand decisions besides.
-const mostHeld = 20
-
-// holdEviction keeps a pod whose node is read first, or whose whole node is
-// evicted while our taints do not act. A hold of the tracker does that for pods
-// that leave for a taint.
-func (c *Controller) holdEviction(now time.Time, task eviction.Task) {
-	if n := c.nodes[task.Node]; n != nil && c.hold == holdOutage {
-		c.cancelEmptying(now, n)
-	}
-	result := eviction.Result{Outcome: eviction.OutcomeNotDue, RetryAfter: time.Second}
-	c.evictions.Finish(now, task, result)
-}
+// mostPutOff bounds the evictions that one turn puts off because their nodes are
+// read first. The end of a hold makes each of them cost a thousand decisions
+// besides.
+const mostPutOff = 20
 
 // Idle is for a replica that does not lead. It evaluates the zones, so as to
 // know their history when it leads, and keeps no Events. It reports whether

@@ -25,7 +25,7 @@ const (
 func holds() []eviction.Hold {
 	return []eviction.Hold{
 		{Name: HoldHalt},
-		{Name: HoldZones, Taints: taints.OwnsNoExecute},
+		{Name: HoldZones, Taints: taints.OwnsNoExecute, Requests: true},
 		{Name: HoldReady, Taints: taints.OwnsNoExecute},
 	}
 }

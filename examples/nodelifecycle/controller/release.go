@@ -154,7 +154,7 @@ func (c *Controller) emptyNodes(now time.Time) {
 		n := item.Value
 		visited += 1 + len(c.podsOn[item.Key])
 		n.emptied = true
-		c.evictions.EvictNode(now, item.Key, "the node is not ready")
+		c.evictions.EvictNode(now, item.Key, eviction.NodeRequest{Reason: "the node is not ready"})
 		outcome := timedqueue.OutcomeSkipped
 		if c.isEmptying(item.Key) {
 			outcome = timedqueue.OutcomeDone

@@ -94,7 +94,7 @@ func (p *lostPod) act(t *testing.T, marked bool, args ...string) (eviction.Resul
 	tracker.ObserveNode(start, node)
 	tracker.ObservePod(start, p.object())
 	tracker.MarkSynced()
-	tracker.EvictNode(start, "n1", "it is not ready")
+	tracker.EvictNode(start, "n1", eviction.NodeRequest{Reason: "it is not ready"})
 	task, ok := tracker.Start(start.Add(time.Hour))
 	require.True(t, ok)
 	task.HasDisruptionTarget = marked
