@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +24,12 @@ type attempt struct {
 	// terminating: the pod was observed to be on its way out.
 	terminating bool
 }
+
+// A cancelSignal tells an action that its task is moot. The tracker, under its
+// caller's lock, and the action, on its own goroutine, share nothing else. If
+// the action took the lock to ask, it would wait for decisions about other
+// pods.
+type cancelSignal struct{ atomic.Bool }
 
 // history is what is known of former attempts on a pod. Few pods have one.
 type history struct {

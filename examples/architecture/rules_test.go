@@ -71,7 +71,7 @@ var edgeFiles = map[string]string{
 	"eviction/controller/informer.go":   "is told by informers",
 	"eviction/deleter.go":               "deletes a pod when a worker calls it",
 	"eviction/evictor.go":               "evicts a pod when a worker calls it",
-	"eviction/signal.go":                "tells an action that is under way, on another goroutine",
+	"eviction/attempt.go":               "tells an action that is under way, on another goroutine",
 	"eviction/transport.go":             "is in between when the API server answers",
 	"nodehealth/observer/config.go":     "names the caller's informers",
 	"nodehealth/observer/observer.go":   "is told by informers, reads leases and calls the caller back",
