@@ -91,9 +91,6 @@ func validateBudgets(budgets []Budget) error {
 	return errors.Join(problems...)
 }
 
-// ofAllPods reports whether all pods share the budget.
-func (b Budget) ofAllPods() bool { return b.ByPod == nil && b.ByNode == nil }
-
 // setShares asks which shares of the budgets by node are those of a node.
 func (t *Tracker) setShares(n *node, observed *corev1.Node) {
 	if len(t.byNode) == 0 {

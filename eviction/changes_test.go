@@ -248,13 +248,3 @@ func TestNothingIsHandedOutBeforeAllIsObserved(t *testing.T) {
 	c.start(4, "p", "m")
 	require.True(t, c.work("m").HasDisruptionTarget)
 }
-
-// idleBut checks that nothing is waiting, for any time, but so many works are
-// in flight.
-func (c cluster) idleBut(seconds float64, inFlight int) {
-	c.Helper()
-	c.start(seconds)
-	_, ok := c.Next(at(seconds))
-	require.False(c, ok)
-	require.Equal(c, inFlight, c.Waiting())
-}

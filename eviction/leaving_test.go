@@ -3,6 +3,7 @@ package eviction_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -204,12 +205,12 @@ func TestQ14NeverMoreNodesThanTheBudgetSays(t *testing.T) {
 					delete(left, uid)
 				}
 			}
-			for i := len(flying) - 1; i >= 0; i-- {
-				task, uid := flying[i], flying[i].Pod.UID
+			for i, task := range slices.Backward(flying) {
+				uid := task.Pod.UID
 				if random.IntN(2) == 0 {
 					continue
 				}
-				flying = append(flying[:i], flying[i+1:]...)
+				flying = slices.Delete(flying, i, i+1)
 				if random.IntN(4) == 0 {
 					c.Finish(at(now), task, eviction.Result{Outcome: eviction.OutcomeFailed})
 					delete(leaving, uid)

@@ -3,6 +3,7 @@ package eviction_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -173,10 +174,7 @@ func TestE10RequestForANodeThatIsNotKnownWaitsForIt(t *testing.T) {
 	require.True(t, c.EvictNode(at(5), "n9", drain))
 	require.True(t, c.EvictNode(at(5), "n8", drain))
 	require.True(t, c.EvictNode(at(6), "n9", eviction.NodeRequest{Reason: "once more"}))
-	awaited := map[string]eviction.NodeRequest{}
-	for name, request := range c.AwaitedNodes() {
-		awaited[name] = request
-	}
+	awaited := maps.Collect(c.AwaitedNodes())
 	drain.Since = at(5)
 	require.Equal(t, map[string]eviction.NodeRequest{"n8": drain, "n9": drain}, awaited)
 	require.True(t, c.CancelNodeEviction(at(6), "n8"))

@@ -171,7 +171,7 @@ var ofNodes = []mutant.Mutation{
 		controller, "(*Controller) setZone",
 		"c.releases.Refile(e) -> _ = e",
 		ordinary(invariant.NoIdleToken)),
-	mutant.New("a full disruption holds what an administrator asks for", "eviction", "(*rules) holding",
+	mutant.New("a full disruption holds what an administrator asks for", "eviction", "(*Hold) holds",
 		"h.Taints(t) -> true",
 		ordinary(invariant.InTime).From(310)),
 	mutant.New("a full disruption forgets the timers", "eviction", "(*Tracker) holdAll",
@@ -306,7 +306,7 @@ var ofEvictions = []mutant.Mutation{
 		"c.isEmptying(i.Key) -> !c.isEmptying(i.Key)",
 		ordinary(invariant.WithinRate)),
 	mutant.New("pods of DaemonSets leave with their node", "eviction", "(*pod) nodeEviction",
-		"p.kind == ofDaemonSet -> false",
+		"p.kind == ofNode -> false",
 		ordinary(invariant.TimeoutKept)),
 	mutant.New("nodes are tainted in both modes", controller, "(*Controller) writeNode",
 		`if c.config.EvictionMode == EvictionModeNode { c.emptyNodes(t) }
