@@ -102,6 +102,39 @@ func atoi(t *testing.T, s string) int {
 	return n
 }
 
+// TestSuspendedLeaderBeginsAnew: the only replica is stopped in its tracks for
+// longer than its lease. It ends with an error when it wakes, as one does whose
+// machine was suspended, and the next process keeps the deadlines.
+func TestSuspendedLeaderBeginsAnew(t *testing.T) {
+	long(t)
+	const tolerated = 30 * time.Second
+	c := newCluster(t, map[string]int{"a": 12},
+		fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(new(int64(tolerated.Seconds())))})
+	election := []string{"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s",
+		"--leader-elect-retry-period=1s"}
+	first := c.startController(election...)
+	settle(t)
+	failed := c.fleet.Nodes("a")[:2]
+	c.fleet.Cut(failed...)
+	c.eventually("they are tainted", func(w *witness) error { return w.each(failed, (*nodeSeen).wantIll) })
+	require.NoError(t, first.Pause())
+	time.Sleep(8 * time.Second)
+	require.NoError(t, first.Resume())
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	require.Error(t, first.Wait(ctx), "its lease has ended, and nobody has taken it")
+	second := c.startController(election...)
+	require.True(t, second.Running())
+	c.eventually("their pods are evicted",
+		wantEvicted(fleet.PodName("web", failed[0]), fleet.PodName("web", failed[1])))
+	for _, node := range failed {
+		late := c.deletedAt(fleet.PodName("web", node)).Sub(c.taintedAt(node)) - tolerated
+		t.Logf("pod on %s left %.3fs after the end of its toleration", node, late.Seconds())
+		require.GreaterOrEqual(t, late, time.Duration(0))
+		require.LessOrEqual(t, late, 2*time.Second)
+	}
+}
+
 // TestLeaderKilled: of two replicas the second takes over, and keeps the
 // deadlines. A leader that was stopped in its tracks writes nothing when it
 // wakes.
