@@ -176,7 +176,7 @@ func (r *run) remove(with func(context.Context, *metav1.Preconditions) error) st
 			switch {
 			case err == nil:
 				return Result{Outcome: OutcomeEvicted}, true
-			case r.pod == nil || CauseOf(err) != CauseConflict:
+			case r.pod == nil || CauseOf(err) != causeConflict:
 				return r.classify(ctx, err)
 			case r.rereads == 0:
 				result, _ := r.classify(ctx, err)
@@ -224,7 +224,7 @@ func (r *run) classify(ctx context.Context, err error) (Result, bool) {
 	if SaysGone(err) {
 		return Result{Outcome: OutcomeAlreadyGone}, true
 	}
-	if cause := CauseOf(err); cause == CauseConflict || cause == CauseInvalid {
+	if cause := CauseOf(err); cause == causeConflict || cause == causeInvalid {
 		live, readErr := r.get(ctx)
 		if SaysGone(readErr) || readErr == nil && r.task.gone(live) {
 			return Result{Outcome: OutcomeAlreadyGone}, true

@@ -180,7 +180,7 @@ func TestE6ConfirmedEvictionOfAPodThatChangesAllTheTime(t *testing.T) {
 					result := s.act(s.Context(), s.work)
 					if writes > 10 {
 						require.Equal(s, eviction.OutcomeFailed, result.Outcome, "others have their turn")
-						require.Equal(s, eviction.CauseConflict, eviction.CauseOf(result.Err))
+						require.Equal(s, "Conflict", eviction.CauseOf(result.Err))
 						return
 					}
 					require.Equal(s, eviction.OutcomeEvicted, result.Outcome, "%v", result.Err)

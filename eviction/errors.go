@@ -23,81 +23,81 @@ var ErrNoTask = errors.New("task was not handed out by Tracker.Start")
 // name.
 var ErrNoUID = errors.New("pod has no UID")
 
-// Cause classifies the error of a failed attempt, for logs and metrics. Every
-// cause is retried with a growing wait, because each can pass: a permission is
-// granted, a policy is removed, a server recovers.
-type Cause string
-
+// The causes of failed attempts.
 const (
-	// CauseNone: there is no error.
-	CauseNone Cause = ""
-	// CauseBudget: a PodDisruptionBudget does not allow it now.
-	CauseBudget Cause = "Budget"
-	// CauseOverloaded: the API server is overloaded, or throttles this client.
-	CauseOverloaded Cause = "Overloaded"
-	// CauseDenied: an admission webhook or policy has denied the request.
-	CauseDenied Cause = "Denied"
-	// CauseForbidden: the client lacks a permission.
-	CauseForbidden Cause = "Forbidden"
-	// CauseConflict: the pod, or another object, changed before the write.
-	CauseConflict Cause = "Conflict"
-	// CauseInvalid: the API server considers the request invalid.
-	CauseInvalid Cause = "Invalid"
-	// CauseTimeout: the response did not come in time. The write may have
-	// happened.
-	CauseTimeout Cause = "Timeout"
-	// CauseServer: the API server failed.
-	CauseServer Cause = "Server"
-	// CauseUnreachable: the API server cannot be reached.
-	CauseUnreachable Cause = "Unreachable"
-	// CauseOther is everything else.
-	CauseOther Cause = "Other"
+	causeNone        = ""
+	causeBudget      = "Budget"
+	causeOverloaded  = "Overloaded"
+	causeDenied      = "Denied"
+	causeForbidden   = "Forbidden"
+	causeConflict    = "Conflict"
+	causeInvalid     = "Invalid"
+	causeTimeout     = "Timeout"
+	causeServer      = "Server"
+	causeUnreachable = "Unreachable"
+	causeOther       = "Other"
 )
 
-// CauseOf returns the cause of an error of an API call. The error may be
-// wrapped.
-func CauseOf(err error) Cause {
+// CauseOf returns one word for the error of an API call, for logs and metrics.
+// The error may be wrapped.
+//
+//	(empty)      there is no error
+//	Budget       a PodDisruptionBudget does not allow it now
+//	Overloaded   the API server is overloaded, or throttles this client
+//	Denied       an admission webhook or policy has denied the request
+//	Forbidden    the client lacks a permission
+//	Conflict     the pod, or another object, changed before the write
+//	Invalid      the API server considers the request invalid
+//	Timeout      the response did not come in time; the write may have happened
+//	Server       the API server failed
+//	Unreachable  the API server cannot be reached
+//	Other        everything else
+//
+// An eviction is retried whatever the cause is, with a growing wait, because
+// each can pass: a permission is granted, a policy is removed, a server
+// recovers.
+func CauseOf(err error) string {
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
-		return CauseNone
+		return causeNone
 	case errors.As(err, &status):
 		return causeOfStatus(err, status.Status())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), isTimeout(err):
-		return CauseTimeout
+		return causeTimeout
 	case isNetwork(err):
-		return CauseUnreachable
+		return causeUnreachable
 	}
-	return CauseOther
+	return causeOther
 }
 
-func causeOfStatus(err error, status metav1.Status) Cause {
+func causeOfStatus(err error, status metav1.Status) string {
 	switch {
 	case isBudget(err):
-		return CauseBudget
+		return causeBudget
 	case isDenied(status):
-		return CauseDenied
+		return causeDenied
 	case status.Code == http.StatusTooManyRequests:
-		return CauseOverloaded
+		return causeOverloaded
 	case status.Code == http.StatusForbidden, status.Code == http.StatusUnauthorized:
-		return CauseForbidden
+		return causeForbidden
 	case status.Code == http.StatusConflict:
-		return CauseConflict
+		return causeConflict
 	case status.Code == http.StatusUnprocessableEntity, status.Code == http.StatusBadRequest:
-		return CauseInvalid
+		return causeInvalid
 	case status.Code == http.StatusGatewayTimeout, status.Code == http.StatusRequestTimeout:
-		return CauseTimeout
+		return causeTimeout
 	case status.Code >= http.StatusInternalServerError:
-		return CauseServer
+		return causeServer
 	}
-	return CauseOther
+	return causeOther
 }
 
 // SaysGone reports whether the API server says that the object does not exist.
 // A 404 alone is not enough: it may come from a proxy, a webhook, or a server
 // without the Eviction API. What is to be done to the object would be lost then.
 func SaysGone(err error) bool {
-	return apierrors.IsNotFound(err) && CauseOf(err) == CauseOther &&
+	return apierrors.IsNotFound(err) && CauseOf(err) == causeOther &&
 		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 

@@ -27,7 +27,7 @@ import (
 // attempt which ends with the error while the pod is still there.
 type refusal struct {
 	err     error
-	cause   eviction.Cause
+	cause   string
 	outcome eviction.Outcome
 }
 
@@ -53,77 +53,77 @@ func apiErrors() map[string]refusal {
 	}
 	failed := eviction.OutcomeFailed
 	return map[string]refusal{
-		"a budget":                {budgetError(), eviction.CauseBudget, eviction.OutcomeBlocked},
-		"a budget that is broken": {negative, eviction.CauseBudget, eviction.OutcomeBlocked},
+		"a budget":                {budgetError(), "Budget", eviction.OutcomeBlocked},
+		"a budget that is broken": {negative, "Budget", eviction.OutcomeBlocked},
 		"a webhook": {statusError(403, metav1.StatusReasonForbidden,
-			`admission webhook "guard.example.com" denied the request: not today`), eviction.CauseDenied,
+			`admission webhook "guard.example.com" denied the request: not today`), "Denied",
 			failed},
 		"a webhook without a word": {statusError(400, "",
 			`admission webhook "guard.example.com" denied the request without explanation`),
-			eviction.CauseDenied, failed},
+			"Denied", failed},
 		"a webhook that says 429": {statusError(429, metav1.StatusReasonTooManyRequests,
-			`admission webhook "guard.example.com" denied the request: busy`), eviction.CauseDenied, failed},
+			`admission webhook "guard.example.com" denied the request: busy`), "Denied", failed},
 		"a webhook that says 500": {statusError(500, metav1.StatusReasonInternalError,
-			`admission webhook "guard.example.com" denied the request: sorry`), eviction.CauseDenied,
+			`admission webhook "guard.example.com" denied the request: sorry`), "Denied",
 			failed},
 		"a policy": {statusError(422, metav1.StatusReasonInvalid,
 			`pods "p" is forbidden: ValidatingAdmissionPolicy 'keep' with binding 'keep-all' `+
 				`denied request: keep it`, metav1.StatusCause{Message: "keep it"}),
-			eviction.CauseDenied, failed},
+			"Denied", failed},
 		"a policy that says 403": {statusError(403, metav1.StatusReasonForbidden,
 			`pods "p" is forbidden: ValidatingAdmissionPolicy 'keep' with binding 'keep-all' `+
-				`denied request: keep it`), eviction.CauseDenied, failed},
+				`denied request: keep it`), "Denied", failed},
 		"a permission": {apierrors.NewForbidden(podResource, "p",
 			errors.New(`User "evictor" cannot delete resource "pods" in API group "" `+
-				`in the namespace "ns"`)), eviction.CauseForbidden, failed},
+				`in the namespace "ns"`)), "Forbidden", failed},
 		"a token that has expired": {apierrors.NewUnauthorized("Unauthorized"),
-			eviction.CauseForbidden, failed},
+			"Forbidden", failed},
 		"load": {apierrors.NewTooManyRequests("too many", 1),
-			eviction.CauseOverloaded, failed},
+			"Overloaded", failed},
 		"load, without a body": {apierrors.NewGenericServerResponse(429, "DELETE", podResource,
-			"p", "Too many requests, please try again later.", 0, true), eviction.CauseOverloaded, failed},
+			"p", "Too many requests, please try again later.", 0, true), "Overloaded", failed},
 		"a conflict": {apierrors.NewConflict(podResource, "p",
-			errors.New("the object has been modified")), eviction.CauseConflict, failed},
+			errors.New("the object has been modified")), "Conflict", failed},
 		"a conflict, without a body": {apierrors.NewGenericServerResponse(409, "POST", podResource, "p",
-			"", 0, true), eviction.CauseConflict, failed},
+			"", 0, true), "Conflict", failed},
 		"an invalid request": {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil),
-			eviction.CauseInvalid, failed},
+			"Invalid", failed},
 		"a bad request": {apierrors.NewBadRequest(
-			"name in URL does not match name in Eviction object"), eviction.CauseInvalid, failed},
+			"name in URL does not match name in Eviction object"), "Invalid", failed},
 		"a fault": {apierrors.NewInternalError(errors.New("etcdserver: no leader")),
-			eviction.CauseServer, failed},
+			"Server", failed},
 		"two budgets": {statusError(500, "",
 			"This pod has more than one PodDisruptionBudget, "+
-				"which the eviction subresource does not support."), eviction.CauseServer, failed},
+				"which the eviction subresource does not support."), "Server", failed},
 		"a webhook that fails": {apierrors.NewInternalError(
 			errors.New(`failed calling webhook "guard.example.com": connection refused`)),
-			eviction.CauseServer, failed},
+			"Server", failed},
 		"a server that stops": {apierrors.NewServiceUnavailable("apiserver is shutting down"),
-			eviction.CauseServer, failed},
+			"Server", failed},
 		"a timeout of the server": {apierrors.NewTimeoutError(
-			"couldn't update PodDisruptionBudget \"web\" due to conflicts", 10), eviction.CauseTimeout,
+			"couldn't update PodDisruptionBudget \"web\" due to conflicts", 10), "Timeout",
 			failed},
 		"a timeout of a gateway": {apierrors.NewGenericServerResponse(504, "DELETE", podResource,
-			"p", "", 0, true), eviction.CauseTimeout, failed},
+			"p", "", 0, true), "Timeout", failed},
 		"a method that is not there": {apierrors.NewMethodNotSupported(podResource, "evict"),
-			eviction.CauseOther, failed},
-		"the end of a context": {request(context.DeadlineExceeded), eviction.CauseTimeout, failed},
-		"the end of our run":   {request(context.Canceled), eviction.CauseTimeout, failed},
+			"Other", failed},
+		"the end of a context": {request(context.DeadlineExceeded), "Timeout", failed},
+		"the end of our run":   {request(context.Canceled), "Timeout", failed},
 		"a read that takes too long": {request(&net.OpError{Op: "read", Net: "tcp",
-			Err: os.ErrDeadlineExceeded}), eviction.CauseTimeout, failed},
-		"no server listens":        {request(refused), eviction.CauseUnreachable, failed},
-		"a connection that is cut": {request(io.ErrUnexpectedEOF), eviction.CauseUnreachable, failed},
+			Err: os.ErrDeadlineExceeded}), "Timeout", failed},
+		"no server listens":        {request(refused), "Unreachable", failed},
+		"a connection that is cut": {request(io.ErrUnexpectedEOF), "Unreachable", failed},
 		"a name that does not exist": {request(&net.OpError{Op: "dial", Err: &net.DNSError{
-			Err: "no such host", Name: "api", IsNotFound: true}}), eviction.CauseUnreachable, failed},
-		"a certificate of a stranger": {request(x509.UnknownAuthorityError{}), eviction.CauseUnreachable,
+			Err: "no such host", Name: "api", IsNotFound: true}}), "Unreachable", failed},
+		"a certificate of a stranger": {request(x509.UnknownAuthorityError{}), "Unreachable",
 			failed},
-		"something else": {errors.New("no idea"), eviction.CauseOther, failed},
+		"something else": {errors.New("no idea"), "Other", failed},
 	}
 }
 
 func TestCauseOf(t *testing.T) {
-	require.Equal(t, eviction.CauseNone, eviction.CauseOf(nil))
-	reached := map[eviction.Cause]bool{}
+	require.Equal(t, "", eviction.CauseOf(nil))
+	reached := map[string]bool{}
 	for name, test := range apiErrors() {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, test.cause, eviction.CauseOf(test.err))
@@ -149,16 +149,16 @@ func TestCauseOfWhatAClientReturns(t *testing.T) {
 		"details":{"causes":[{"reason":"DisruptionBudget","message":"The disruption budget web needs 3 healthy pods and has 3 currently"}]}}`
 	for name, test := range map[string]struct {
 		handler http.HandlerFunc
-		cause   eviction.Cause
+		cause   string
 	}{
 		"flow control": {answer(429, "text/plain; charset=utf-8",
-			"Too many requests, please try again later.\n"), eviction.CauseOverloaded},
-		"a budget":       {answer(429, "application/json", budget), eviction.CauseBudget},
-		"a proxy":        {answer(502, "text/html", "<html>bad gateway</html>"), eviction.CauseServer},
-		"another proxy":  {answer(404, "text/html", "<html>no such page</html>"), eviction.CauseOther},
-		"a slow gateway": {answer(504, "text/html", "<html>too slow</html>"), eviction.CauseTimeout},
+			"Too many requests, please try again later.\n"), "Overloaded"},
+		"a budget":       {answer(429, "application/json", budget), "Budget"},
+		"a proxy":        {answer(502, "text/html", "<html>bad gateway</html>"), "Server"},
+		"another proxy":  {answer(404, "text/html", "<html>no such page</html>"), "Other"},
+		"a slow gateway": {answer(504, "text/html", "<html>too slow</html>"), "Timeout"},
 		"a hand that cut": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-			eviction.CauseUnreachable},
+			"Unreachable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(test.handler)
@@ -171,6 +171,6 @@ func TestCauseOfWhatAClientReturns(t *testing.T) {
 		server := httptest.NewServer(http.NotFoundHandler())
 		server.Close()
 		err := clientOf(t, server.URL, nil).EvictV1(t.Context(), evictionOf("p"))
-		require.Equal(t, eviction.CauseUnreachable, eviction.CauseOf(err), "%v", err)
+		require.Equal(t, "Unreachable", eviction.CauseOf(err), "%v", err)
 	})
 }

@@ -47,7 +47,7 @@ func TestE5DisruptionBudgetIsWaitingAndNotFailing(t *testing.T) {
 		s.protected = func(*corev1.Pod) bool { return true }
 		for _, seconds := range []int{1, 2, 4, 8, 8, 8} {
 			result := s.acts(eviction.OutcomeBlocked, "evict")
-			require.Equal(s, eviction.CauseBudget, eviction.CauseOf(result.Err))
+			require.Equal(s, "Budget", eviction.CauseOf(result.Err))
 			require.Zero(s, result.RetryAfter)
 			require.Equal(s, time.Duration(seconds)*time.Second, s.fails(result))
 			require.Zero(s, s.work.Attempts)
@@ -81,7 +81,7 @@ func TestE5LoadIsAFailureThatWaitsAsLongAsItIsAsked(t *testing.T) {
 	play(t, sceneOptions{evict: true}, func(s *scene) {
 		s.before = once("evict", func() error { return apierrors.NewTooManyRequests("later", 7) })
 		result := s.acts(eviction.OutcomeFailed, "evict")
-		require.Equal(s, eviction.CauseOverloaded, eviction.CauseOf(result.Err))
+		require.Equal(s, "Overloaded", eviction.CauseOf(result.Err))
 		require.Equal(s, 7*time.Second, s.fails(result))
 		require.Equal(s, 1, s.work.Attempts)
 	})
@@ -90,7 +90,7 @@ func TestE5LoadIsAFailureThatWaitsAsLongAsItIsAsked(t *testing.T) {
 func TestE5WhatTheAPIRefusesToEvictIsAFailureWithItsCause(t *testing.T) {
 	for what, refusal := range apiErrors() {
 		for _, confirm := range []bool{false, true} {
-			if confirm && refusal.cause == eviction.CauseConflict {
+			if confirm && refusal.cause == "Conflict" {
 				continue // it is attempted again at once
 			}
 			t.Run(what, func(t *testing.T) {
@@ -178,13 +178,13 @@ func TestE5NotFoundThatIsNotAboutThePodIsAFailure(t *testing.T) {
 	}}
 	for _, test := range []struct {
 		err     error
-		cause   eviction.Cause
+		cause   string
 		outcome eviction.Outcome
 	}{
 		{apierrors.NewGenericServerResponse(http.StatusNotFound, "DELETE", resource, "p",
-			"404 page not found", 0, true), eviction.CauseOther, eviction.OutcomeFailed},
-		{webhook, eviction.CauseDenied, eviction.OutcomeFailed},
-		{apierrors.NewNotFound(resource, "p"), eviction.CauseOther, eviction.OutcomeAlreadyGone},
+			"404 page not found", 0, true), "Other", eviction.OutcomeFailed},
+		{webhook, "Denied", eviction.OutcomeFailed},
+		{apierrors.NewNotFound(resource, "p"), "Other", eviction.OutcomeAlreadyGone},
 	} {
 		for _, options := range []struct {
 			sceneOptions

@@ -123,7 +123,7 @@ func TestE5BudgetOverAConnectionIsOneRequest(t *testing.T) {
 	}))
 	defer server.Close()
 	err := clientOf(t, server.URL, eviction.WithoutRetryAfter).EvictV1(t.Context(), evictionOf("p"))
-	require.Equal(t, eviction.CauseBudget, eviction.CauseOf(err), "%v", err)
+	require.Equal(t, "Budget", eviction.CauseOf(err), "%v", err)
 	require.EqualValues(t, 1, requests.Load())
 }
 

@@ -37,7 +37,7 @@ func (c *Controller) Stale() int { return c.staleness.stale }
 // object is not the one that it was computed from, or is gone.
 func isRefusal(err error) bool {
 	switch eviction.CauseOf(err) {
-	case eviction.CauseConflict, eviction.CauseInvalid:
+	case "Conflict", "Invalid":
 		return true
 	default:
 		return eviction.SaysGone(err)

@@ -78,7 +78,7 @@ func (m *Metrics) Acted(task eviction.Task, result eviction.Result, ended time.T
 func cause(result eviction.Result) string {
 	switch {
 	case result.Err != nil:
-		return string(eviction.CauseOf(result.Err))
+		return eviction.CauseOf(result.Err)
 	case result.Outcome == eviction.OutcomeNotDue:
 		return cmp.Or(string(result.Reason), canceled)
 	}
