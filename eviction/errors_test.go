@@ -122,7 +122,7 @@ func apiErrors() map[string]refusal {
 }
 
 func TestCauseOf(t *testing.T) {
-	require.Equal(t, "", eviction.CauseOf(nil))
+	require.Empty(t, eviction.CauseOf(nil))
 	reached := map[string]bool{}
 	for name, test := range apiErrors() {
 		t.Run(name, func(t *testing.T) {
