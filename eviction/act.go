@@ -119,9 +119,10 @@ func (r *run) decide() (Result, bool) {
 }
 
 // setCondition writes to the pod's status that the pod is about to be evicted,
-// unless it says so already, for whichever client. After a confirmation it decides again from the answer, because the eviction
-// may have become moot meanwhile. In any case it believes the answer about where
-// the pod is: after a restored backup a pod may be bound to no node again.
+// unless it says so already, for whichever client. After a confirmation it
+// decides again from the answer, because the eviction may have become moot
+// meanwhile. In any case it believes the answer about where the pod is: after a
+// restored backup a pod may be bound to no node again.
 func (r *run) setCondition(describe func(Task) Condition) step {
 	return func(ctx context.Context) (Result, bool) {
 		if r.task.HasDisruptionTarget {

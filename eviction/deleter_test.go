@@ -245,7 +245,7 @@ func TestE7PodWithoutGenerationIsMarkedWithoutOne(t *testing.T) {
 	})
 }
 
-// E6: a condition is never overwritten, whoever has set it.
+// E6: a condition is never overwritten, whichever client has set it.
 func TestE6PodThatIsMarkedAlreadyIsOnlyDeleted(t *testing.T) {
 	for _, reason := range []string{
 		eviction.ConditionReasonTaint, "PreemptionByScheduler", "EvictionByEvictionAPI", "",

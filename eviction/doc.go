@@ -159,7 +159,7 @@
 //     flaps still leave.
 //   - A hold leaves taints and deadlines as they are. There node lifecycle
 //     removes the taints while all zones are disrupted, and each toleration
-//     begins anew after that.
+//     starts again after that.
 //   - With [Evictor] a PodDisruptionBudget can refuse an eviction, which then
 //     waits. There pods are deleted, as by [Deleter].
 //   - A canceled eviction is not reported. There each pod whose timer is canceled

@@ -3,6 +3,7 @@ package eviction
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -91,22 +92,28 @@ func (r *rules) unheld(on []Taint, held holdSet) []Taint {
 
 // holding returns the first hold that holds a taint, or -1.
 func (r *rules) holding(taint *corev1.Taint, held holdSet) int {
+	return r.first(held, func(h *Hold) bool { return h.holds(taint) })
+}
+
+// holdingRequests is holding for requests.
+func (r *rules) holdingRequests(held holdSet) int {
+	return r.first(held, (*Hold).holdsRequests)
+}
+
+// first returns the first of the holds that hold now and for which is is true,
+// or -1.
+func (r *rules) first(held holdSet, is func(*Hold) bool) int {
 	for i := range r.holds {
-		if held.has(i) && r.holds[i].holds(taint) {
+		if held.has(i) && is(&r.holds[i]) {
 			return i
 		}
 	}
 	return -1
 }
 
-// holdingRequests is holding for requests.
-func (r *rules) holdingRequests(held holdSet) int {
-	for i := range r.holds {
-		if held.has(i) && r.holds[i].holdsRequests() {
-			return i
-		}
-	}
-	return -1
+// named returns the hold of a name, or -1.
+func (r *rules) named(hold string) int {
+	return slices.IndexFunc(r.holds, func(h Hold) bool { return h.Name == hold })
 }
 
 // SetHold begins or ends a hold of Config.Holds, on one node or, with an empty
@@ -119,18 +126,16 @@ func (r *rules) holdingRequests(held holdSet) int {
 // of the deadlines. The end of a hold on one node costs the pods of the node.
 func (t *Tracker) SetHold(now time.Time, hold, node string, held bool) bool {
 	now = t.advance(now)
-	for i := range t.rules.holds {
-		if t.rules.holds[i].Name != hold {
-			continue
-		}
-		if node == "" {
-			t.holdAll(now, t.held.with(i, held))
-		} else if n, known := t.nodes[node]; known && n.state == present {
-			t.holdOn(now, n, n.held.with(i, held))
-		}
-		return true
+	i := t.rules.named(hold)
+	if i < 0 {
+		return false
 	}
-	return false
+	if node == "" {
+		t.holdAll(now, t.held.with(i, held))
+	} else if n, known := t.nodes[node]; known && n.state == present {
+		t.holdOn(now, n, n.held.with(i, held))
+	}
+	return true
 }
 
 // Held reports whether a hold holds everywhere or, with a node, on that node.
@@ -139,12 +144,8 @@ func (t *Tracker) Held(hold, node string) bool {
 	if n, known := t.nodes[node]; known {
 		held |= n.held
 	}
-	for i := range t.rules.holds {
-		if t.rules.holds[i].Name == hold {
-			return held.has(i)
-		}
-	}
-	return false
+	i := t.rules.named(hold)
+	return i >= 0 && held.has(i)
 }
 
 func (t *Tracker) holdAll(now time.Time, held holdSet) {
@@ -223,12 +224,7 @@ func (p *parked) swap() {
 // have left first.
 func (p *parked) next(now time.Time) (*entry, bool) {
 	p.swap()
-	item, ok := p.reopened.Start(now)
-	if !ok {
-		return nil, false
-	}
-	p.reopened.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed, Idle: true})
-	return item.Value, true
+	return takeDue(p.reopened, now)
 }
 
 // reopening reports whether there are pods to decide again.

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // count makes a pod whose eviction was accepted count for the budgets until it
@@ -17,7 +15,7 @@ func (t *Tracker) count(e *entry) {
 	}
 }
 
-// countUntil is count for one that is terminating. Its time does not begin anew
+// countUntil is count for one that is terminating. Its time does not start again
 // with each observation.
 func (t *Tracker) countUntil(now time.Time, e *entry, until time.Time) {
 	if !t.bounded || !until.After(now) {
@@ -50,11 +48,10 @@ func (t *Tracker) terminatedBy(now time.Time, observed *corev1.Pod) time.Time {
 // uncountStuck stops counting pods that are terminating for too long.
 func (t *Tracker) uncountStuck(now time.Time) {
 	for range mostDecided {
-		item, ok := t.counted.Start(now)
+		e, ok := takeDue(t.counted, now)
 		if !ok {
 			return
 		}
-		t.counted.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
-		t.evictions.Vacate(item.Value)
+		t.evictions.Vacate(e)
 	}
 }

@@ -67,7 +67,7 @@ func TestQ14OneNodeOfAZoneAtATime(t *testing.T) {
 	c.start(50, "n2a", "n2b")
 }
 
-// A dead node's pods terminate for ever, and hold up nobody for longer than
+// A dead node's pods terminate for ever, and hold up nothing for longer than
 // their grace period and a minute.
 func TestQ14DeadNodeHoldsUpNobody(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -95,7 +95,7 @@ func TestQ14DeadNodeHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// A pod whose action ends after its time has passed holds up nobody either, and
+// A pod whose action ends after its time has passed holds up nothing either, and
 // the clock of the API server may be ahead.
 func TestQ14LateResultHoldsUpNobody(t *testing.T) {
 	c := twoNodes(t, budgets(oneNodeAtATime()))

@@ -50,14 +50,13 @@ func (t *Tracker) Start(now time.Time) (Task, bool) {
 // terminating by now.
 func (t *Tracker) doubtAccepted(now time.Time) {
 	for range mostDecided {
-		item, ok := t.accepted.Start(now)
+		e, ok := takeDue(t.accepted, now)
 		if !ok {
 			return
 		}
-		t.accepted.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
-		t.uncount(item.Value)
-		t.enter(now, item.Value, staying, plan{})
-		t.decide(now, item.Value)
+		t.uncount(e)
+		t.enter(now, e, staying, plan{})
+		t.decide(now, e)
 	}
 }
 

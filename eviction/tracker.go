@@ -103,6 +103,16 @@ func newAside(now time.Time) (*timedqueue.Queue[types.UID, *entry], error) {
 	return aside, nil
 }
 
+// takeDue takes the first pod out of such a queue that is due.
+func takeDue(aside *timedqueue.Queue[types.UID, *entry], now time.Time) (*entry, bool) {
+	item, ok := aside.Start(now)
+	if !ok {
+		return nil, false
+	}
+	aside.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
+	return item.Value, true
+}
+
 // queueConfig has no Backoff: an attempt never ends as failed in the queue. The
 // deadline can move while a pod waits, so the tracker schedules the wait
 // itself.

@@ -20,7 +20,7 @@ import (
 
 // A node goes into maintenance. A job that tolerates that for eight hours leaves
 // then and not before, and a controller that is restarted meanwhile does not
-// begin anew. The ten hours take some milliseconds.
+// start again. The ten hours take some milliseconds.
 func TestTenHours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hour = time.Hour
