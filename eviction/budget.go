@@ -28,6 +28,8 @@ type Budget struct {
 	// all pods share the budget; both together are an error.
 	ByPod  func(*corev1.Pod) string
 	ByNode func(*corev1.Node) string
+	// BySubject says that the share is that in Subject.Shares. Pods have none.
+	BySubject bool
 	// Limit is how many pods of a share may leave a second. [rate.Inf] is no
 	// limit. Required unless the budget is Held.
 	Limit rate.Limit
@@ -56,8 +58,8 @@ func (b Budget) Validate() error {
 	if b.Name == "" {
 		complain("Name is empty, want a name")
 	}
-	if b.ByPod != nil && b.ByNode != nil {
-		complain("ByPod and ByNode are set, want one of them at most")
+	if count(b.ByPod != nil)+count(b.ByNode != nil)+count(b.BySubject) > 1 {
+		complain("several of ByPod, ByNode and BySubject are set, want one of them at most")
 	}
 	switch {
 	case b.Held && b.Limit != 0:
@@ -118,18 +120,12 @@ func (t *Tracker) refile(e *entry) {
 }
 
 // place records what the config reads of a pod besides its node.
-func (t *Tracker) place(e *entry, observed *corev1.Pod) {
+func (t *Tracker) place(e *entry, priority int32, shares []string) {
 	if len(t.byPod) == 0 && !t.config.LowPriorityFirst {
 		return
 	}
 	p := e.Value()
-	next := placement{node: p.placement.node}
-	if observed.Spec.Priority != nil {
-		next.priority = *observed.Spec.Priority
-	}
-	for _, b := range t.byPod {
-		next.shares = append(next.shares, b.ByPod(observed))
-	}
+	next := placement{node: p.placement.node, priority: priority, shares: shares}
 	now := p.placement
 	ofNode := now == &now.node.placement
 	if !ofNode && now.priority == next.priority && slices.Equal(now.shares, next.shares) {

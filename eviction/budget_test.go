@@ -389,12 +389,12 @@ func TestE8BudgetsAreChecked(t *testing.T) {
 	both := perNode(1, 1)
 	both.ByPod = perNamespace(1, 1).ByPod
 	for message, budgets := range map[string][]eviction.Budget{
-		`budget "": Name is empty`:                {{Limit: 1}},
-		`budget "node": ByPod and ByNode are set`: {both},
-		`budget "overall": Limit is -1`:           {overall(-1, 1)},
-		`budget "overall": Limit is NaN`:          {overall(rate.Limit(math.NaN()), 1)},
-		`budget "overall": Burst is -1`:           {overall(1, -1)},
-		`two budgets have the name "node"`:        {perNode(1, 1), perNode(1, 1)},
+		`budget "": Name is empty`:                                      {{Limit: 1}},
+		`budget "node": several of ByPod, ByNode and BySubject are set`: {both},
+		`budget "overall": Limit is -1`:                                 {overall(-1, 1)},
+		`budget "overall": Limit is NaN`:                                {overall(rate.Limit(math.NaN()), 1)},
+		`budget "overall": Burst is -1`:                                 {overall(1, -1)},
+		`two budgets have the name "node"`:                              {perNode(1, 1), perNode(1, 1)},
 	} {
 		_, err := eviction.NewTracker(eviction.Config{Budgets: budgets}, at(0))
 		require.ErrorIs(t, err, eviction.ErrInvalidConfig)

@@ -21,6 +21,11 @@ type Config struct {
 	// Next to kube-controller-manager, which evicts for the other taints, write
 	// another condition than it does; see DeleterConfig.
 	Concerns func(*corev1.Taint) bool
+	// Lineage reports whether two taints count as one: one that replaces the other
+	// has its start. It must be a pure function, true for taints of the same key
+	// and effect. Nil means taints.Equivalent, for which not-ready and unreachable
+	// are one; see taints.Lineage for who sets them.
+	Lineage taints.Lineage
 	// Exempt keeps pods from being evicted, whatever their tolerations and
 	// whatever is asked for them. Nil exempts none, like kube-controller-manager.
 	// It must be a pure function of the pod; Task.Reevaluate calls it too.
@@ -65,23 +70,23 @@ func (c Config) Validate() error {
 type rules struct {
 	matcher  taints.Matcher
 	concerns func(*corev1.Taint) bool // nil: all
-	exempt   func(*corev1.Pod) bool   // nil: none
+	lineage  taints.Lineage
+	exempt   func(*corev1.Pod) bool // nil: none
 	holds    []Hold
 }
 
 func (c Config) rules() *rules {
-	return &rules{matcher: c.Matcher, concerns: c.Concerns, exempt: c.Exempt, holds: c.Holds}
+	r := &rules{
+		matcher: c.Matcher, concerns: c.Concerns, lineage: c.Lineage, exempt: c.Exempt, holds: c.Holds,
+	}
+	if r.lineage == nil {
+		r.lineage = taints.Equivalent
+	}
+	return r
 }
 
 // exempts reports whether a pod is exempt.
 func (r *rules) exempts(pod *corev1.Pod) bool { return r.exempt != nil && r.exempt(pod) }
 
-func (r *rules) kindOf(pod *corev1.Pod) podKind {
-	switch {
-	case r.exempts(pod):
-		return exempt
-	case IsDaemonSetPod(pod), IsMirrorPod(pod):
-		return ofNode
-	}
-	return ordinary
-}
+// isOfNode reports whether a pod would come back to its node.
+func isOfNode(pod *corev1.Pod) bool { return IsDaemonSetPod(pod) || IsMirrorPod(pod) }

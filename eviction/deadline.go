@@ -212,42 +212,40 @@ func StartTime(stored *metav1.Time, seen time.Time, appeared bool) time.Time {
 // stored time of what has appeared is attributed to a slow clock.
 const trustedDelay = 10 * time.Second
 
-// arrival returns the time from which a pod's stay on its node counts that is
-// first seen now.
-func arrival(pod *corev1.Pod, seen time.Time, appeared bool) time.Time {
+// boundAt returns when a pod was bound to its node, nil if it does not say.
+func boundAt(pod *corev1.Pod) *metav1.Time {
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
-			return StartTime(&c.LastTransitionTime, seen, appeared)
+			return &c.LastTransitionTime
 		}
 	}
-	return seen
+	return nil
 }
 
 // noExecute returns the NoExecute taints of a node that is observed now and
-// that concern the tracker (nil: all do), with their starts. before are its
-// taints at the last observation. Appeared says that there was one.
+// that concern the tracker, with their starts. before are its taints at the last
+// observation. Appeared says that there was one.
 //
 // A known taint keeps its start, unless its TimeAdded shows that it was removed
-// and set again between two observations. Taints of one lineage (see
-// taints.Equivalent) have one start: the earliest among the present and the
-// former ones.
-func noExecute(
-	node *corev1.Node, concerns func(*corev1.Taint) bool, before []Taint, now time.Time, appeared bool,
+// and set again between two observations. Taints of one lineage have one start:
+// the earliest among the present and the former ones.
+func (r *rules) noExecute(
+	node *corev1.Node, before []Taint, now time.Time, appeared bool,
 ) []Taint {
 	var after []Taint
 	for i := range node.Spec.Taints {
 		taint := &node.Spec.Taints[i]
-		if taint.Effect != corev1.TaintEffectNoExecute || concerns != nil && !concerns(taint) {
+		if taint.Effect != corev1.TaintEffectNoExecute || r.concerns != nil && !r.concerns(taint) {
 			continue
 		}
 		next := Taint{Taint: *taint, Start: StartTime(taint.TimeAdded, now, appeared)}
-		next.carryOn(before)
+		next.carryOn(before, r.lineage)
 		after = append(after, next)
 	}
 	for i := range after {
 		for j := range i {
-			if taints.Equivalent(&after[i].Taint, &after[j].Taint) {
+			if r.lineage(&after[i].Taint, &after[j].Taint) {
 				start := earlier(after[i].Start, after[j].Start)
 				after[i].Start, after[j].Start = start, start
 			}
@@ -257,11 +255,11 @@ func noExecute(
 }
 
 // carryOn copies the earliest start of the former taints of the same lineage.
-func (t *Taint) carryOn(before []Taint) {
+func (t *Taint) carryOn(before []Taint, lineage taints.Lineage) {
 	carried := false
 	for i := range before {
 		b := &before[i]
-		if !taints.Equivalent(&b.Taint, &t.Taint) || setAgain(b, t) {
+		if !lineage(&b.Taint, &t.Taint) || setAgain(b, t) {
 			continue
 		}
 		if !carried || b.Start.Before(t.Start) {

@@ -15,14 +15,13 @@
 //     PodDisruptionBudgets. [EvictThenDelete] goes from one action to another
 //     after a time. [DryRun] only reports. Any other function works too.
 //
-// Other objects with taints and tolerations become nodes and pods in memory,
-// and an Action of the caller evicts them. The example controllerruntime moves
-// workloads between clusters this way. Of a node a Tracker reads the name, the
-// UID and the taints. Of a pod it reads the namespace, name, UID, node,
-// tolerations, deletionTimestamp, owners, and the conditions PodScheduled and
-// DisruptionTarget. The functions in Config read what they need. Evictions
-// without taints are keys of a timedqueue.Queue, which is what a Tracker keeps
-// its pods in.
+// Of a node a Tracker reads the name, the UID and the taints. Of a pod it reads
+// the namespace, name, UID, node, tolerations, deletionTimestamp, owners, and
+// the conditions PodScheduled and DisruptionTarget. The functions in Config read
+// what they need. What is no pod and tolerates the taints of what is no node is
+// a [Subject], and an Action of the caller evicts it. Config.Lineage says which
+// of its taints count as one. Evictions without taints are keys of a
+// timedqueue.Queue, which is what a Tracker keeps its pods in.
 //
 // A timedqueue.Dispatcher connects them:
 //

@@ -15,9 +15,10 @@ func (t *Tracker) count(e *entry) {
 	}
 }
 
-// countUntil is count for one that is terminating. Its time does not start again
-// with each observation.
-func (t *Tracker) countUntil(now time.Time, e *entry, until time.Time) {
+// countUntil is count for one that is terminating, whose grace period ends at a
+// time. Its time does not start again with each observation.
+func (t *Tracker) countUntil(now time.Time, e *entry, ends time.Time) {
+	until := ends.Add(cmp.Or(t.config.MostTerminating, time.Minute))
 	if !t.bounded || !until.After(now) {
 		return
 	}
@@ -34,15 +35,15 @@ func (t *Tracker) uncount(e *entry) {
 	}
 }
 
-// terminatedBy returns until when a terminating pod counts for the budgets. Its
-// deletionTimestamp is when its grace period ends, by the clock of the API
-// server. Where that clock is ahead, the grace period counts from now.
-func (t *Tracker) terminatedBy(now time.Time, observed *corev1.Pod) time.Time {
+// terminatedBy returns when the grace period of a terminating pod ends: at its
+// deletionTimestamp, by the clock of the API server. Where that clock is ahead,
+// the grace period counts from now.
+func terminatedBy(now time.Time, observed *corev1.Pod) time.Time {
 	ends := now.Add(observed.DeletionTimestamp.Sub(now))
 	if seconds := observed.DeletionGracePeriodSeconds; seconds != nil {
 		ends = earlier(ends, now.Add(granted(*seconds)))
 	}
-	return ends.Add(cmp.Or(t.config.MostTerminating, time.Minute))
+	return ends
 }
 
 // uncountStuck stops counting pods that are terminating for too long.

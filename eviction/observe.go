@@ -22,7 +22,7 @@ func (t *Tracker) ObserveNode(now time.Time, observed *corev1.Node) {
 	if awaited = awaited && n.evictFor(asked); awaited {
 		delete(t.awaited, observed.Name)
 	}
-	next := noExecute(observed, t.rules.concerns, n.taints, now, same || t.synced)
+	next := t.rules.noExecute(observed, n.taints, now, same || t.synced)
 	if same && !awaited && equalTaints(n.taints, next) {
 		return
 	}
@@ -54,22 +54,36 @@ func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
 		return
 	}
 	now = t.advance(now)
-	e := t.pod(now, observed)
+	s := t.subjectOf(now, observed)
+	var shares []string
+	for _, b := range t.byPod {
+		share := ""
+		if b.ByPod != nil {
+			share = b.ByPod(observed)
+		}
+		shares = append(shares, share)
+	}
+	t.observe(now, &s, shares)
+}
+
+// observe takes a subject with its shares of the budgets that are not by place.
+func (t *Tracker) observe(now time.Time, s *Subject, shares []string) {
+	e := t.pod(now, s)
 	p := e.Value()
-	p.tolerations = observed.Spec.Tolerations
-	p.generation = int32(observed.Generation)
-	p.kind = t.rules.kindOf(observed)
-	p.marked = hasDisruptionTarget(observed)
-	t.place(e, observed)
-	a, terminating := t.running[e.Key()], observed.DeletionTimestamp != nil
-	if terminating && (p.marked || a != nil || t.evictions.Occupied(e)) {
-		t.countUntil(now, e, t.terminatedBy(now, observed))
+	p.tolerations = s.Tolerations
+	p.generation = s.generation
+	p.kind = s.kind()
+	p.marked = s.marked
+	t.place(e, s.Priority, shares)
+	a := t.running[e.Key()]
+	if s.Leaving && (p.marked || a != nil || t.evictions.Occupied(e)) {
+		t.countUntil(now, e, s.until)
 	}
 	switch {
 	case a != nil:
 		a.observed = true
-		a.terminating = terminating
-	case terminating:
+		a.terminating = s.Leaving
+	case s.Leaving:
 		t.enter(now, e, leaving, plan{})
 	case p.state == leaving:
 		t.uncount(e)
@@ -99,22 +113,22 @@ func (t *Tracker) node(name string) *node {
 }
 
 // pod returns the entry of a pod, a new one if it was not known.
-func (t *Tracker) pod(now time.Time, observed *corev1.Pod) *entry {
-	id := KeyOf(observed).ID()
+func (t *Tracker) pod(now time.Time, s *Subject) *entry {
+	id := s.ID()
 	e, isNew := t.evictions.Keep(id, pod{})
-	if !isNew && e.Value().placement.node.name == observed.Spec.NodeName {
+	if !isNew && e.Value().placement.node.name == s.On {
 		return e
 	}
 	if !isNew {
 		t.forget(now, e) // cannot happen to a real pod: a binding is permanent
 		e, _ = t.evictions.Keep(id, pod{})
 	}
-	n := t.node(observed.Spec.NodeName)
+	n := t.node(s.On)
 	*e.Value() = pod{
-		namespace: unique.Make(observed.Namespace),
-		name:      observed.Name,
+		namespace: unique.Make(s.Namespace),
+		name:      s.Name,
 		placement: &n.placement,
-		arrived:   arrival(observed, now, t.synced).Sub(t.epoch),
+		arrived:   StartTime(s.Since, now, t.synced).Sub(t.epoch),
 	}
 	n.addPod(e)
 	if len(t.byPod) == 0 { // else its place has to be known first

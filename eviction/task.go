@@ -68,12 +68,12 @@ func (t Task) Reevaluate(live *corev1.Pod, node *corev1.Node, now time.Time) Dec
 	if node.UID != t.node {
 		before, asked.node = nil, nil // another node of that name
 	}
-	if t.rules.kindOf(live) == ofNode {
+	if isOfNode(live) {
 		asked.node = nil
 	}
 	seen := t.pod
 	seen.Tolerations = live.Spec.Tolerations
-	on := t.rules.unheld(noExecute(node, t.rules.concerns, before, now, true), t.held)
+	on := t.rules.unheld(t.rules.noExecute(node, before, now, true), t.held)
 	return decideOn(on, asked, &seen, t.rules.matcher).decision(on)
 }
 

@@ -139,7 +139,7 @@ func (t *Tracker) queueConfig() timedqueue.QueueConfig[types.UID, pod] {
 // pods share it.
 func (t *Tracker) shareOf(b Budget) func(types.UID, pod) string {
 	switch {
-	case b.ByPod != nil:
+	case b.ByPod != nil, b.BySubject:
 		i := len(t.byPod)
 		t.byPod = append(t.byPod, b)
 		return func(_ types.UID, p pod) string { return p.placement.shares[i] }

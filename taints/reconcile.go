@@ -24,6 +24,18 @@ import (
 func Reconcile(
 	current, desired []corev1.Taint, owned func(*corev1.Taint) bool, now time.Time,
 ) ([]corev1.Taint, bool) {
+	return Lineage(Equivalent).Reconcile(current, desired, owned, now)
+}
+
+// A Lineage reports whether two taints count as one, so that one which replaces
+// the other keeps its time. It is true for taints of the same identity.
+// [Equivalent] is that of nodes.
+type Lineage func(a, b *corev1.Taint) bool
+
+// Reconcile is the function of that name for taints with another lineage.
+func (l Lineage) Reconcile(
+	current, desired []corev1.Taint, owned func(*corev1.Taint) bool, now time.Time,
+) ([]corev1.Taint, bool) {
 	if upToDate(current, desired, owned) {
 		return slices.Clip(current), false
 	}
@@ -36,7 +48,7 @@ func Reconcile(
 		kept := current[i]
 		if want >= 0 {
 			kept.Value = desired[want].Value
-			kept.TimeAdded = timeAdded(current, &kept, kept.TimeAdded)
+			kept.TimeAdded = timeAdded(current, &kept, kept.TimeAdded, l)
 		}
 		next = append(next, kept)
 	}
@@ -46,7 +58,7 @@ func Reconcile(
 		}
 		added := desired[i]
 		stamp := metav1.NewTime(now.Truncate(time.Second))
-		added.TimeAdded = timeAdded(current, &added, &stamp)
+		added.TimeAdded = timeAdded(current, &added, &stamp, l)
 		next = append(next, added)
 	}
 	return next, true

@@ -3,35 +3,22 @@ package failover
 import (
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
 )
 
-// asNode returns a cluster as an eviction.Tracker reads it.
-func asNode(c *federation.Cluster) *corev1.Node {
-	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: c.Name, UID: c.UID},
-		Spec:       corev1.NodeSpec{Taints: c.Spec.Taints},
+// asSubject returns a binding as what leaves its cluster.
+func asSubject(b *federation.Binding) eviction.Subject {
+	return eviction.Subject{
+		Key:         eviction.Key{Namespace: b.Namespace, Name: b.Name, UID: b.UID},
+		On:          b.Spec.Cluster,
+		Tolerations: b.Spec.Tolerations,
+		Since:       b.Spec.BoundAt,
+		Leaving:     b.DeletionTimestamp != nil,
 	}
-}
-
-// asPod returns a binding as an eviction.Tracker reads it.
-func asPod(b *federation.Binding) *corev1.Pod {
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: b.Namespace, Name: b.Name, UID: b.UID, DeletionTimestamp: b.DeletionTimestamp,
-		},
-		Spec: corev1.PodSpec{NodeName: b.Spec.Cluster, Tolerations: b.Spec.Tolerations},
-	}
-	if b.Spec.BoundAt != nil {
-		pod.Status.Conditions = []corev1.PodCondition{{
-			Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: *b.Spec.BoundAt,
-		}}
-	}
-	return pod
 }
 
 // declared returns a cluster with the condition that says that it is silent.

@@ -130,7 +130,7 @@ func (c *Core) ObserveCluster(now time.Time, observed *federation.Cluster) {
 	c.monitor.Observe(now, observed.Name, nodehealth.Observation{
 		Reported: observed.Status.LastHeartbeatTime != nil, Silent: readyIs(observed, metav1.ConditionUnknown),
 	})
-	c.moves.ObserveNode(now, asNode(observed))
+	c.moves.ObserveTaints(now, observed.Name, observed.UID, observed.Spec.Taints)
 	c.assess(now, observed)
 }
 
@@ -159,7 +159,7 @@ func (c *Core) ObserveBinding(now time.Time, observed *federation.Binding) {
 	if !b.moving {
 		c.count(b, observed.Spec.Cluster)
 	}
-	c.moves.ObservePod(now, asPod(observed))
+	c.moves.Observe(now, asSubject(observed))
 }
 
 // ForgetBinding drops a binding that was deleted.

@@ -13,11 +13,10 @@
 //
 // A Monitor and a zone Tracker are generic over their keys, here the names of
 // clusters. The taints of a Cluster are corev1.Taints, on which package taints
-// works. An eviction.Tracker takes nodes and pods. asNode and asPod make them,
-// from the fields that a Tracker reads: a cluster is a node, a binding is a pod
-// on it. They exist in memory only. In return the binding gets all that a pod
-// gets: deadlines that survive a restart, budgets, retries, and clocks that
-// part. What the eviction does is up to the caller: here it is a move.
+// works. A binding is a Subject of an eviction.Tracker, and its cluster a place
+// with taints. It gets all that a pod gets: deadlines that survive a restart,
+// budgets, retries, and clocks that part. What the eviction does is up to the
+// caller: here it is a move.
 //
 // # Two ways to drive a core
 //

@@ -1,0 +1,97 @@
+package eviction
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A Subject is what tolerates the taints of a place, and leaves it when it does
+// not: a workload on a cluster, an allocation of a device, a pod on a node. What
+// is in several places is a Subject in each, with a UID of its own in each.
+type Subject struct {
+	Key
+	// On is the name of the place. Required.
+	On string
+	// Tolerations must not be changed afterwards: they are kept, not copied.
+	Tolerations []corev1.Toleration
+	// Since is when it came to its place, as it is stored. Nil is when it was first
+	// seen. See [StartTime].
+	Since *metav1.Time
+	// Leaving says that it is on its way out, so that there is nothing to do.
+	Leaving bool
+	// Exempt says that nothing makes it leave.
+	Exempt bool
+	// OfPlace says that EvictNode does not make it leave, because it would come
+	// back, as a pod of a DaemonSet does.
+	OfPlace bool
+	// Priority is what Config.LowPriorityFirst compares.
+	Priority int32
+	// Shares are its shares of the budgets with BySubject, by their names.
+	Shares map[string]string
+
+	generation int32 // of a pod
+	marked     bool  // it carries a true condition DisruptionTarget
+	until      time.Time
+}
+
+// Observe takes a subject as it is now, which must not be older than what was
+// observed of it before. One without a place is forgotten. For a pod of the API
+// server there is ObservePod.
+func (t *Tracker) Observe(now time.Time, s Subject) {
+	now = t.advance(now)
+	if s.On == "" {
+		t.ForgetPod(now, s.ID())
+		return
+	}
+	var shares []string
+	for _, b := range t.byPod {
+		shares = append(shares, s.Shares[b.Name])
+	}
+	s.until = now
+	t.observe(now, &s, shares)
+}
+
+// ObserveTaints takes the taints of a place that is no node of the API server;
+// see ObserveNode. Functions of the Config that take a node get one that has
+// just these.
+func (t *Tracker) ObserveTaints(now time.Time, name string, uid types.UID, on []corev1.Taint) {
+	place := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}
+	place.Spec.Taints = on
+	t.ObserveNode(now, place)
+}
+
+// subjectOf returns the subject that a pod is.
+func (t *Tracker) subjectOf(now time.Time, pod *corev1.Pod) Subject {
+	s := Subject{
+		Key:         KeyOf(pod),
+		On:          pod.Spec.NodeName,
+		Tolerations: pod.Spec.Tolerations,
+		Since:       boundAt(pod),
+		Leaving:     pod.DeletionTimestamp != nil,
+		Exempt:      t.rules.exempts(pod),
+		OfPlace:     isOfNode(pod),
+		generation:  int32(pod.Generation),
+		marked:      hasDisruptionTarget(pod),
+	}
+	if pod.Spec.Priority != nil {
+		s.Priority = *pod.Spec.Priority
+	}
+	if s.Leaving {
+		s.until = terminatedBy(now, pod)
+	}
+	return s
+}
+
+// kind is what matters of a subject besides its tolerations.
+func (s *Subject) kind() podKind {
+	switch {
+	case s.Exempt:
+		return exempt
+	case s.OfPlace:
+		return ofNode
+	}
+	return ordinary
+}
