@@ -31,7 +31,8 @@
 // lineage: a node has one of them, and which one depends on whether it still
 // reports. When Reconcile swaps one for the other it carries TimeAdded over.
 // Otherwise each flap between the two would restart the tolerations of the
-// node's pods, and the pods would never be evicted.
+// node's pods, and the pods would never be evicted. Other objects have other
+// lineages; see [Lineage].
 //
 // # Taints of other objects
 //

@@ -226,3 +226,17 @@ func TestT3AllChangesDueTogetherAreOneList(t *testing.T) {
 		"node.kubernetes.io/disk-pressure:NoSchedule@100", "UN:NoExecute@7",
 	}, show(next))
 }
+
+// E11: which taints count as one is the caller's, for a cluster as for a node.
+func TestT4LineageIsTheCallers(t *testing.T) {
+	ofClusters := taints.Lineage(func(a, b *corev1.Taint) bool {
+		return a.MatchTaint(b) || a.Key != "other" && b.Key != "other"
+	})
+	owned := func(taint *corev1.Taint) bool { return taint.Key != "other" }
+	current := list("other:NoExecute@1", "cluster-ill:NoExecute@50")
+	next, changed := ofClusters.Reconcile(current, list("cluster-lost:NoExecute"), owned, at(80))
+	require.True(t, changed)
+	require.Equal(t, []string{"other:NoExecute@1", "cluster-lost:NoExecute@50"}, show(next))
+	next, _ = taints.Reconcile(current, list("cluster-lost:NoExecute"), owned, at(80))
+	require.Equal(t, []string{"other:NoExecute@1", "cluster-lost:NoExecute@80"}, show(next))
+}
