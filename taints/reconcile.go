@@ -48,7 +48,7 @@ func (l Lineage) Reconcile(
 		kept := current[i]
 		if want >= 0 {
 			kept.Value = desired[want].Value
-			kept.TimeAdded = timeAdded(current, &kept, kept.TimeAdded, l)
+			kept.TimeAdded = timeAdded(current, kept.TimeAdded, func(t *corev1.Taint) bool { return l(t, &kept) })
 		}
 		next = append(next, kept)
 	}
@@ -58,7 +58,7 @@ func (l Lineage) Reconcile(
 		}
 		added := desired[i]
 		stamp := metav1.NewTime(now.Truncate(time.Second))
-		added.TimeAdded = timeAdded(current, &added, &stamp, l)
+		added.TimeAdded = timeAdded(current, &stamp, func(t *corev1.Taint) bool { return l(t, &added) })
 		next = append(next, added)
 	}
 	return next, true

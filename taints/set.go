@@ -25,7 +25,7 @@ func Find(taints []corev1.Taint, key string, effect corev1.TaintEffect) (corev1.
 func Add(taints []corev1.Taint, taint corev1.Taint) []corev1.Taint {
 	i := index(taints, taint.Key, taint.Effect)
 	if i < 0 {
-		taint.TimeAdded = timeAdded(taints, &taint, taint.TimeAdded, Equivalent)
+		taint.TimeAdded = timeAdded(taints, taint.TimeAdded, func(t *corev1.Taint) bool { return Equivalent(t, &taint) })
 		return append(slices.Clip(taints), taint)
 	}
 	present := &taints[i]
@@ -35,7 +35,7 @@ func Add(taints []corev1.Taint, taint corev1.Taint) []corev1.Taint {
 	if !present.TimeAdded.IsZero() {
 		taint.TimeAdded = present.TimeAdded
 	}
-	taint.TimeAdded = timeAdded(taints, &taint, taint.TimeAdded, Equivalent)
+	taint.TimeAdded = timeAdded(taints, taint.TimeAdded, func(t *corev1.Taint) bool { return Equivalent(t, &taint) })
 	changed := slices.Clone(taints)
 	changed[i] = taint
 	return changed
@@ -111,16 +111,16 @@ func equal(a, b *corev1.Taint) bool {
 		a.TimeAdded.Equal(b.TimeAdded)
 }
 
-// timeAdded returns since when the taint counts: the earliest time that current
+// timeAdded returns since when a taint counts: the earliest time that current
 // holds for its lineage, else the given one. A zero time counts as missing,
 // because protobuf decodes an empty field to it.
 func timeAdded(
-	current []corev1.Taint, taint *corev1.Taint, otherwise *metav1.Time, lineage Lineage,
+	current []corev1.Taint, otherwise *metav1.Time, inLineage func(*corev1.Taint) bool,
 ) *metav1.Time {
 	earliest := otherwise
 	for i := range current {
 		t := current[i].TimeAdded
-		if !t.IsZero() && lineage(&current[i], taint) && (earliest.IsZero() || t.Before(earliest)) {
+		if !t.IsZero() && inLineage(&current[i]) && (earliest.IsZero() || t.Before(earliest)) {
 			earliest = t
 		}
 	}
