@@ -200,12 +200,11 @@ func StartTime(stored *metav1.Time, seen time.Time, appeared bool) time.Time {
 	if stored.IsZero() {
 		return seen
 	}
-	// In two steps: the first may saturate, and keeps the monotonic reading.
-	start := seen.Add(stored.Sub(seen)).Add(time.Second)
+	since := min(stored.Sub(seen), -time.Second) + time.Second // never later than seen
 	if appeared {
-		start = later(start, seen.Add(-trustedDelay))
+		since = max(since, -trustedDelay)
 	}
-	return earlier(start, seen)
+	return seen.Add(since)
 }
 
 // trustedDelay is the time that a change may take to be observed. An older

@@ -128,7 +128,7 @@ func (t *Tracker) pod(now time.Time, s *Subject) *entry {
 		namespace: unique.Make(s.Namespace),
 		name:      s.Name,
 		placement: &n.placement,
-		arrived:   StartTime(s.Since, now, t.synced).Sub(t.epoch),
+		arrived:   StartTime(s.since(), now, t.synced).Sub(t.epoch),
 	}
 	n.addPod(e)
 	if len(t.byPod) == 0 { // else its place has to be known first

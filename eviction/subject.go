@@ -32,8 +32,9 @@ type Subject struct {
 	// Shares are its shares of the budgets with BySubject, by their names.
 	Shares map[string]string
 
-	generation int32 // of a pod
-	marked     bool  // it carries a true condition DisruptionTarget
+	pod        *corev1.Pod // that it is, or nil
+	generation int32       // of a pod
+	marked     bool        // it carries a true condition DisruptionTarget
 	until      time.Time
 }
 
@@ -69,10 +70,10 @@ func (t *Tracker) subjectOf(now time.Time, pod *corev1.Pod) Subject {
 		Key:         KeyOf(pod),
 		On:          pod.Spec.NodeName,
 		Tolerations: pod.Spec.Tolerations,
-		Since:       boundAt(pod),
 		Leaving:     pod.DeletionTimestamp != nil,
 		Exempt:      t.rules.exempts(pod),
 		OfPlace:     isOfNode(pod),
+		pod:         pod,
 		generation:  int32(pod.Generation),
 		marked:      hasDisruptionTarget(pod),
 	}
@@ -94,4 +95,13 @@ func (s *Subject) kind() podKind {
 		return ofNode
 	}
 	return ordinary
+}
+
+// since returns Since. To search a pod's conditions for it costs as much as the
+// rest of an observation, and is needed once.
+func (s *Subject) since() *metav1.Time {
+	if s.pod != nil {
+		return boundAt(s.pod)
+	}
+	return s.Since
 }

@@ -90,12 +90,6 @@ func newTracker(
 // extra is how many pods the loops take turns with.
 const extra = 1024
 
-// later is the time at which single pods change. The tracker counts pods by the
-// second in which they are due, and the first of a second costs more. Without
-// the shift a pod would be the first of its second or not, depending on how
-// long the setting up took.
-func later() time.Time { return time.Now().Add(2 * time.Second) }
-
 // A pod is bound to a tainted node and deleted: its tolerations are matched,
 // its deadline is decided, its timer is set and cancelled.
 func podComesOurs(tb testing.TB, pending int) work {
@@ -109,11 +103,11 @@ func podComesOurs(tb testing.TB, pending int) work {
 	return work{op: func() {
 		pod := pods[pending+i%extra]
 		i++
-		dispatcher.Update(func() { tracker.ObservePod(later(), pod) })
+		dispatcher.Update(func() { tracker.ObservePod(time.Now(), pod) })
 		if tracker.Waiting() != pending+1 {
 			tb.Fatal("the pod does not wait")
 		}
-		dispatcher.Update(func() { tracker.ForgetPod(later(), pod.UID) })
+		dispatcher.Update(func() { tracker.ForgetPod(time.Now(), pod.UID) })
 	}}
 }
 
@@ -135,11 +129,11 @@ func podChangesOurs(tb testing.TB, pending int) work {
 	return work{op: func() {
 		at := i % len(endless)
 		i++
-		dispatcher.Update(func() { tracker.ObservePod(later(), endless[at]) })
+		dispatcher.Update(func() { tracker.ObservePod(time.Now(), endless[at]) })
 		if tracker.Waiting() != pending-1 {
 			tb.Fatal("the pod still waits")
 		}
-		dispatcher.Update(func() { tracker.ObservePod(later(), pods[at]) })
+		dispatcher.Update(func() { tracker.ObservePod(time.Now(), pods[at]) })
 	}}
 }
 
