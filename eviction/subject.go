@@ -8,6 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// Key is the identity of a pod. A pod that was deleted and created again under
+// its name is another pod.
+type Key struct {
+	Namespace, Name string
+	UID             types.UID
+}
+
+// String returns namespace/name.
+func (k Key) String() string { return k.Namespace + "/" + k.Name }
+
+// KeyOf returns the identity of a pod.
+func KeyOf(pod *corev1.Pod) Key { return Key{pod.Namespace, pod.Name, pod.UID} }
+
+// ID is what a [Tracker] knows the pod by, which is its UID. An object that no
+// API server has stored may have none. Then ID is the namespace and name with a
+// slash between them, which no UID contains.
+func (k Key) ID() types.UID {
+	if k.UID == "" {
+		return types.UID(k.String())
+	}
+	return k.UID
+}
+
 // A Subject is what tolerates the taints of a place, and leaves it when it does
 // not: a workload on a cluster, an allocation of a device, a pod on a node. What
 // is in several places is a Subject in each, with a UID of its own in each.
