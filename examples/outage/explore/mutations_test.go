@@ -227,7 +227,7 @@ var ofNodes = []mutant.Mutation{
 	mutant.New("one look at the zones is enough", "zone", "(t *Tracker) Observe",
 		"z.extentKnownAt(n, w) -> t.now.Add(0 * z.extentKnownAt(n, w).Sub(t.now))",
 		ordinary(invariant.KnownFirst)),
-	mutant.New("a change of tolerations is not seen", "eviction", "(*Tracker) ObservePod",
+	mutant.New("a change of tolerations is not seen", "eviction", "(*Tracker) observe",
 		"p.tolerations = o -> if p.tolerations == nil { p.tolerations = o }",
 		ordinary(invariant.InTime).From(500)),
 	mutant.New("a node that changes often waits without end", controller, "damping",
@@ -241,7 +241,7 @@ var ofNodes = []mutant.Mutation{
 // ofEvictions are faults in how pods are made to leave: budgets, actions,
 // PodDisruptionBudgets and whole nodes.
 var ofEvictions = []mutant.Mutation{
-	mutant.New("a pod that is back from a backup is never evicted again", "eviction", "(*Tracker) ObservePod",
+	mutant.New("a pod that is back from a backup is never evicted again", "eviction", "(*Tracker) observe",
 		`p.state == leaving -> false`, restored),
 	mutant.New("an accepted eviction is believed for ever", "eviction", "(*Tracker) enter",
 		`t.config.Backoff.Longest() -> 1000 * time.Hour`, restored),
@@ -411,7 +411,7 @@ var ofHalts = []mutant.Mutation{
 // suspended.
 var ofClocks = []mutant.Mutation{
 	mutant.New("what appears counts from its sight", "eviction", "StartTime",
-		"earlier(start, seen) -> seen",
+		"seen.Add(since) -> seen",
 		ordinary(invariant.InTime)),
 	mutant.New("a machine that was suspended writes the time of day without that",
 		"timedqueue", "(*clock) advance",
