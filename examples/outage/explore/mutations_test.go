@@ -281,7 +281,7 @@ var ofEvictions = []mutant.Mutation{
 		ordinary(invariant.InTime), schedules),
 	mutant.New("a call whose answer is lost counts as an eviction",
 		"eviction", "(*run) classify(_, err)",
-		"SaysGone(err) -> SaysGone(err) || CauseOf(err) == CauseTimeout",
+		"SaysGone(err) -> SaysGone(err) || CauseOf(err) == causeTimeout",
 		schedules),
 	mutant.New("a node that is ready again is emptied all the same",
 		controller, "(*Controller) cancelEmptying",
