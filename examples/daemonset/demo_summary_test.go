@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
@@ -75,7 +76,7 @@ func (s *stored) set(name, image string, available int) {
 }
 
 func controlledBy(set string) []metav1.OwnerReference {
-	return []metav1.OwnerReference{{Kind: "DaemonSet", Name: set, Controller: new(true)}}
+	return []metav1.OwnerReference{{Kind: "DaemonSet", Name: set, Controller: ptr.To(true)}}
 }
 
 // podOf returns a pod that is named after its set, node and image.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/daemonset/simulation"
 )
@@ -47,7 +48,7 @@ func (p *play) taint(effect corev1.TaintEffect, from, to int) error {
 func newSets() (sets []runtime.Object) {
 	for _, set := range demoSets {
 		labels := map[string]string{"app": set.name}
-		limit, none := new(intstr.FromInt32(demoLimit)), new(intstr.FromInt32(0))
+		limit, none := ptr.To(intstr.FromInt32(demoLimit)), ptr.To(intstr.FromInt32(0))
 		update := &appsv1.RollingUpdateDaemonSet{MaxUnavailable: limit, MaxSurge: none}
 		if set.surges {
 			update.MaxUnavailable, update.MaxSurge = none, limit
@@ -58,7 +59,7 @@ func newSets() (sets []runtime.Object) {
 		created.Spec.Template.Spec.Containers = []corev1.Container{{Name: set.name, Image: set.name + ":" + firstImage}}
 		created.Spec.UpdateStrategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
 		created.Spec.UpdateStrategy.RollingUpdate = update
-		created.Spec.RevisionHistoryLimit = new(int32(10))
+		created.Spec.RevisionHistoryLimit = ptr.To(int32(10))
 		sets = append(sets, created)
 	}
 	return sets

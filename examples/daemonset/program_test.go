@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/process/alerts"
@@ -184,12 +185,12 @@ func TestRivalIsNoticed(t *testing.T) {
 	see := rivalOf(klog.NewContext(t.Context(), logger))
 	made := metav1.ManagedFieldsEntry{
 		Manager: process.RivalManager, Time: &metav1.Time{Time: time.Now().Add(time.Second)},
-		FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{},"f:spec":{}}`),
+		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{},"f:spec":{}}`)},
 	}
 	pod := func(kind string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: "agent-x", ManagedFields: []metav1.ManagedFieldsEntry{made},
-			OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: "agent", Controller: new(true)}},
+			OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: "agent", Controller: ptr.To(true)}},
 		}}
 	}
 	see(pod("ReplicaSet"))

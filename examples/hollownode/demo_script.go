@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
@@ -156,7 +157,7 @@ func demoPod(number int, node string) *corev1.Pod {
 			cri.AnnotationDomain + "/stop-time":  "1s",
 		}},
 		Spec: corev1.PodSpec{
-			NodeName: node, TerminationGracePeriodSeconds: new(int64(30)),
+			NodeName: node, TerminationGracePeriodSeconds: ptr.To(int64(30)),
 			Containers: []corev1.Container{{Name: "main", Image: "image"}},
 		},
 	}

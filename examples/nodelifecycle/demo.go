@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
@@ -92,8 +93,8 @@ func demoScenario(flags *pflag.FlagSet) *scenario.Scenario {
 			BeatInterval:   scenario.Duration(time.Second),
 			StatusInterval: scenario.Duration(10 * time.Second),
 			Workloads: []scenario.Workload{
-				{Name: impatient, Kind: scenario.Bare, Replicas: nodes, TolerationSeconds: new(int64(0))},
-				{Name: patient, Kind: scenario.Bare, Replicas: 4 * nodes, TolerationSeconds: new(int64(demoToleration))},
+				{Name: impatient, Kind: scenario.Bare, Replicas: nodes, TolerationSeconds: ptr.To(int64(0))},
+				{Name: patient, Kind: scenario.Bare, Replicas: 4 * nodes, TolerationSeconds: ptr.To(int64(demoToleration))},
 				{Name: faithful, Kind: scenario.Bare, Replicas: 2 * nodes, TolerateForever: true},
 			},
 		},

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
@@ -25,7 +26,7 @@ const shadowFleet = "shadow"
 
 // tolerationsOfPods are those of the pods of each node, in seconds; nil is for
 // ever.
-var tolerationsOfPods = []*int64{new(int64(0)), new(int64(6)), new(int64(6)), new(int64(6)), new(int64(6)), nil, nil}
+var tolerationsOfPods = []*int64{ptr.To(int64(0)), ptr.To(int64(6)), ptr.To(int64(6)), ptr.To(int64(6)), ptr.To(int64(6)), nil, nil}
 
 // shadowWorld is three zones of 20 nodes of examples/hollownode, with their
 // pods.

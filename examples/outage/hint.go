@@ -35,8 +35,8 @@ func nearest(name string, names []string) string {
 // withHint says of a flag that there is not which one was meant. The value of a
 // scenario is given with --set. Other names may be misspelled.
 func withHint(err error, flags *pflag.FlagSet, args []string) error {
-	unknown, ok := errors.AsType[*pflag.NotExistError](err)
-	if !ok {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
 		return err
 	}
 	name := unknown.GetSpecifiedName()

@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, diagnostics io.W
 		return 0
 	}
 	fmt.Fprintf(diagnostics, "outage: %v\n", err)
-	if _, ok := errors.AsType[usageError](err); ok {
+	if errors.As(err, new(usageError)) {
 		return exitUsage
 	}
 	return exitFailed

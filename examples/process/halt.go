@@ -61,7 +61,7 @@ func (h *halter) run(ctx context.Context, known func()) error {
 	if err != nil {
 		return fmt.Errorf("follow %s of Lease %s/%s: %w", HaltAnnotation, h.namespace, h.name, err)
 	}
-	factory.StartWithContext(ctx)
+	factory.Start(ctx.Done())
 	defer factory.Shutdown()
 	if cache.WaitForCacheSync(ctx.Done(), handling.HasSynced) {
 		known()

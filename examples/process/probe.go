@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 )
 
 // A probe writes a lease of its own in each period, for what the answers tell.
@@ -49,7 +50,7 @@ func (p *probe) run(ctx context.Context) error {
 // write renews the lease, or makes it.
 func (p *probe) write(ctx context.Context) error {
 	leases := p.client.CoordinationV1().Leases(p.namespace)
-	renewed := coordinationv1.LeaseSpec{RenewTime: new(metav1.NowMicro())}
+	renewed := coordinationv1.LeaseSpec{RenewTime: ptr.To(metav1.NowMicro())}
 	patch, err := json.Marshal(map[string]any{"spec": renewed})
 	if err != nil {
 		return fmt.Errorf("renew lease %s: %w", p.name, err)

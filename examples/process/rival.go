@@ -45,7 +45,7 @@ func (r *Rival) wrote(fields []metav1.ManagedFieldsEntry) bool {
 	for i := range fields {
 		f := &fields[i]
 		if f.Manager == RivalManager && f.Time != nil && f.Time.After(r.Since) && f.FieldsV1 != nil &&
-			strings.Contains(f.FieldsV1.GetRawString(), `"`+r.Field+`"`) {
+			strings.Contains(string(f.FieldsV1.Raw), `"`+r.Field+`"`) {
 			return true
 		}
 	}

@@ -15,7 +15,7 @@ func TestRivalIsNoticed(t *testing.T) {
 	wrote := func(manager, fields string, at time.Time) *corev1.Node {
 		node := &corev1.Node{}
 		node.ManagedFields = []metav1.ManagedFieldsEntry{{
-			Manager: manager, Time: &metav1.Time{Time: at}, FieldsV1: metav1.NewFieldsV1(fields),
+			Manager: manager, Time: &metav1.Time{Time: at}, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
 		}}
 		return node
 	}

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/process/alerts"
@@ -288,7 +289,7 @@ func TestPodsMakeRoomThroughTheEvictionAPI(t *testing.T) {
 		require.NoError(t, err)
 		w.allow(budget, 0)
 
-		w.addPod("high", "3", func(pod *corev1.Pod) { pod.Spec.Priority = new(int32(10)) })
+		w.addPod("high", "3", func(pod *corev1.Pod) { pod.Spec.Priority = ptr.To(int32(10)) })
 		time.Sleep(time.Minute)
 		w.wantEvent("Warning FailedScheduling 0/1 nodes are available: 1 Insufficient cpu. " +
 			"preemption: 1 pod(s) leave node n1.")

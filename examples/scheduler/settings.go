@@ -42,9 +42,10 @@ that are down before kube-controller-manager has tainted them.
   scheduler --kubeconfig FILE --node-template=pool-a.yaml --node-template=pool-b.yaml
 
 It needs a cluster: --kubeconfig, --master, or to run in one. A pod that asks for
-inter-pod affinity, topology spread, volumes that depend on the node, host ports,
-resource claims or a scheduling group is not placed, and its events say so. Pods of
-lower priority make room through the Eviction API, if PodDisruptionBudgets allow it.
+inter-pod affinity, topology spread, volumes that depend on the node, host ports or
+resource claims is not placed, and its events say so. A scheduling group is not
+seen: its pods are placed one by one. Pods of lower priority make room through the
+Eviction API, if PodDisruptionBudgets allow it.
 
 While it runs, --secure-port answers callers that may get these paths
   /pending            which pods have no node, and why

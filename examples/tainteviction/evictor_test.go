@@ -72,7 +72,7 @@ func TestE2TaintOfAGapActsLate(t *testing.T) {
 		started := time.Now()
 		w.at(started, 50*time.Second)
 		late := maintenance
-		late.TimeAdded = new(metav1.NewTime(started.Add(10 * time.Second)))
+		late.TimeAdded = ptr.To(metav1.NewTime(started.Add(10 * time.Second)))
 		w.taint(late)
 		w.at(started, 99*time.Second)
 		require.Empty(t, w.left())
@@ -113,7 +113,7 @@ func TestSparedPodsStay(t *testing.T) {
 		w.add("finished", func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed })
 		w.add("agent", func(pod *corev1.Pod) {
 			pod.OwnerReferences = []metav1.OwnerReference{
-				{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "d", Controller: new(true)}}
+				{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "d", Controller: ptr.To(true)}}
 		})
 		w.add("web")
 		w.taint(maintenance)

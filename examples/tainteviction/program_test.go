@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/process/alerts"
@@ -59,7 +60,7 @@ func populate(ctx context.Context, cluster *memory.Cluster) error {
 	}
 	for name, seconds := range map[string]int64{"first": 0, "second": 2, "last": 3600} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: corev1.PodSpec{NodeName: "n1"}}
-		tolerates(new(seconds))(pod)
+		tolerates(ptr.To(seconds))(pod)
 		if _, err := cluster.CoreV1().Pods("shop").Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -130,7 +131,7 @@ func (e *edge) renew(renewed bool) {
 	lease := new(coordinationv1.Lease)
 	require.NoError(e.t, e.client.Get(e.t.Context(), e.stop.Lease, lease))
 	if renewed {
-		lease.Spec.RenewTime = new(metav1.NowMicro())
+		lease.Spec.RenewTime = ptr.To(metav1.NowMicro())
 		require.NoError(e.t, e.client.Update(e.t.Context(), lease))
 	}
 	_, err := e.reconcileLease(e.t.Context(), reconcile.Request{NamespacedName: e.stop.Lease})

@@ -76,7 +76,8 @@ func schemaOf(typ reflect.Type) field {
 		return field{Type: "integer", Format: "int64"}
 	}
 	out := field{Type: "object", Properties: map[string]field{}}
-	for f := range typ.Fields() {
+	for i := range typ.NumField() {
+		f := typ.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name != "" {
 			out.Properties[name] = schemaOf(f.Type)
@@ -122,8 +123,8 @@ func scribble(v reflect.Value) {
 	case reflect.Map:
 		v.Clear()
 	case reflect.Struct:
-		for _, f := range v.Fields() {
-			if f.CanSet() {
+		for i := range v.NumField() {
+			if f := v.Field(i); f.CanSet() {
 				scribble(f)
 			}
 		}

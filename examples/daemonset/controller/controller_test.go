@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
@@ -139,7 +140,7 @@ func TestAClaimThatIsMootEnds(t *testing.T) {
 		"another owner": func(w *world) {
 			w.changePod("orphan", func(pod *corev1.Pod) {
 				pod.OwnerReferences = []metav1.OwnerReference{{
-					APIVersion: "apps/v1", Kind: "DaemonSet", Name: "other", UID: "other", Controller: new(true)}}
+					APIVersion: "apps/v1", Kind: "DaemonSet", Name: "other", UID: "other", Controller: ptr.To(true)}}
 			})
 		},
 		"gone":      func(w *world) { w.removePod("orphan") },
@@ -180,7 +181,7 @@ func TestSetsThatAreLeftAlone(t *testing.T) {
 		phase  string
 		events int
 	}{
-		"deleted": {func(set *appsv1.DaemonSet) { set.DeletionTimestamp = new(metav1.NewTime(start)) }, "terminating", 0},
+		"deleted": {func(set *appsv1.DaemonSet) { set.DeletionTimestamp = ptr.To(metav1.NewTime(start)) }, "terminating", 0},
 		"selects all": {func(set *appsv1.DaemonSet) { set.Spec.Selector = &metav1.LabelSelector{} },
 			"selectingAll", 1},
 		"no selector": {func(set *appsv1.DaemonSet) { set.Spec.Selector = nil }, "invalid", 0},
@@ -231,7 +232,7 @@ func TestADeletedSetIsLeftAlone(t *testing.T) {
 	w.removePod(slices.Sorted(maps.Keys(w.pods))[0])
 	task, ok := w.Start(w.now)
 	require.True(t, ok)
-	w.changeSet("agent", func(set *appsv1.DaemonSet) { set.DeletionTimestamp = new(metav1.NewTime(w.now)) })
+	w.changeSet("agent", func(set *appsv1.DaemonSet) { set.DeletionTimestamp = ptr.To(metav1.NewTime(w.now)) })
 	w.Finish(w.now, task, controller.Result{Pod: daemon.Result{Outcome: daemon.OutcomeRefused, Err: errFake}})
 	w.addNode("cow")
 	require.Empty(t, w.pass(time.Hour))
@@ -419,7 +420,7 @@ func TestAvailabilityByTimeReachesTheStatus(t *testing.T) {
 func TestOldRevisionsAreDeleted(t *testing.T) {
 	w := newWorld(t)
 	w.addNode("ant")
-	w.addSet("agent", maxUnavailable(1), func(set *appsv1.DaemonSet) { set.Spec.RevisionHistoryLimit = new(int32(1)) })
+	w.addSet("agent", maxUnavailable(1), func(set *appsv1.DaemonSet) { set.Spec.RevisionHistoryLimit = ptr.To(int32(1)) })
 	w.MarkSynced(w.now)
 	for _, image := range []string{"agent:2", "agent:3", "agent:4"} {
 		w.pass(time.Minute)
@@ -588,7 +589,7 @@ func TestRevisionsAreAdopted(t *testing.T) {
 	w.behind = false
 	w.deliver()
 	w.pass(time.Minute)
-	require.Equal(t, new(int32(1)), w.sets["agent"].Status.CollisionCount)
+	require.Equal(t, ptr.To(int32(1)), w.sets["agent"].Status.CollisionCount)
 	require.Equal(t, []string{"ant"}, w.podsOn("agent"))
 }
 
@@ -598,7 +599,7 @@ func TestAPodThatTheWatchHasNotShownHoldsItsRevision(t *testing.T) {
 	w := newWorld(t)
 	w.addNode("ant")
 	set := w.addSet("agent", maxUnavailable(1), func(set *appsv1.DaemonSet) {
-		set.Spec.RevisionHistoryLimit = new(int32(0))
+		set.Spec.RevisionHistoryLimit = ptr.To(int32(0))
 	})
 	w.MarkSynced(w.now)
 	w.behind = true
@@ -622,7 +623,7 @@ func TestAPodThatIsBeingCreatedHoldsItsRevision(t *testing.T) {
 	w := newWorld(t)
 	w.addNode("ant")
 	set := w.addSet("agent", maxUnavailable(1), func(set *appsv1.DaemonSet) {
-		set.Spec.RevisionHistoryLimit = new(int32(0))
+		set.Spec.RevisionHistoryLimit = ptr.To(int32(0))
 	})
 	w.MarkSynced(w.now)
 	var creation controller.Task

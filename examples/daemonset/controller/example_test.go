@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
@@ -48,7 +49,7 @@ func ExampleController() {
 			result.Pod = daemon.Result{Outcome: daemon.OutcomeDone, Pod: pod, Err: err}
 		case controller.WriteStatus:
 			fmt.Println("write", string(action.Patch))
-			result.Set = new(controller.SetOf(set))
+			result.Set = ptr.To(controller.SetOf(set))
 		case controller.Record:
 			fmt.Println("record", action.Event.Reason)
 		}

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/daemon/revision"
 )
@@ -105,7 +106,7 @@ func TestC3TurnVisitsABoundedNumberOfPodsOfALongHistory(t *testing.T) {
 	const nodes, revisions = 1000, 5
 	w, current := withPods(t, nodes)
 	w.changeSet("agent", func(set *appsv1.DaemonSet) {
-		set.Spec.RevisionHistoryLimit = new(int32(0))
+		set.Spec.RevisionHistoryLimit = ptr.To(int32(0))
 	})
 	w.pass(time.Minute)
 	names := w.podNames()

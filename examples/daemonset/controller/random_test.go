@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
@@ -159,7 +160,7 @@ func (r *randomWorld) change() {
 	case 4, 5:
 		if set == nil {
 			r.addSet(name, maxUnavailable(1+r.IntN(3)), func(set *appsv1.DaemonSet) {
-				set.Spec.RevisionHistoryLimit = new(int32(r.IntN(3)))
+				set.Spec.RevisionHistoryLimit = ptr.To(int32(r.IntN(3)))
 			})
 			return
 		}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/revision"
@@ -151,7 +152,7 @@ func setImage(image string) func(*appsv1.DaemonSet) {
 func maxUnavailable(n int) func(*appsv1.DaemonSet) {
 	return func(set *appsv1.DaemonSet) {
 		set.Spec.UpdateStrategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
-		set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateDaemonSet{MaxUnavailable: new(intstr.FromInt(n))}
+		set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateDaemonSet{MaxUnavailable: ptr.To(intstr.FromInt(n))}
 	}
 }
 
@@ -382,7 +383,7 @@ func (w *world) collide(task controller.Task, action controller.Revise, result *
 		return
 	}
 	changed := set.DeepCopy()
-	changed.Status.CollisionCount = new(int32(1))
+	changed.Status.CollisionCount = ptr.To(int32(1))
 	if planned != nil {
 		*changed.Status.CollisionCount += *planned
 	}
@@ -451,7 +452,7 @@ func (w *world) writeStatus(task controller.Task, action controller.WriteStatus,
 	applyStatus(w, changed, action.Patch)
 	w.stamp(changed)
 	w.putSet(changed)
-	result.Set = new(controller.SetOf(changed))
+	result.Set = ptr.To(controller.SetOf(changed))
 }
 
 // podsOn returns the names of the nodes that have pods of a set, one for each.

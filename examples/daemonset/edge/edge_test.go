@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/revision"
@@ -136,7 +137,7 @@ func (w *world) addSet(name string, change ...func(*appsv1.DaemonSet)) *appsv1.D
 	set.Spec.Template.Labels = map[string]string{"app": name}
 	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent:1"}}
 	set.Spec.UpdateStrategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
-	set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateDaemonSet{MaxUnavailable: new(intstr.FromInt(1))}
+	set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateDaemonSet{MaxUnavailable: ptr.To(intstr.FromInt(1))}
 	for _, f := range change {
 		f(set)
 	}
@@ -339,7 +340,7 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b", UID: "c", ResourceVersion: "7",
 			Labels: map[string]string{"app": "x"}, Annotations: map[string]string{"much": "text"},
-			OwnerReferences: []metav1.OwnerReference{{UID: "o", Controller: new(true)}},
+			OwnerReferences: []metav1.OwnerReference{{UID: "o", Controller: ptr.To(true)}},
 			ManagedFields:   []metav1.ManagedFieldsEntry{{}}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}, Affinity: &corev1.Affinity{
 			NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
@@ -117,7 +118,7 @@ func (c *call[T]) writeStatus(ctx context.Context, action controller.WriteStatus
 		return failed(controller.Result{}, fmt.Errorf("write status of %s: %w", c.owner, err))
 	}
 	c.ofSets.Wrote(written)
-	return failed(controller.Result{Set: new(c.config.SetOf(written))}, nil)
+	return failed(controller.Result{Set: ptr.To(c.config.SetOf(written))}, nil)
 }
 
 // failed completes a result, which has failed if there is an error.

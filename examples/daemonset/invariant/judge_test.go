@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 )
 
 var begin = time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
@@ -33,7 +34,7 @@ func newStory(nodes ...string) *story {
 	s.set = &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", UID: "set", Generation: 1}}
 	s.set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
 	s.set.Spec.Template.Labels = s.set.Spec.Selector.MatchLabels
-	s.set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateDaemonSet{MaxUnavailable: new(intstr.FromInt32(1))}
+	s.set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateDaemonSet{MaxUnavailable: ptr.To(intstr.FromInt32(1))}
 	s.other(Sets, nil, s.set)
 	for _, name := range nodes {
 		s.other(Nodes, nil, node(name))
@@ -64,7 +65,7 @@ func (s *story) owned(name, hash string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: name, UID: types.UID("uid " + name),
 		Labels:          map[string]string{"app": "agent", appsv1.ControllerRevisionHashLabelKey: hash},
-		OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", UID: s.set.UID, Controller: new(true)}},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", UID: s.set.UID, Controller: ptr.To(true)}},
 	}
 }
 
@@ -211,7 +212,7 @@ func TestWritesAreJudged(t *testing.T) {
 		}, []Invariant{OnePerNode}},
 		{"a lost creation of a surge, and the template changes", func(s *story) {
 			surge := s.set.DeepCopy()
-			surge.Spec.UpdateStrategy.RollingUpdate.MaxSurge = new(intstr.FromInt32(1))
+			surge.Spec.UpdateStrategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromInt32(1))
 			surge.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = nil
 			s.other(Sets, s.set, surge)
 			for _, on := range []string{"ant", "bee"} {
@@ -223,7 +224,7 @@ func TestWritesAreJudged(t *testing.T) {
 		}, []Invariant{OnePerNode}},
 		{"a lost creation of a surge takes a place", func(s *story) {
 			surge := s.set.DeepCopy()
-			surge.Spec.UpdateStrategy.RollingUpdate.MaxSurge = new(intstr.FromInt32(1))
+			surge.Spec.UpdateStrategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromInt32(1))
 			surge.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = nil
 			s.other(Sets, s.set, surge)
 			for _, on := range []string{"ant", "bee"} {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
 	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
@@ -40,7 +41,7 @@ func (s *simulation) actions() map[Action]func(Step) {
 		ActionSetPlacement: s.onSpec(setPlacement),
 		ActionSetLimits: s.onSpec(func(set *appsv1.DaemonSet, n int) {
 			set.Spec.MinReadySeconds = []int32{0, 10, 30}[n%3]
-			set.Spec.RevisionHistoryLimit = new([]int32{0, 1, 2, 10}[n%4])
+			set.Spec.RevisionHistoryLimit = ptr.To([]int32{0, 1, 2, 10}[n%4])
 		}),
 		ActionAnnotateSet: s.onSpec(func(set *appsv1.DaemonSet, _ int) {
 			metav1.SetMetaDataAnnotation(&set.ObjectMeta, "note", s.number())
@@ -113,17 +114,17 @@ func setImage(set *appsv1.DaemonSet, image string) {
 
 // setStrategy sets one of seven strategies.
 func setStrategy(set *appsv1.DaemonSet, n int) {
-	rolling := &appsv1.RollingUpdateDaemonSet{MaxUnavailable: new(intstr.FromInt32(0)), MaxSurge: new(intstr.FromInt32(0))}
+	rolling := &appsv1.RollingUpdateDaemonSet{MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromInt32(0))}
 	strategy := appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType, RollingUpdate: rolling}
 	switch n % 7 {
 	case 0, 1, 2:
-		rolling.MaxUnavailable = new(intstr.FromInt32(int32(n%7 + 1)))
+		rolling.MaxUnavailable = ptr.To(intstr.FromInt32(int32(n%7 + 1)))
 	case 3:
-		rolling.MaxUnavailable = new(intstr.FromString("40%"))
+		rolling.MaxUnavailable = ptr.To(intstr.FromString("40%"))
 	case 4:
-		rolling.MaxSurge = new(intstr.FromInt32(1))
+		rolling.MaxSurge = ptr.To(intstr.FromInt32(1))
 	case 5:
-		rolling.MaxSurge = new(intstr.FromString("50%"))
+		rolling.MaxSurge = ptr.To(intstr.FromString("50%"))
 	case 6:
 		strategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
@@ -102,7 +103,7 @@ func TestATrimmedPodLivesAsTheWholeOne(t *testing.T) {
 		"system label": func(pod *corev1.Pod) { pod.Labels = map[string]string{corev1.LabelOSStable: "windows"} },
 		"priority": func(pod *corev1.Pod) {
 			pod.Annotations["pressure"] = "true"
-			pod.Spec.Priority = new(int32(2_000_000_000))
+			pod.Spec.Priority = ptr.To(int32(2_000_000_000))
 		},
 		"host network": func(pod *corev1.Pod) {
 			pod.Annotations["network-down"] = "true"
@@ -123,14 +124,14 @@ func TestATrimmedPodLivesAsTheWholeOne(t *testing.T) {
 			pod.Annotations[cri.AnnotationDomain+"/run-time"] = "5s"
 			pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 		},
-		"active deadline": func(pod *corev1.Pod) { pod.Spec.ActiveDeadlineSeconds = new(int64(20)) },
+		"active deadline": func(pod *corev1.Pod) { pod.Spec.ActiveDeadlineSeconds = ptr.To(int64(20)) },
 		"grace period": func(pod *corev1.Pod) {
 			pod.Annotations[cri.AnnotationDomain+"/stop-time"] = "1h"
-			pod.Spec.TerminationGracePeriodSeconds = new(int64(70))
+			pod.Spec.TerminationGracePeriodSeconds = ptr.To(int64(70))
 		},
 		"init container": func(pod *corev1.Pod) {
 			pod.Spec.InitContainers = []corev1.Container{{
-				Name: "init", Image: "image", RestartPolicy: new(corev1.ContainerRestartPolicyAlways),
+				Name: "init", Image: "image", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
 			}}
 		},
 		"image":       onMain(func(c *corev1.Container) { c.Image = "other" }),
@@ -145,14 +146,14 @@ func TestATrimmedPodLivesAsTheWholeOne(t *testing.T) {
 		},
 		"preStop hook": func(pod *corev1.Pod) {
 			pod.Annotations[cri.AnnotationDomain+"/pre-stop-time"] = "20s"
-			pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
+			pod.Spec.TerminationGracePeriodSeconds = ptr.To(int64(30))
 			pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: hook}
 		},
 		"restart rule": func(pod *corev1.Pod) {
 			pod.Annotations[cri.AnnotationDomain+"/run-time"] = "5s"
 			pod.Annotations[cri.AnnotationDomain+"/exit-code"] = "7"
 			c := &pod.Spec.Containers[0]
-			c.RestartPolicy = new(corev1.ContainerRestartPolicyNever)
+			c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyNever)
 			c.RestartPolicyRules = []corev1.ContainerRestartRule{{
 				Action: corev1.ContainerRestartRuleActionRestartAllContainers,
 				ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{

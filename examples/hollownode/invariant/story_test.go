@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 var begin = time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
@@ -93,7 +94,7 @@ func newPod(name string, policy corev1.RestartPolicy) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Annotations: map[string]string{}},
 		Spec: corev1.PodSpec{
-			NodeName: "node", RestartPolicy: policy, TerminationGracePeriodSeconds: new(int64(30)),
+			NodeName: "node", RestartPolicy: policy, TerminationGracePeriodSeconds: ptr.To(int64(30)),
 			Containers: []corev1.Container{{Name: "main", Image: "image"}},
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},

@@ -82,7 +82,7 @@ func (f *Fleet) adoptFormer(now time.Time, n *nodeRecord) {
 // orphan returns a pod of which only the UID is known.
 func orphan(n *nodeRecord, uid types.UID) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{UID: uid, DeletionGracePeriodSeconds: new(orphanGrace)},
+		ObjectMeta: metav1.ObjectMeta{UID: uid, DeletionGracePeriodSeconds: ptr.To(orphanGrace)},
 		Spec:       corev1.PodSpec{NodeName: n.name},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
@@ -150,7 +151,7 @@ func TestPressureIsShownAndRefusesPods(t *testing.T) {
 	tolerate := func(p *corev1.Pod) {
 		p.Spec.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists}}
 	}
-	critical := func(p *corev1.Pod) { p.Spec.Priority = new(int32(2_000_000_000)) }
+	critical := func(p *corev1.Pod) { p.Spec.Priority = ptr.To(int32(2_000_000_000)) }
 	w.pod("best-effort", nil)
 	w.pod("burstable", request)
 	w.pod("tolerates", tolerate)

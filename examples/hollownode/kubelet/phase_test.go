@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 type phaseCase struct {
@@ -25,7 +26,7 @@ func letterStatus(name string, letter byte) (corev1.ContainerStatus, bool) {
 	case 'r': // running
 		s.State.Running = &corev1.ContainerStateRunning{}
 	case 'R': // running, and started
-		s.State.Running, s.Started = &corev1.ContainerStateRunning{}, new(true)
+		s.State.Running, s.Started = &corev1.ContainerStateRunning{}, ptr.To(true)
 	case 's': // succeeded
 		s.State.Terminated = terminated(0)
 	case 'f': // failed

@@ -214,7 +214,6 @@ func StatusPatch(pod *corev1.Pod, status *corev1.PodStatus) ([]byte, error) {
 	fields.Resources = nullIf(shown.Resources != nil)
 	fields.AllocatedResources = nullIf(len(shown.AllocatedResources) > 0)
 	fields.EphemeralContainerStatuses = nullIf(len(shown.EphemeralContainerStatuses) > 0)
-	fields.VolumeHealth = nullIf(len(shown.VolumeHealth) > 0)
 	// Lists of IPs are merged by IP, and would keep former ones.
 	fields.HostIPs[0].Directive, fields.PodIPs[0].Directive = "replace", "replace"
 	for _, ip := range status.HostIPs {
@@ -271,7 +270,6 @@ type statusFields struct {
 	Resources                  json.RawMessage `json:"resources,omitempty"`
 	AllocatedResources         json.RawMessage `json:"allocatedResources,omitempty"`
 	EphemeralContainerStatuses json.RawMessage `json:"ephemeralContainerStatuses,omitempty"`
-	VolumeHealth               json.RawMessage `json:"volumeHealth,omitempty"`
 }
 
 type ipField struct {

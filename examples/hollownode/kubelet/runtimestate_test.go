@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 func TestChecksAndRetriesHaveTheKubeletsTimes(t *testing.T) {
@@ -98,7 +99,7 @@ func TestWhatHappensWithoutARuntimeIsSeenWhenItIsBack(t *testing.T) {
 		w.pod("pulled", func(p *corev1.Pod) { p.Spec.Containers[0].Image = "other" }, "pull-time", "8s")
 		w.pod("mounted", nil, "mount-time", "9s")
 		w.pod("gone", nil)
-		w.pod("deadline", func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(20)) })
+		w.pod("deadline", func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To(int64(20)) })
 		w.run(5 * time.Second)
 		w.fleet.SetFaults(w.now, "node", Faults{RuntimeDown: true})
 		w.runtime.Crash(w.now, "crashes", "c", 3)
@@ -123,7 +124,7 @@ func TestWhatHappensWithoutARuntimeIsSeenWhenItIsBack(t *testing.T) {
 // Its containers may run, and the kubelet has just begun.
 func TestNoPhaseIsFinalWhileTheRuntimeDoesNotAnswer(t *testing.T) {
 	w := newWorld(t, "node")
-	w.pod("a", func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(20)) })
+	w.pod("a", func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To(int64(20)) })
 	w.run(10 * time.Second)
 	w.now = w.now.Add(time.Minute)
 	w.restart("node")

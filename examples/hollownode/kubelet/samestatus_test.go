@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 func TestStatusesDifferInWhatTheKubeletWrites(t *testing.T) {
@@ -73,7 +74,6 @@ func sameByReflection(a, b *corev1.PodStatus) bool {
 		}
 		s.Conditions = kept
 		s.ResourceClaimStatuses, s.ExtendedResourceClaimStatus = nil, nil
-		s.NodeAllocatableResourceClaimStatuses = nil
 		return s
 	}
 	return equality.Semantic.DeepEqual(own(a), own(b))
@@ -109,7 +109,7 @@ func fill(value reflect.Value) {
 }
 
 // ofOthers are the fields of a status that belong to other clients.
-var ofOthers = []string{"ResourceClaimStatuses", "ExtendedResourceClaimStatus", "NodeAllocatableResourceClaimStatuses"}
+var ofOthers = []string{"ResourceClaimStatuses", "ExtendedResourceClaimStatus"}
 
 // Each field of a status counts that is the kubelet's, also those that a later
 // API adds.
@@ -152,7 +152,8 @@ func TestEachFieldOfAStatusCounts(t *testing.T) {
 			}}}}
 			counts(state.Name()+"'s "+state.Field(i).Name, base, func(s *corev1.PodStatus) reflect.Value {
 				states := reflect.ValueOf(&s.ContainerStatuses[0].State).Elem()
-				for _, shown := range states.Fields() {
+				for j := range states.NumField() {
+					shown := states.Field(j)
 					if shown.Type().Elem() == state {
 						return shown.Elem().Field(i)
 					}
@@ -179,7 +180,7 @@ func busyStatus() *corev1.PodStatus {
 		Phase: corev1.PodRunning, HostIP: "100.64.0.1", HostIPs: []corev1.HostIP{{IP: "100.64.0.1"}},
 		PodIP: "10.0.0.1", PodIPs: []corev1.PodIP{{IP: "10.0.0.1"}}, QOSClass: corev1.PodQOSBestEffort,
 		ContainerStatuses: []corev1.ContainerStatus{{
-			Name: "main", Image: "image", ContainerID: "fake://1", Ready: true, Started: new(true),
+			Name: "main", Image: "image", ContainerID: "fake://1", Ready: true, Started: ptr.To(true),
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: apiTime(start)}},
 		}},
 	}

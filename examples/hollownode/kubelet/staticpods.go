@@ -89,7 +89,7 @@ func newMirror(static *corev1.Pod, node *corev1.Node) *corev1.Pod {
 	mirror.Annotations = maps.Clone(static.Annotations)
 	mirror.Annotations[corev1.MirrorPodAnnotationKey] = static.Annotations[annotationHash]
 	mirror.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: new(true),
+		APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: ptr.To(true),
 	}}
 	return &mirror
 }

@@ -77,7 +77,7 @@ func TestAStaticPodRunsAndItsMirrorShowsIt(t *testing.T) {
 	assert.Equal(t, map[string]string{
 		"kubernetes.io/config.source": "file", "kubernetes.io/config.hash": hash, "kubernetes.io/config.mirror": hash,
 	}, first.Annotations)
-	assert.Equal(t, []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-A", Controller: new(true)}},
+	assert.Equal(t, []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-A", Controller: ptr.To(true)}},
 		first.OwnerReferences)
 	assert.Equal(t, "default", first.Namespace)
 	assert.Equal(t, "node-A", first.Spec.NodeName)

@@ -242,7 +242,6 @@ func sameStatus(a, b *corev1.PodStatus) bool {
 	first, second := *a, *b
 	for _, s := range []*corev1.PodStatus{&first, &second} {
 		s.Conditions, s.ResourceClaimStatuses, s.ExtendedResourceClaimStatus = nil, nil, nil
-		s.NodeAllocatableResourceClaimStatuses = nil
 	}
 	return equality.Semantic.DeepEqual(&first, &second)
 }
@@ -251,7 +250,7 @@ func sameStatus(a, b *corev1.PodStatus) bool {
 // that sameUsual compares.
 func isUsual(s *corev1.PodStatus) bool {
 	return s.NominatedNodeName == "" && len(s.EphemeralContainerStatuses) == 0 && s.Resize == "" &&
-		len(s.AllocatedResources) == 0 && s.Resources == nil && len(s.VolumeHealth) == 0 &&
+		len(s.AllocatedResources) == 0 && s.Resources == nil &&
 		areUsual(s.InitContainerStatuses) && areUsual(s.ContainerStatuses)
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/utils/ptr"
 )
 
 // patched returns a status after the patch for another one.
@@ -101,15 +102,10 @@ func TestWhatOthersWriteIntoAStatusCausesOneWriteAtMost(t *testing.T) {
 		writes int
 	}{
 		"claims": {func(s *corev1.PodStatus) {
-			s.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new("gpu-1")}}
+			s.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("gpu-1")}}
 		}, 0},
 		"extended claims": {func(s *corev1.PodStatus) {
 			s.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "gpu-1"}
-		}, 0},
-		"allocatable claims": {func(s *corev1.PodStatus) {
-			s.NodeAllocatableResourceClaimStatuses = []corev1.NodeAllocatableResourceClaimStatus{
-				{ResourceClaimName: "gpu-1", Containers: []string{"c"}},
-			}
 		}, 0},
 		"nominated node": {func(s *corev1.PodStatus) { s.NominatedNodeName = "other" }, 1},
 		"resize":         {func(s *corev1.PodStatus) { s.Resize = "Deferred" }, 1},

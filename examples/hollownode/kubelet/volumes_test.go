@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // A wait for volumes ends after 2 min 3 s. The sync has failed then, and the
@@ -50,7 +51,7 @@ func TestAPodWithoutItsVolumesIsDeletedAtAnyTime(t *testing.T) {
 
 func TestADeadlineEndsAPodThatWaitsForItsVolumes(t *testing.T) {
 	w := newWorld(t, "node")
-	w.pod("a", func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(200)) }, "mount-failures", "all")
+	w.pod("a", func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To(int64(200)) }, "mount-failures", "all")
 	w.run(3 * time.Minute)
 	assert.Equal(t, corev1.PodPending, w.status("a").Phase)
 	w.run(3 * time.Minute)

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/edge"
@@ -86,7 +87,7 @@ func (w *world) addPod(name, node string, annotations map[string]string) *corev1
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations},
 		Spec: corev1.PodSpec{
 			NodeName: node, Containers: []corev1.Container{{Name: "main", Image: "image"}},
-			TerminationGracePeriodSeconds: new(int64(30)),
+			TerminationGracePeriodSeconds: ptr.To(int64(30)),
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(w, err)

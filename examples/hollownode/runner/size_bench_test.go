@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
@@ -211,7 +212,7 @@ func sizedPod(i int) *corev1.Pod {
 	tolerates := func(key string) corev1.Toleration {
 		return corev1.Toleration{
 			Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
-			TolerationSeconds: new(int64(300)),
+			TolerationSeconds: ptr.To(int64(300)),
 		}
 	}
 	return &corev1.Pod{
@@ -220,19 +221,19 @@ func sizedPod(i int) *corev1.Pod {
 			Labels: map[string]string{"app": "web", "pod-template-hash": "7c6d8f9b5d"},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-7c6d8f9b5d",
-				UID: "6cdbd2a1-7a0d-4b58-9a4c-5d0f0a8a7a10", Controller: new(true), BlockOwnerDeletion: new(true),
+				UID: "6cdbd2a1-7a0d-4b58-9a4c-5d0f0a8a7a10", Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
 			}},
 			ManagedFields: []metav1.ManagedFieldsEntry{{
 				Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
-				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:containers":{}}}`),
+				FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:containers":{}}}`)},
 			}},
 		},
 		Spec: corev1.PodSpec{
 			NodeName: fmt.Sprintf("hollow-%05d", i%sizeNodes), RestartPolicy: corev1.RestartPolicyAlways,
 			DNSPolicy: corev1.DNSClusterFirst, ServiceAccountName: "default", DeprecatedServiceAccount: "default",
 			SchedulerName: corev1.DefaultSchedulerName, SecurityContext: &corev1.PodSecurityContext{},
-			TerminationGracePeriodSeconds: new(int64(30)), Priority: new(int32(0)),
-			EnableServiceLinks: new(true), PreemptionPolicy: new(corev1.PreemptLowerPriority),
+			TerminationGracePeriodSeconds: ptr.To(int64(30)), Priority: ptr.To(int32(0)),
+			EnableServiceLinks: ptr.To(true), PreemptionPolicy: ptr.To(corev1.PreemptLowerPriority),
 			Tolerations: []corev1.Toleration{tolerates(corev1.TaintNodeNotReady), tolerates(corev1.TaintNodeUnreachable)},
 			Containers: []corev1.Container{{
 				Name: "main", Image: "registry.example.com/team/web:1.27.3", ImagePullPolicy: corev1.PullIfNotPresent,
@@ -247,10 +248,10 @@ func sizedPod(i int) *corev1.Pod {
 			}},
 			Volumes: []corev1.Volume{{Name: token, VolumeSource: corev1.VolumeSource{
 				Projected: &corev1.ProjectedVolumeSource{
-					DefaultMode: new(int32(420)),
+					DefaultMode: ptr.To(int32(420)),
 					Sources: []corev1.VolumeProjection{
 						{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
-							ExpirationSeconds: new(int64(3607)), Path: "token",
+							ExpirationSeconds: ptr.To(int64(3607)), Path: "token",
 						}},
 						{ConfigMap: &corev1.ConfigMapProjection{
 							LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"},

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
@@ -58,7 +59,7 @@ func TestStaticPodsLiveThroughAProcessAndTheLossOfTheirMirrors(t *testing.T) {
 		assert.Equal(t, "Running ready 0", w.ready("proxy-b"))
 		assert.Equal(t, "proxy", mirror.Labels["app"])
 		assert.Equal(t, []metav1.OwnerReference{{
-			APIVersion: "v1", Kind: "Node", Name: "a", UID: w.node("a").UID, Controller: new(true),
+			APIVersion: "v1", Kind: "Node", Name: "a", UID: w.node("a").UID, Controller: ptr.To(true),
 		}}, mirror.OwnerReferences)
 		container := w.containerID("proxy-a")
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 )
 
 // errStreamEnded tells that a stream has ended before it was complete.
@@ -26,7 +27,7 @@ func streamPods(ctx context.Context, pods podWatcher, node string) error {
 	stream, err := pods.Watch(ctx, metav1.ListOptions{
 		FieldSelector:        fields.OneTermEqualSelector("spec.nodeName", node).String(),
 		AllowWatchBookmarks:  true,
-		SendInitialEvents:    new(true),
+		SendInitialEvents:    ptr.To(true),
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 )
 
 // streaming is a client of pods with one stream.
@@ -35,7 +36,7 @@ func TestAKubeletThatStartsStreamsItsPods(t *testing.T) {
 		err := streamPods(t.Context(), client, "node")
 		assert.True(t, client.stream.IsStopped())
 		assert.Equal(t, metav1.ListOptions{
-			FieldSelector: "spec.nodeName=node", AllowWatchBookmarks: true, SendInitialEvents: new(true),
+			FieldSelector: "spec.nodeName=node", AllowWatchBookmarks: true, SendInitialEvents: ptr.To(true),
 			ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 		}, client.options)
 		return err

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
@@ -28,10 +29,10 @@ func podOf(number int, name, node string) *corev1.Pod {
 	spec := &d.pod.Spec
 	spec.RestartPolicy = pick(d, corev1.RestartPolicyAlways, corev1.RestartPolicyAlways,
 		corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
-	spec.TerminationGracePeriodSeconds = new(pick[int64](d, 0, 1, 5, 30, 30))
+	spec.TerminationGracePeriodSeconds = ptr.To(pick[int64](d, 0, 1, 5, 30, 30))
 	spec.HostNetwork = d.IntN(8) == 0
 	if d.IntN(7) == 0 {
-		spec.ActiveDeadlineSeconds = new(10 + d.Int64N(200))
+		spec.ActiveDeadlineSeconds = ptr.To(10 + d.Int64N(200))
 	}
 	if d.IntN(10) == 0 {
 		spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "shop/gate"}}
@@ -90,7 +91,7 @@ func (d drawer) initContainer(name string) corev1.Container {
 // sidecar draws an init container that runs as long as the pod.
 func (d drawer) sidecar(name string) corev1.Container {
 	c := d.container(name)
-	c.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+	c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
 	if d.IntN(2) == 0 {
 		c.StartupProbe = d.probe(name, cri.AnnotationStartupTime, "0s", "3s", "20s")
 		c.StartupProbe.FailureThreshold = 30

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/zone"
@@ -70,7 +71,7 @@ func TestH1ALeaseFromTheFutureBuysNoTime(t *testing.T) {
 		lease := &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Name: "a-003"},
 			Spec: coordinationv1.LeaseSpec{
-				RenewTime: &metav1.MicroTime{Time: renewed}, LeaseDurationSeconds: new(int32(1<<31 - 1)),
+				RenewTime: &metav1.MicroTime{Time: renewed}, LeaseDurationSeconds: ptr.To(int32(1<<31 - 1)),
 			},
 		}
 		w.stamp(&lease.ObjectMeta)

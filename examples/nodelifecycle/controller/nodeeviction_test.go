@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/zone"
@@ -163,10 +164,10 @@ func TestE9PodsThatWouldLeaveLaterAnywayUseAToken(t *testing.T) {
 	for _, name := range []string{"a-000", "a-001", "a-002"} {
 		node := w.nodes[name].DeepCopy()
 		node.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute,
-			TimeAdded: new(metav1.NewTime(w.now))}}
+			TimeAdded: ptr.To(metav1.NewTime(w.now))}}
 		w.setNode(node)
 		w.addPod("patient-"+name, name, tolerate(600),
-			corev1.Toleration{Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(600))})
+			corev1.Toleration{Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To(int64(600))})
 		for _, pod := range w.sortedPods() {
 			if pod.Spec.NodeName == name && pod.Name != "patient-"+name {
 				w.deletePod(pod.UID)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/zone"
 )
@@ -14,7 +15,7 @@ import (
 // in zone a are silent, and known to be.
 func partiallyDown(t *testing.T) *world {
 	w := newWorld(t, Config{Zone: zone.Config{
-		Rate: zone.DefaultRates().Rate, ObservationWindow: new(interval + interval/10),
+		Rate: zone.DefaultRates().Rate, ObservationWindow: ptr.To(interval + interval/10),
 	}})
 	w.addNodes(5, "a")
 	w.addNodes(5, "b")

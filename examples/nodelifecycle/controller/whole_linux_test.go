@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
@@ -74,7 +75,7 @@ func wholeConfig() controller.Config {
 		},
 		Zone: zone.Config{
 			State: thresholds.State, Rate: rates.Rate, StabilizationWindow: graceOf,
-			ObservationWindow: new(beatEvery + beatEvery/10),
+			ObservationWindow: ptr.To(beatEvery + beatEvery/10),
 		},
 		Requests: controller.RequestBudget{PerSecond: rate.Limit(requestsOf), Burst: 30},
 	}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 )
@@ -90,7 +91,7 @@ func (w *whole) newLease(i int) *coordinationv1.Lease {
 			CreationTimestamp: metav1.NewTime(w.now.Add(-time.Hour)),
 			OwnerReferences:   []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: name, UID: uid(i, "a0de")}},
 		},
-		Spec: coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: new(int32(40)), RenewTime: &renewed},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: ptr.To(int32(40)), RenewTime: &renewed},
 	}
 	w.stamp(&lease.ObjectMeta)
 	return decoded(w, lease, &coordinationv1.Lease{})
@@ -106,7 +107,7 @@ func (w *whole) newPod(i int) *corev1.Pod {
 			Namespace: fmt.Sprintf("team-%03d", i%997), Name: fmt.Sprintf("backend-7c6d8f9b5d-%07x", i), UID: uid(i, "90d"),
 			CreationTimestamp: at, Generation: 1,
 		},
-		Spec:   corev1.PodSpec{NodeName: nodeName(i / podsOfNode), Priority: new(int32(0))},
+		Spec:   corev1.PodSpec{NodeName: nodeName(i / podsOfNode), Priority: ptr.To(int32(0))},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 	w.stamp(&pod.ObjectMeta)
@@ -117,7 +118,7 @@ func (w *whole) newPod(i int) *corev1.Pod {
 	}
 	if i%podsOfNode < 2 {
 		pod.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: uid(0, "d5"), Controller: new(true),
+			APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: uid(0, "d5"), Controller: ptr.To(true),
 		}}
 		tolerate(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute, nil)
 		tolerate(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute, nil)
@@ -128,8 +129,8 @@ func (w *whole) newPod(i int) *corev1.Pod {
 			tolerate(key, corev1.TaintEffectNoSchedule, nil)
 		}
 	} else {
-		tolerate(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute, new(int64(60)))
-		tolerate(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute, new(int64(60)))
+		tolerate(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute, ptr.To(int64(60)))
+		tolerate(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute, ptr.To(int64(60)))
 	}
 	for _, kind := range [...]corev1.PodConditionType{
 		corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled,

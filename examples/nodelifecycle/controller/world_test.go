@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/zone"
@@ -65,7 +66,7 @@ func newWorld(t *testing.T, config Config) *world {
 		config.Health.GracePeriod = grace
 	}
 	if config.Zone.ObservationWindow == nil {
-		config.Zone.ObservationWindow = new(interval)
+		config.Zone.ObservationWindow = ptr.To(interval)
 	}
 	if config.Zone.Rate == nil {
 		config.Zone.Rate = func(zone.State, zone.Counts) float64 { return 0.1 }

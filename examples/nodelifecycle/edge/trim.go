@@ -4,6 +4,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/eviction"
 )
@@ -46,7 +47,7 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 		meta.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: pod.Annotations[corev1.MirrorPodAnnotationKey]}
 	}
 	if eviction.IsDaemonSetPod(pod) {
-		meta.OwnerReferences = []metav1.OwnerReference{{Kind: daemonSet, Controller: new(true)}}
+		meta.OwnerReferences = []metav1.OwnerReference{{Kind: daemonSet, Controller: ptr.To(true)}}
 	}
 	return &corev1.Pod{
 		ObjectMeta: meta,

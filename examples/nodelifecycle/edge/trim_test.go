@@ -72,10 +72,10 @@ func TestTrimKeepsWhatEvictionsDependOn(t *testing.T) {
 			corev1.MirrorPodAnnotationKey: "hash", "large": "text",
 		}}},
 		"of a DaemonSet": {ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
-			{Kind: "Other"}, {Kind: "DaemonSet", Name: "agent", Controller: new(true)},
+			{Kind: "Other"}, {Kind: "DaemonSet", Name: "agent", Controller: ptr.To(true)},
 		}}},
 		"of a ReplicaSet": {ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
-			{Kind: "ReplicaSet", Name: "web", Controller: new(true)},
+			{Kind: "ReplicaSet", Name: "web", Controller: ptr.To(true)},
 		}}},
 		"of a DaemonSet that does not control it": {ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
 			{Kind: "DaemonSet", Name: "agent"},

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
@@ -101,11 +103,11 @@ func lengthen(s *scenario.Scenario) {
 	for i := range s.Cluster.Workloads {
 		w := &s.Cluster.Workloads[i]
 		if seconds, ok := tolerated(w); ok {
-			w.TolerationSeconds = new(twice(seconds))
+			w.TolerationSeconds = ptr.To(twice(seconds))
 		}
 		for t := range w.Tolerations {
 			if seconds := w.Tolerations[t].Seconds; seconds != nil {
-				w.Tolerations[t].Seconds = new(twice(*seconds))
+				w.Tolerations[t].Seconds = ptr.To(twice(*seconds))
 			}
 		}
 	}

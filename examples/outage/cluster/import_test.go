@@ -14,6 +14,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/outage/cluster"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
@@ -67,7 +68,7 @@ func tolerating(tolerations ...corev1.Toleration) func(*corev1.Pod) {
 }
 
 func ownedBy(kind, name string) *metav1.OwnerReference {
-	return &metav1.OwnerReference{Kind: kind, Name: name, Controller: new(true)}
+	return &metav1.OwnerReference{Kind: kind, Name: name, Controller: ptr.To(true)}
 }
 
 func lease(of string, seconds int32) coordinationv1.Lease {
@@ -87,7 +88,7 @@ func shop() *cluster.Objects {
 		},
 		Pods: []corev1.Pod{
 			pod("default", "web-1", "n1", web), pod("default", "web-2", "n1", web), pod("default", "web-3", "n4", web),
-			pod("default", "db-0", "n2", ownedBy("StatefulSet", "db"), func(p *corev1.Pod) { p.Spec.Priority = new(int32(9)) },
+			pod("default", "db-0", "n2", ownedBy("StatefulSet", "db"), func(p *corev1.Pod) { p.Spec.Priority = ptr.To(int32(9)) },
 				tolerating(ill(corev1.TaintNodeNotReady, 60), ill(corev1.TaintNodeUnreachable, 60))),
 			pod("ml", "train-x", "n3", nil, func(p *corev1.Pod) {
 				p.Spec.NodeSelector = map[string]string{"pool": "gpu"}
@@ -98,7 +99,7 @@ func shop() *cluster.Objects {
 		ReplicaSets: []appsv1.ReplicaSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-5d4f",
 			OwnerReferences: []metav1.OwnerReference{*ownedBy("Deployment", "web")}}}},
 		Deployments: []appsv1.Deployment{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
-			Spec: appsv1.DeploymentSpec{Replicas: new(int32(3))}}},
+			Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(3))}}},
 	}
 	for _, name := range []string{"n1", "n2", "n3", "n4", "n5"} {
 		o.Leases = append(o.Leases, lease(name, 40))
@@ -348,24 +349,24 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			isNoted: "1 node with the label node.kubernetes.io/exclude-disruption",
 		},
 		"minAvailable": {
-			change: withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = new(intstr.FromString("50%")) }),
+			change: withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = ptr.To(intstr.FromString("50%")) }),
 			has:    "minAvailable: 2", // half of three is 1.5, rounded up
 		},
 		"maxUnavailable": {
-			change: withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable = new(intstr.FromString("50%")) }),
+			change: withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable = ptr.To(intstr.FromString("50%")) }),
 			has:    "minAvailable: 1", // 3 less 1.5, rounded up
 		},
 		"a budget that lets sick pods go": {
 			change: withBudget(func(b *policyv1.PodDisruptionBudget) {
-				b.Spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow)
-				b.Spec.MinAvailable = new(intstr.FromInt32(1))
+				b.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.AlwaysAllow)
+				b.Spec.MinAvailable = ptr.To(intstr.FromInt32(1))
 			}),
 			hasNot: "minAvailable", isNoted: "PodDisruptionBudget default/web, which lets pods that are not ready go",
 		},
 		"a budget of two workloads": {
 			change: withBudget(func(b *policyv1.PodDisruptionBudget) {
 				b.Spec.Selector = &metav1.LabelSelector{}
-				b.Spec.MinAvailable = new(intstr.FromInt32(1))
+				b.Spec.MinAvailable = ptr.To(intstr.FromInt32(1))
 			}),
 			hasNot: "minAvailable", isNoted: "which protects pods of 2 workloads together",
 		},
@@ -375,7 +376,7 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 		},
 		"a budget of pods that are not healthy": {
 			change: withBudget(func(b *policyv1.PodDisruptionBudget) {
-				b.Spec.MinAvailable = new(intstr.FromInt32(2))
+				b.Spec.MinAvailable = ptr.To(intstr.FromInt32(2))
 				b.Status.CurrentHealthy, b.Status.DesiredHealthy = 1, 2
 			}),
 			has:     "minAvailable: 2",
@@ -398,7 +399,7 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 		},
 		"a budget of a foreign kind that owns a ReplicaSet": {
 			change: func(o *cluster.Objects) {
-				withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable = new(intstr.FromInt32(1)) })(o)
+				withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(1)) })(o)
 				o.ReplicaSets[0].OwnerReferences[0].Kind = "Rollout"
 			},
 			has: "minAvailable: 2",
@@ -406,7 +407,7 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 		"a budget of a Job with a number": {
 			change: func(o *cluster.Objects) {
 				budgetOf("Job", intstr.FromInt32(1), "")(o)
-				o.Budgets[0].Spec = policyv1.PodDisruptionBudgetSpec{Selector: selector, MinAvailable: new(intstr.FromInt32(1))}
+				o.Budgets[0].Spec = policyv1.PodDisruptionBudgetSpec{Selector: selector, MinAvailable: ptr.To(intstr.FromInt32(1))}
 			},
 			has: "minAvailable: 1", // the pods are counted as they are
 		},
@@ -419,7 +420,7 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 		},
 		"a second budget": { // the Eviction API refuses all, whatever the first one allows
 			change: func(o *cluster.Objects) {
-				one := withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = new(intstr.FromInt32(1)) })
+				one := withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = ptr.To(intstr.FromInt32(1)) })
 				one(o)
 				one(o)
 			},
@@ -430,9 +431,9 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 		},
 		"a second budget that lets sick pods go": {
 			change: func(o *cluster.Objects) {
-				withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = new(intstr.FromInt32(1)) })(o)
+				withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = ptr.To(intstr.FromInt32(1)) })(o)
 				withBudget(func(b *policyv1.PodDisruptionBudget) {
-					b.Name, b.Spec.UnhealthyPodEvictionPolicy = "b", new(policyv1.AlwaysAllow)
+					b.Name, b.Spec.UnhealthyPodEvictionPolicy = "b", ptr.To(policyv1.AlwaysAllow)
 				})(o)
 			},
 			has: "minAvailable: 3", isNoted: "several PodDisruptionBudgets (default/b, default/web)",
@@ -441,7 +442,7 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 		},
 		"a second budget of some pods": {
 			change: func(o *cluster.Objects) {
-				withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = new(intstr.FromInt32(1)) })(o)
+				withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = ptr.To(intstr.FromInt32(1)) })(o)
 				withBudget(func(b *policyv1.PodDisruptionBudget) { b.Name = "b" })(o)
 				o.Pods[0].Labels["one"] = "yes"
 				o.Budgets[1].Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"one": "yes"}}
@@ -452,13 +453,13 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 		"a workload without a pod": {
 			change: func(o *cluster.Objects) {
 				d := o.Deployments[0].DeepCopy()
-				d.Name, d.Spec.Replicas = "new", new(int32(5))
+				d.Name, d.Spec.Replicas = "new", ptr.To(int32(5))
 				o.Deployments = append(o.Deployments, *d)
 				old := o.ReplicaSets[0].DeepCopy() // is not one more
 				old.Name = "new-1"
 				o.ReplicaSets = append(o.ReplicaSets, *old)
 				stopped := d.DeepCopy()
-				stopped.Name, stopped.Spec.Replicas = "stopped", new(int32(0))
+				stopped.Name, stopped.Spec.Replicas = "stopped", ptr.To(int32(0))
 				o.Deployments = append(o.Deployments, *stopped)
 			},
 			isNoted: "left out: 1 workload without a pod on a node (default-new 0 of 5)",
@@ -466,7 +467,7 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 		"heartbeats": {
 			change: func(o *cluster.Objects) {
 				for i := range o.Leases[:3] {
-					o.Leases[i].Spec.LeaseDurationSeconds = new(int32(80))
+					o.Leases[i].Spec.LeaseDurationSeconds = ptr.To(int32(80))
 				}
 			},
 			has: "beatInterval: 20s", isNoted: "leases last differently long: the scenario has a heartbeat every 20s",

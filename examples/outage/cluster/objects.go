@@ -149,8 +149,8 @@ func notJSON(data []byte, err error) string {
 	if len(strings.TrimSpace(string(data))) == 0 {
 		return "it is empty"
 	}
-	syntax, ok := errors.AsType[*json.SyntaxError](err)
-	if !ok {
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
 		return fmt.Sprintf("it is no object in JSON: %v", err)
 	}
 	line := 1 + strings.Count(string(data[:min(int(syntax.Offset), len(data))]), "\n")

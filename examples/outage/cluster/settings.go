@@ -162,16 +162,14 @@ func (m *importer) dropInvalidFlags(s *scenario.Scenario) {
 // problemsOf returns what is wrong with the flags.
 func problemsOf(c *scenario.Controller) []scenario.Problem {
 	_, err := c.Options()
-	joined, ok := errors.AsType[interface {
-		error
-		Unwrap() []error
-	}](err)
-	if !ok {
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
 		return nil
 	}
 	var problems []scenario.Problem
 	for _, each := range joined.Unwrap() {
-		if problem, isOne := errors.AsType[scenario.Problem](each); isOne {
+		var problem scenario.Problem
+		if errors.As(each, &problem) {
 			problems = append(problems, problem)
 		}
 	}

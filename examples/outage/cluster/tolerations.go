@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
@@ -31,7 +32,7 @@ func (m *importer) takeTolerations(w *workload, d *scenario.Workload) {
 			Key: m.names.key(t.Key), Operator: operator, Value: m.names.value("value", t.Value), Effect: string(t.Effect),
 		}
 		if t.TolerationSeconds != nil {
-			toleration.Seconds = new(max(*t.TolerationSeconds, 0)) // the API takes less for zero
+			toleration.Seconds = ptr.To(max(*t.TolerationSeconds, 0)) // the API takes less for zero
 		}
 		d.Tolerations = append(d.Tolerations, toleration)
 	}
@@ -57,13 +58,13 @@ func illness(all []corev1.Toleration) (seconds *int64, rest []corev1.Toleration)
 	switch {
 	case ok && also && notReady == unreachable && !toleratesIllness(rest, false):
 		if notReady != 300 {
-			seconds = new(notReady)
+			seconds = ptr.To(notReady)
 		}
 		return seconds, rest
 	case toleratesIllness(all, true):
 		return nil, all
 	}
-	return new(int64(0)), all
+	return ptr.To(int64(0)), all
 }
 
 // toleratesIllness reports whether admission would add nothing for both keys,

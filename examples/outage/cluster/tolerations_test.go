@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/outage/cluster"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
@@ -27,7 +28,7 @@ func randomTolerations(r *rand.Rand) []corev1.Toleration {
 			t.Operator, t.Value = corev1.TolerationOperator(pick("", "Equal")), pick("", "yes")
 		}
 		if t.Effect == corev1.TaintEffectNoExecute && r.IntN(3) > 0 {
-			t.TolerationSeconds = new([]int64{-5, 0, 60, 300}[r.IntN(4)])
+			t.TolerationSeconds = ptr.To([]int64{-5, 0, 60, 300}[r.IntN(4)])
 		}
 		all = append(all, t)
 	}

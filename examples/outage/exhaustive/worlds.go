@@ -4,13 +4,15 @@ import (
 	"maps"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
 // Worlds returns the worlds: two nodes, two pods, and faults that end, or that
 // last for good.
 func Worlds() []*World {
-	deployment := scenario.Workload{Name: "web", Replicas: 2, TolerationSeconds: new(int64(5)), EveryTaint: true}
+	deployment := scenario.Workload{Name: "web", Replicas: 2, TolerationSeconds: ptr.To(int64(5)), EveryTaint: true}
 	named := deployment
 	named.Kind = scenario.StatefulSet
 	budgeted := deployment
@@ -18,7 +20,7 @@ func Worlds() []*World {
 	full := deployment
 	full.MinAvailable = 2
 	patient := deployment // until a loss of all nodes is known, however late
-	patient.TolerationSeconds = new(int64(60))
+	patient.TolerationSeconds = ptr.To(int64(60))
 	one, both := &scenario.Nodes{Names: []string{"a-0"}}, &scenario.Nodes{All: true}
 	silence := func(at, lasts int, nodes *scenario.Nodes) scenario.Step {
 		return scenario.Step{At: seconds(at), For: seconds(lasts), Silence: nodes}

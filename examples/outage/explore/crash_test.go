@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
@@ -118,7 +119,7 @@ func crashAt(t *testing.T, flags map[string]scenario.FlagValue, script []scenari
 			Zones: []scenario.Zone{{Name: "a", Nodes: 3}, {Name: "b", Nodes: 2}},
 			Workloads: []scenario.Workload{
 				{Name: "web", Replicas: 6, TolerationSeconds: &seconds, EveryTaint: true, MinAvailable: 5},
-				{Name: "database", Kind: scenario.StatefulSet, Replicas: 4, TolerationSeconds: new(int64(0))},
+				{Name: "database", Kind: scenario.StatefulSet, Replicas: 4, TolerationSeconds: ptr.To(int64(0))},
 			},
 		},
 		Controller: scenario.Controller{RestartAfter: scenario.Duration(time.Second), Flags: all},

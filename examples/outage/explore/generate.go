@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
@@ -133,7 +135,7 @@ func (g *generator) cluster() {
 }
 
 func (g *generator) toleration() *int64 {
-	return new(pick[int64](g, 0, 1, 5, 30, 30, 60, 60, 120, 300))
+	return ptr.To(pick[int64](g, 0, 1, 5, 30, 30, 60, 60, 120, 300))
 }
 
 func (g *generator) controller() {

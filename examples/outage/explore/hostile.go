@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
@@ -126,7 +128,7 @@ func GenerateStarved(seed uint64) *scenario.Scenario {
 					NotReady: duration(6 * time.Second), Ready: duration(6 * time.Second)}
 			} else {
 				step.Silence = pick(g, &scenario.Nodes{All: true}, &scenario.Nodes{Zone: "a"}, &scenario.Nodes{Share: 0.3},
-					&scenario.Nodes{Zone: "a", Rack: new(0)})
+					&scenario.Nodes{Zone: "a", Rack: ptr.To(0)})
 			}
 			return g.between(2*time.Minute, 8*time.Minute)
 		})

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
 )
@@ -73,7 +75,7 @@ func withoutRaces(s *scenario.Scenario) error {
 		// A node of rack 1 is away for 90 s and tainted after 61: with 30 s it is a
 		// race whether pods leave. With 200 they stay, also if its return is seen
 		// late.
-		s.Cluster.Workloads[1].TolerationSeconds = new(int64(200))
+		s.Cluster.Workloads[1].TolerationSeconds = ptr.To(int64(200))
 		for step := range s.Script {
 			last(step, 15)
 		}

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
@@ -70,7 +71,7 @@ func (k *Kubelets) Complete(pod *corev1.Pod) {
 	s.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: containerName, Image: image, ImageID: image, ContainerID: "fake://" + string(pod.UID),
 		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: k.shapes.since}},
-		Ready: true, Started: new(true),
+		Ready: true, Started: ptr.To(true),
 	}}
 }
 

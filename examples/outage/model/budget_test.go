@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // protected returns a world in which workload db has so many pods on machine a,
@@ -150,7 +151,7 @@ func TestEvictionOfATerminatingPodChangesNothingTwice(t *testing.T) {
 
 func TestPodsNameTheirOwner(t *testing.T) {
 	w, _ := world(t)
-	w.Workload("agent").Priority = new(int32(7))
+	w.Workload("agent").Priority = ptr.To(int32(7))
 	for name, kind := range map[string]string{"web": "ReplicaSet", "db": "StatefulSet", "agent": "DaemonSet"} {
 		w.Workload(name).Place("a")
 		pod := w.Workload(name).Pods()[0]

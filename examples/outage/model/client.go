@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
 )
@@ -360,7 +361,7 @@ func (w *World) list(call *Call) {
 	for _, m := range w.machines {
 		if m.lease != nil {
 			l := shown.fill(m.lease)
-			l.Spec.RenewTime = new(*l.Spec.RenewTime)
+			l.Spec.RenewTime = ptr.To(*l.Spec.RenewTime)
 			call.LeaseList = append(call.LeaseList, *l)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // Machine is a node with its kubelet. Its pods run on whether it reaches the
@@ -226,7 +227,7 @@ type renewal func(now time.Time, beats int) time.Time
 
 // Renew makes the kubelet write another time into its lease.
 func (m *Machine) Renew(as func(now time.Time, beats int) time.Time) (restore func()) {
-	return during(&m.renewals, new(renewal(as)))
+	return during(&m.renewals, ptr.To(renewal(as)))
 }
 
 // renewTime is what the kubelet writes into its lease.

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // Replacement says when the owner of a pod that goes makes another one.
@@ -72,7 +73,7 @@ func (w *World) AddWorkload(name string, replacement Replacement, tolerations []
 		labels: map[string]string{ownerLabel: name},
 	}
 	if kind := replacement.kind(); kind != "" {
-		owner.references = []metav1.OwnerReference{{Kind: kind, Name: name, Controller: new(true)}}
+		owner.references = []metav1.OwnerReference{{Kind: kind, Name: name, Controller: ptr.To(true)}}
 	}
 	w.workloads = append(w.workloads, owner)
 	w.workload[name] = owner

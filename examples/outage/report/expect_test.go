@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/report"
@@ -31,21 +32,21 @@ func TestExpectationsAreComparedWithTheSummary(t *testing.T) {
 		Suspended: true,
 		Paused:    true,
 	}
-	exactly := func(n int) *scenario.Count { return new(scenario.Exactly(n)) }
+	exactly := func(n int) *scenario.Count { return ptr.To(scenario.Exactly(n)) }
 	got := report.Expectations(&scenario.Expect{
 		Declared: &scenario.ExpectDeclared{Living: exactly(0), Dead: exactly(10)},
-		Tainted:  &scenario.ExpectTainted{Nodes: &scenario.Count{AtMost: new(7)}, Times: &scenario.Count{AtLeast: new(9)}},
+		Tainted:  &scenario.ExpectTainted{Nodes: &scenario.Count{AtMost: ptr.To(7)}, Times: &scenario.Count{AtLeast: ptr.To(9)}},
 		Evicted: &scenario.ExpectEvicted{Pods: exactly(30),
-			Workloads: map[string]scenario.Count{"agent": scenario.Exactly(0), "db": {AtLeast: new(3), AtMost: new(4)}}},
+			Workloads: map[string]scenario.Count{"agent": scenario.Exactly(0), "db": {AtLeast: ptr.To(3), AtMost: ptr.To(4)}}},
 		Departures: []scenario.ExpectDepartures{
-			{Step: 1, Pods: exactly(30), Earliest: &scenario.Time{AtLeast: new(seconds(60))},
-				Latest: &scenario.Time{AtMost: new(seconds(89.9))}},
-			{Step: 1, Workload: "web", Earliest: new(scenario.Exactly(seconds(61.5)))},
-			{Step: 0, Pods: exactly(0), Earliest: &scenario.Time{AtLeast: new(seconds(5))}},
+			{Step: 1, Pods: exactly(30), Earliest: &scenario.Time{AtLeast: ptr.To(seconds(60))},
+				Latest: &scenario.Time{AtMost: ptr.To(seconds(89.9))}},
+			{Step: 1, Workload: "web", Earliest: ptr.To(scenario.Exactly(seconds(61.5)))},
+			{Step: 0, Pods: exactly(0), Earliest: &scenario.Time{AtLeast: ptr.To(seconds(5))}},
 		},
-		Suspended: new(true),
-		Paused:    new(false),
-		Calls:     &scenario.Count{AtMost: new(9)},
+		Suspended: ptr.To(true),
+		Paused:    ptr.To(false),
+		Calls:     &scenario.Count{AtMost: ptr.To(9)},
 
 		FailedCalls: exactly(2),
 	}, summary)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
@@ -189,8 +190,8 @@ func TestAnAdministratorsTaintIsTroubleToo(t *testing.T) {
 
 func TestNodesThatComeGoAndMove(t *testing.T) {
 	s := small(
-		scenario.Step{At: minutes(2), Move: &scenario.Move{Nodes: scenario.Nodes{Zone: "b", Rack: new(0)}, Zone: "c"}},
-		scenario.Step{At: minutes(3), For: minutes(3), Silence: &scenario.Nodes{Zone: "b", Rack: new(0)}},
+		scenario.Step{At: minutes(2), Move: &scenario.Move{Nodes: scenario.Nodes{Zone: "b", Rack: ptr.To(0)}, Zone: "c"}},
+		scenario.Step{At: minutes(3), For: minutes(3), Silence: &scenario.Nodes{Zone: "b", Rack: ptr.To(0)}},
 		scenario.Step{At: minutes(8), For: minutes(2), Delete: &scenario.Nodes{Names: []string{"b-1", "b-2"}}},
 		scenario.Step{At: minutes(15), For: minutes(2), NotReady: &scenario.Nodes{Names: []string{"a-7"}}},
 	)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 )
 
 // matches asks of one node what matching counts without looking at any.
@@ -70,7 +71,7 @@ func TestNodesAreCountedAsIfEachWereLookedAt(t *testing.T) {
 		}
 		n := Nodes{Zone: []string{"", "a", "a-1", "b"}[r.IntN(4)], Pool: []string{"", "", "p", "q"}[r.IntN(4)]}
 		if r.IntN(2) == 0 {
-			n.Rack = new(r.IntN(5))
+			n.Rack = ptr.To(r.IntN(5))
 		}
 		for range r.IntN(4) {
 			z := &c.Zones[r.IntN(3)]
@@ -161,7 +162,7 @@ func TestDefaultsAreThoseThatAreNamed(t *testing.T) {
 	require.Equal(t, "{2ms 20ms}", fmt.Sprint(d.Cluster.APILatency))
 	require.Equal(t, "{1ms 50ms}", fmt.Sprint(d.Cluster.WatchDelay))
 	require.Equal(t, 1, d.Cluster.Zones[0].Racks)
-	require.Equal(t, Workload{Kind: Deployment, TolerationSeconds: new(int64(300))}, d.Cluster.Workloads[0])
+	require.Equal(t, Workload{Kind: Deployment, TolerationSeconds: ptr.To(int64(300))}, d.Cluster.Workloads[0])
 	require.Equal(t, Workload{Kind: DaemonSet}, d.Cluster.Workloads[1])
 	require.Equal(t, Workload{Kind: Deployment, TolerateForever: true}, d.Cluster.Workloads[2])
 	require.Equal(t, 1, d.Controller.Replicas)
@@ -176,9 +177,9 @@ func TestDefaultsAreThoseThatAreNamed(t *testing.T) {
 
 func TestCopiesShareNothing(t *testing.T) {
 	s := &Scenario{
-		Cluster:    Cluster{Zones: []Zone{{Name: "a"}}, Workloads: []Workload{{TolerationSeconds: new(int64(1))}}},
+		Cluster:    Cluster{Zones: []Zone{{Name: "a"}}, Workloads: []Workload{{TolerationSeconds: ptr.To(int64(1))}}},
 		Controller: Controller{Flags: map[string]FlagValue{"x": "1"}},
-		Script: []Step{{Silence: &Nodes{Names: []string{"a"}, Rack: new(1)}},
+		Script: []Step{{Silence: &Nodes{Names: []string{"a"}, Rack: ptr.To(1)}},
 			{BrokenWatch: &Watch{Kinds: []string{"a"}}}},
 		Expect: &Expect{Evicted: &ExpectEvicted{Workloads: map[string]Count{"a": Exactly(1)}}},
 	}
@@ -192,9 +193,9 @@ func TestCopiesShareNothing(t *testing.T) {
 	c.Script[1].BrokenWatch.Kinds[0] = "b"
 	*c.Expect.Evicted.Workloads["a"].AtLeast = 2
 	require.Equal(t, &Scenario{
-		Cluster:    Cluster{Zones: []Zone{{Name: "a"}}, Workloads: []Workload{{TolerationSeconds: new(int64(1))}}},
+		Cluster:    Cluster{Zones: []Zone{{Name: "a"}}, Workloads: []Workload{{TolerationSeconds: ptr.To(int64(1))}}},
 		Controller: Controller{Flags: map[string]FlagValue{"x": "1"}},
-		Script: []Step{{Silence: &Nodes{Names: []string{"a"}, Rack: new(1)}},
+		Script: []Step{{Silence: &Nodes{Names: []string{"a"}, Rack: ptr.To(1)}},
 			{BrokenWatch: &Watch{Kinds: []string{"a"}}}},
 		Expect: &Expect{Evicted: &ExpectEvicted{Workloads: map[string]Count{"a": Exactly(1)}}},
 	}, s)

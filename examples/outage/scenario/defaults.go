@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"go.yaml.in/yaml/v4"
+	"k8s.io/utils/ptr"
 )
 
 // defaultTolerationSeconds is what the API server's admission plugin
@@ -24,7 +25,7 @@ func (s *Scenario) Defaulted() *Scenario {
 	for i := range d.Cluster.Workloads {
 		w := &d.Cluster.Workloads[i]
 		if w.TolerationSeconds == nil && w.Kind != DaemonSet && !w.TolerateForever {
-			w.TolerationSeconds = new(defaultTolerationSeconds)
+			w.TolerationSeconds = ptr.To(defaultTolerationSeconds)
 		}
 	}
 	return d

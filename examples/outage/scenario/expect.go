@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"k8s.io/utils/ptr"
 )
 
 // Expect says what must come out of a run. Each part is optional, and so is the
@@ -79,7 +81,7 @@ type Count = Bounds[int]
 type Time = Bounds[Duration]
 
 // Exactly returns bounds that only one value keeps.
-func Exactly[T int | Duration](value T) Bounds[T] { return Bounds[T]{new(value), new(value)} }
+func Exactly[T int | Duration](value T) Bounds[T] { return Bounds[T]{ptr.To(value), ptr.To(value)} }
 
 // Hold reports whether a value keeps the bounds.
 func (b Bounds[T]) Hold(value T) bool {
@@ -131,7 +133,8 @@ func isBounds(t reflect.Type) bool { return strings.HasPrefix(t.Name(), "Bounds[
 func exactly(bounds reflect.Value, read func(value reflect.Value)) {
 	value := reflect.New(bounds.Type().Field(0).Type.Elem()).Elem()
 	read(value)
-	for _, bound := range bounds.Fields() {
+	for i := range bounds.NumField() {
+		bound := bounds.Field(i)
 		bound.Set(reflect.New(value.Type()))
 		bound.Elem().Set(value)
 	}

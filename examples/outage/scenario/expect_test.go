@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
@@ -31,13 +32,13 @@ func TestExpectationsAreOneValueOrARange(t *testing.T) {
 `))
 	require.NoError(t, err)
 	e := s.Expect
-	require.Equal(t, new(scenario.Exactly(0)), e.Declared.Living)
-	require.Equal(t, &scenario.Count{AtLeast: new(3), AtMost: new(20)}, e.Declared.Dead)
+	require.Equal(t, ptr.To(scenario.Exactly(0)), e.Declared.Living)
+	require.Equal(t, &scenario.Count{AtLeast: ptr.To(3), AtMost: ptr.To(20)}, e.Declared.Dead)
 	require.Equal(t, scenario.Exactly(0), e.Evicted.Workloads["web"])
-	require.Equal(t, new(scenario.Exactly(scenario.Duration(90*time.Second))), e.Departures[0].Earliest)
+	require.Equal(t, ptr.To(scenario.Exactly(scenario.Duration(90*time.Second))), e.Departures[0].Earliest)
 	require.Equal(t, "web", e.Departures[1].Workload)
 	require.False(t, *e.Suspended)
-	require.Equal(t, new(scenario.Exactly(0)), e.FailedCalls)
+	require.Equal(t, ptr.To(scenario.Exactly(0)), e.FailedCalls)
 	for _, c := range []struct {
 		bounds fmtStringer
 		want   string

@@ -31,7 +31,8 @@ type field struct {
 // them.
 func fields(t reflect.Type) []field {
 	all := make([]field, 0, t.NumField())
-	for f := range t.Fields() {
+	for i := range t.NumField() {
+		f := t.Field(i)
 		if !f.Anonymous {
 			name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
 			all = append(all, field{f, name, rest != ""})

@@ -61,11 +61,8 @@ func (c *Controller) options() (*options.Options, []Problem) {
 			failed[name] = true
 		}
 	}
-	joined, ok := errors.AsType[interface {
-		error
-		Unwrap() []error
-	}](parsed.Validate())
-	if !ok {
+	var joined interface{ Unwrap() []error }
+	if !errors.As(parsed.Validate(), &joined) {
 		return parsed, problems
 	}
 	for _, err := range joined.Unwrap() {

@@ -9,7 +9,7 @@ import (
 )
 
 // Problem is one thing that is wrong with a scenario. Errors of this package
-// are Problems joined by [errors.Join], even if it is only one: errors.AsType
+// are Problems joined by [errors.Join], even if it is only one: [errors.As]
 // finds the first, and Unwrap() []error all of them.
 type Problem struct {
 	// File, Line and Column say where it is, counted from 1, if the scenario was

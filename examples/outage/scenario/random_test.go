@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
@@ -98,28 +99,28 @@ func randomScenario(seed uint64) *scenario.Scenario {
 
 func (r random) count() *scenario.Count {
 	low := r.IntN(10)
-	return pick(r, nil, new(scenario.Exactly(low)), &scenario.Count{AtLeast: &low}, &scenario.Count{AtMost: &low},
-		&scenario.Count{AtLeast: new(low), AtMost: new(low + r.IntN(3))})
+	return pick(r, nil, ptr.To(scenario.Exactly(low)), &scenario.Count{AtLeast: &low}, &scenario.Count{AtMost: &low},
+		&scenario.Count{AtLeast: ptr.To(low), AtMost: ptr.To(low + r.IntN(3))})
 }
 
 func (r random) expect(s *scenario.Scenario) scenario.Expect {
 	e := scenario.Expect{
-		Declared: maybe(r, scenario.ExpectDeclared{Living: new(scenario.Exactly(0)), Dead: r.count()}),
-		Tainted:  maybe(r, scenario.ExpectTainted{Nodes: r.count(), Times: new(scenario.Exactly(1))}),
+		Declared: maybe(r, scenario.ExpectDeclared{Living: ptr.To(scenario.Exactly(0)), Dead: r.count()}),
+		Tainted:  maybe(r, scenario.ExpectTainted{Nodes: r.count(), Times: ptr.To(scenario.Exactly(1))}),
 		Evicted: maybe(r, scenario.ExpectEvicted{
-			Pods: r.count(), Workloads: map[string]scenario.Count{"web": scenario.Exactly(0), "db": {AtMost: new(7)}},
+			Pods: r.count(), Workloads: map[string]scenario.Count{"web": scenario.Exactly(0), "db": {AtMost: ptr.To(7)}},
 		}),
 		Suspended: maybe(r, r.IntN(2) == 0),
 		Paused:    maybe(r, r.IntN(2) == 0),
-		Calls:     &scenario.Count{AtMost: new(r.IntN(1000))},
+		Calls:     &scenario.Count{AtMost: ptr.To(r.IntN(1000))},
 	}
 	for i := range s.Script {
 		if s.Script[i].Silence != nil {
 			e.Departures = append(e.Departures, scenario.ExpectDepartures{
 				Step: i, Workload: pick(r, "", "web", "agent"), Pods: r.count(),
-				Earliest: &scenario.Time{AtLeast: new(scenario.Duration(r.Int64N(1e10)))},
-				Latest: pick(r, nil, &scenario.Time{AtMost: new(scenario.Duration(time.Minute))},
-					new(scenario.Exactly(scenario.Duration(20*time.Second)))),
+				Earliest: &scenario.Time{AtLeast: ptr.To(scenario.Duration(r.Int64N(1e10)))},
+				Latest: pick(r, nil, &scenario.Time{AtMost: ptr.To(scenario.Duration(time.Minute))},
+					ptr.To(scenario.Exactly(scenario.Duration(20*time.Second)))),
 			})
 		}
 	}
@@ -232,10 +233,10 @@ func (r random) nodes() scenario.Nodes {
 		scenario.Nodes{All: true},
 		scenario.Nodes{Zone: "z1"},
 		scenario.Nodes{Pool: "gpu"},
-		scenario.Nodes{Rack: new(r.IntN(4))},
-		scenario.Nodes{Zone: "z0", Rack: new(r.IntN(4))},
+		scenario.Nodes{Rack: ptr.To(r.IntN(4))},
+		scenario.Nodes{Zone: "z0", Rack: ptr.To(r.IntN(4))},
 		scenario.Nodes{Names: []string{"z1-3", "z0-0"}},
-		scenario.Nodes{Names: []string{"z0-5", "z0-9"}, Zone: "z0", Rack: new(1)},
+		scenario.Nodes{Names: []string{"z0-5", "z0-9"}, Zone: "z0", Rack: ptr.To(1)},
 	)
 	switch r.IntN(3) {
 	case 0:
@@ -274,9 +275,9 @@ func (r random) step() scenario.Step {
 	endless := false
 	switch r.IntN(25) {
 	case 0:
-		s.Silence = new(r.nodes())
+		s.Silence = ptr.To(r.nodes())
 	case 1:
-		s.NotReady = new(r.nodes())
+		s.NotReady = ptr.To(r.nodes())
 	case 2:
 		s.For = r.time() + 1
 		s.Flap = &scenario.Flap{Nodes: r.nodes(), Down: r.interval(), Up: r.interval()}
@@ -286,13 +287,13 @@ func (r random) step() scenario.Step {
 		s.FlapReady = &scenario.FlapReady{Nodes: r.nodes(), NotReady: r.interval(), Ready: r.interval()}
 		return s
 	case 3:
-		s.Pressure = new(r.nodes())
+		s.Pressure = ptr.To(r.nodes())
 	case 4:
-		s.Delete = new(r.nodes())
+		s.Delete = ptr.To(r.nodes())
 	case 5:
 		s.Move = &scenario.Move{Nodes: r.nodes(), Zone: pick(r, "z3", "elsewhere", "5")}
 	case 6:
-		s.Cordon = new(r.nodes())
+		s.Cordon = ptr.To(r.nodes())
 	case 7:
 		s.Taint = &scenario.Taint{
 			Nodes: r.nodes(), Key: pick(r, "maintenance", "example.com/x", "5", "true"), Value: pick(r, "", "yes", "0.1", "v"),
@@ -301,7 +302,7 @@ func (r random) step() scenario.Step {
 		}
 	case 8:
 		endless = true
-		s.Touch = new(r.nodes())
+		s.Touch = ptr.To(r.nodes())
 	case 9:
 		s.NodeClocks = &scenario.NodeClocks{Nodes: r.nodes(), By: r.by()}
 	case 11:
@@ -339,10 +340,10 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 		s.For = r.time() + 1
 		s.APIBlink = &scenario.APIBlink{For: pick(r, "", scenario.Kubelets), Down: r.interval(), Up: r.interval()}
 	case 14:
-		s.SlowLists = new(r.span())
+		s.SlowLists = ptr.To(r.span())
 	case 0:
 		s.For = 0
-		s.DeletePods = new(r.pods())
+		s.DeletePods = ptr.To(r.pods())
 	case 1:
 		s.For = 0
 		s.Tolerate = &scenario.Tolerate{Pods: scenario.Pods{Workload: "web", Share: 0.5}, Seconds: r.Int64N(1000)}
@@ -354,7 +355,7 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 			Verbs:    pick(r, nil, []string{"delete", "evict"}, []string{"get", "patch", "update"}),
 			Kubelets: r.IntN(2) == 0}
 	case 4:
-		s.APILatency = new(r.span())
+		s.APILatency = ptr.To(r.span())
 	case 5:
 		s.LostAnswers = &scenario.LostAnswers{Share: r.share()}
 	case 6:
@@ -362,7 +363,7 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 		delay.Max++
 		s.StaleWatch = &scenario.StaleWatch{Watch: r.watch(), Delay: delay}
 	case 7:
-		s.BrokenWatch = new(r.watch())
+		s.BrokenWatch = ptr.To(r.watch())
 	case 8:
 		s.Crash = &process
 	case 9:

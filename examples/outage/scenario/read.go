@@ -70,7 +70,8 @@ func notText(text string) *yaml.Node {
 func notYAML(data []byte, err error) (*yaml.Node, string) {
 	at, complaint := &yaml.Node{Line: 1, Column: 1}, err.Error()
 	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
-	if load, ok := errors.AsType[*yaml.LoadError](err); ok {
+	var load *yaml.LoadError
+	if errors.As(err, &load) {
 		complaint = load.Message
 		at.Line, at.Column = min(max(load.Mark.Line, 1), len(lines)), max(load.Mark.Column, 1)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
@@ -104,7 +105,7 @@ func placeOn(owner *model.Workload, on map[string]int, groups map[string][]*mode
 // protect gives a workload's pods their priority and their PodDisruptionBudget.
 func protect(owner *model.Workload, workload *scenario.Workload) {
 	if workload.Priority != 0 {
-		owner.Priority = new(int32(workload.Priority)) // Validate has seen that it fits
+		owner.Priority = ptr.To(int32(workload.Priority)) // Validate has seen that it fits
 	}
 	if workload.MinAvailable > 0 {
 		owner.Protect(workload.MinAvailable)

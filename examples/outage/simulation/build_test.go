@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
@@ -151,7 +152,7 @@ func keysOf(taints []corev1.Taint) []string {
 // As the API server's admission does, the two tolerations of illness are added
 // unless the template has one for the key.
 func TestTolerationsAreThoseThatAdmissionLeaves(t *testing.T) {
-	sixty := new(int64(60))
+	sixty := ptr.To(int64(60))
 	for name, test := range map[string]struct {
 		workload scenario.Workload
 		want     string
@@ -160,7 +161,7 @@ func TestTolerationsAreThoseThatAdmissionLeaves(t *testing.T) {
 		"another key": {scenario.Workload{TolerationSeconds: sixty, Tolerations: []scenario.Toleration{
 			{Key: "gpu", Operator: "Exists"}}}, "gpu ever, not-ready 60, unreachable 60"},
 		"one of them": {scenario.Workload{TolerationSeconds: sixty, Tolerations: []scenario.Toleration{
-			{Key: corev1.TaintNodeNotReady, Operator: "Exists", Effect: "NoExecute", Seconds: new(int64(5))}}},
+			{Key: corev1.TaintNodeNotReady, Operator: "Exists", Effect: "NoExecute", Seconds: ptr.To(int64(5))}}},
 			"not-ready 5, unreachable 60"},
 		"of another effect": {scenario.Workload{TolerationSeconds: sixty, Tolerations: []scenario.Toleration{
 			{Key: corev1.TaintNodeNotReady, Operator: "Exists", Effect: "NoSchedule"}}},

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
@@ -69,7 +70,7 @@ func (e *edits) move(m *model.Machine, zone string) (back func()) {
 }
 
 func (e *edits) cordon(m *model.Machine) (uncordon func()) {
-	return during(e.cordons, m, new(true), func(cordoned *bool) {
+	return during(e.cordons, m, ptr.To(true), func(cordoned *bool) {
 		m.Edit(func(node *corev1.Node) { node.Spec.Unschedulable = cordoned != nil })
 	})
 }

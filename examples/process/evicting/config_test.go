@@ -109,7 +109,7 @@ func TestSparedPodsAreExempt(t *testing.T) {
 		podOn("n1", "a", "web")
 	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash"}
 	finished.Status.Phase = corev1.PodSucceeded
-	agent.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: new(true)}}
+	agent.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: ptr.To(true)}}
 	require.Nil(t, parsed(t, "--spare-mirror-pods=false").Config().Exempt, "as kube-controller-manager")
 	for flags, left := range map[[2]string][]string{
 		{}:                            {"agent", "finished", "web"},

@@ -40,8 +40,6 @@ func unsupported(pod *corev1.Pod) string {
 		return "volumes that depend on the node"
 	case len(spec.ResourceClaims) > 0:
 		return "resource claims"
-	case spec.SchedulingGroup != nil:
-		return "a scheduling group"
 	case hasHostPort(spec.Containers) || hasHostPort(spec.InitContainers):
 		return "host ports"
 	}

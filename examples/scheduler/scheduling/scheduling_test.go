@@ -100,9 +100,8 @@ func TestWhatIsNotSupportedIsRefused(t *testing.T) {
 				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"},
 			}}}
 		},
-		"resource claims":    func(s *corev1.PodSpec) { s.ResourceClaims = []corev1.PodResourceClaim{{Name: "c"}} },
-		"a scheduling group": func(s *corev1.PodSpec) { s.SchedulingGroup = &corev1.PodSchedulingGroup{} },
-		"host ports":         func(s *corev1.PodSpec) { s.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}} },
+		"resource claims": func(s *corev1.PodSpec) { s.ResourceClaims = []corev1.PodResourceClaim{{Name: "c"}} },
+		"host ports":      func(s *corev1.PodSpec) { s.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}} },
 	} {
 		t.Run(says, func(t *testing.T) {
 			w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("n")).synced()
@@ -527,7 +526,7 @@ func TestPreemptionSparesWhatMustStay(t *testing.T) {
 		"as important": priority(10),
 		"mirror pod":   func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} },
 		"of a DaemonSet": func(p *corev1.Pod) {
-			p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: new(true)}}
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: ptr.To(true)}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/scheduler/scheduling"
@@ -110,7 +111,7 @@ func podNamed(name, cpu string, shape ...func(*corev1.Pod)) *corev1.Pod {
 func on(node string) func(*corev1.Pod) { return func(pod *corev1.Pod) { pod.Spec.NodeName = node } }
 
 func priority(n int32) func(*corev1.Pod) {
-	return func(pod *corev1.Pod) { pod.Spec.Priority = new(n) }
+	return func(pod *corev1.Pod) { pod.Spec.Priority = ptr.To(n) }
 }
 
 func tolerates(key string) func(*corev1.Pod) {
@@ -152,7 +153,7 @@ func (w *world) beat(names ...string) {
 func leaseOf(node string, renewed time.Time) *coordinationv1.Lease {
 	return &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: node, ResourceVersion: fmt.Sprint(renewed.UnixNano())},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: new(node), RenewTime: new(metav1.NewMicroTime(renewed))},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To(node), RenewTime: ptr.To(metav1.NewMicroTime(renewed))},
 	}
 }
 

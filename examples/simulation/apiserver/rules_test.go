@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/ptr"
 )
 
 // A lease that is copied is the one that JSON would have made.
@@ -19,12 +20,12 @@ func TestLeaseIsNormalizedAsByJSON(t *testing.T) {
 		TypeMeta: metav1.TypeMeta{Kind: "Lease", APIVersion: "coordination.k8s.io/v1"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "n", Name: "a", UID: "u", ResourceVersion: "7", Labels: map[string]string{"k": "v"},
-			CreationTimestamp: metav1.NewTime(odd), DeletionTimestamp: new(metav1.NewTime(odd)),
+			CreationTimestamp: metav1.NewTime(odd), DeletionTimestamp: ptr.To(metav1.NewTime(odd)),
 			OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: "a"}},
 		},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: new("a"), LeaseDurationSeconds: new(int32(4)),
-			RenewTime: new(metav1.NewMicroTime(odd)), AcquireTime: new(metav1.NewMicroTime(odd)),
+			HolderIdentity: ptr.To("a"), LeaseDurationSeconds: ptr.To(int32(4)),
+			RenewTime: ptr.To(metav1.NewMicroTime(odd)), AcquireTime: ptr.To(metav1.NewMicroTime(odd)),
 		},
 	}
 	for name, lease := range map[string]*coordinationv1.Lease{"all": lease, "none": {}} {

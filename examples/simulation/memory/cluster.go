@@ -6,8 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/discovery"
-	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -111,24 +109,12 @@ func (c *Client) count(action clienttesting.Action) {
 }
 
 func newClient(s *server) *Client {
-	f := &front{Clientset: &fake.Clientset{}}
-	c := &Client{Interface: f, requests: map[Request]int{}}
-	(&reactor{fake: &f.Fake, server: s, count: c.count}).install()
+	//nolint:staticcheck // NewClientset would parse the schema of all kinds first.
+	clientset := fake.NewSimpleClientset()
+	clientset.ReactionChain, clientset.WatchReactionChain = nil, nil // not its own objects
+	c := &Client{Interface: clientset, requests: map[Request]int{}}
+	(&reactor{fake: &clientset.Fake, server: s, count: c.count}).install()
 	return c
-}
-
-// front is the fake clientset without its object tracker. It is only ever used
-// as a kubernetes.Interface, which hides the fake's
-// IsWatchListSemanticsUnSupported: informers use streaming lists here, as they
-// do against a real server.
-type front struct {
-	*fake.Clientset
-}
-
-// Discovery replaces the fake's own, which only a constructor that also builds
-// a tracker and its schema would set.
-func (f *front) Discovery() discovery.DiscoveryInterfaces {
-	return &fakediscovery.FakeDiscovery{Fake: &f.Fake}
 }
 
 var _ kubernetes.Interface = &Cluster{}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	eventrecord "k8s.io/client-go/tools/record"
@@ -62,9 +63,9 @@ func TestActionsDoNotPileUp(t *testing.T) {
 	for range 1000 {
 		s.getPod("p")
 	}
-	f, ok := cluster.Interface.(*front)
+	f, ok := cluster.Interface.(*fake.Clientset)
 	if !ok {
-		t.Fatalf("the front is %T", cluster.Interface)
+		t.Fatalf("the client is %T", cluster.Interface)
 	}
 	if n := len(f.Actions()); n > 1 {
 		t.Errorf("%d actions are kept, want at most the last", n)

@@ -81,7 +81,7 @@ func startInformers(ctx context.Context, t *testing.T, client kubernetes.Interfa
 func run(ctx context.Context, t *testing.T, factory informers.SharedInformerFactory) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
-	factory.StartWithContext(ctx)
+	factory.Start(ctx.Done())
 	t.Cleanup(func() {
 		cancel()
 		factory.Shutdown()

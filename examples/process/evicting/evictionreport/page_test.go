@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/eviction"
 )
@@ -82,7 +83,7 @@ func inTracker(t *testing.T) *eviction.Tracker {
 		tracker.ObservePod(start, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.namespace, Name: pod.name, UID: types.UID(pod.name)},
 			Spec: corev1.PodSpec{NodeName: pod.node, Tolerations: []corev1.Toleration{{
-				Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: new(pod.seconds),
+				Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To(pod.seconds),
 			}}},
 		})
 	}
@@ -148,8 +149,8 @@ func TestPageForPrograms(t *testing.T) {
 		pod := func(namespace, name string, seconds int64) podJSON {
 			return podJSON{
 				Namespace: namespace, Name: name, UID: name, Node: "n1",
-				Due:    new(started.Add(time.Duration(seconds) * time.Second).Round(0)),
-				Reason: "TolerationEnds", Taint: "maintenance=disk:NoExecute", TolerationSeconds: new(seconds),
+				Due:    ptr.To(started.Add(time.Duration(seconds) * time.Second).Round(0)),
+				Reason: "TolerationEnds", Taint: "maintenance=disk:NoExecute", TolerationSeconds: ptr.To(seconds),
 				Why: why + (time.Duration(seconds) * time.Second).String(),
 			}
 		}
@@ -157,7 +158,7 @@ func TestPageForPrograms(t *testing.T) {
 		held, next := pod("farm", "held", 1), pod("shop", "next", 1)
 		acting.Acting = true
 		failed.Error = "no\n\tway"
-		failed.Attempts, failed.Next = 1, new(started.Add(time.Minute).Round(0))
+		failed.Attempts, failed.Next = 1, ptr.To(started.Add(time.Minute).Round(0))
 		held.Node, held.Hold = "n2", "maintained"
 		next.Budget, next.Next = "namespace", next.Due
 		for i, want := range []podJSON{acting, failed, held, next} {
