@@ -56,7 +56,7 @@ func ExampleController() {
 		c.Finish(now, task, result)
 	}
 	// Output:
-	// create revision agent-67f6f89b97
+	// create revision agent-67697c46f4
 	// write {"metadata":{"uid":"7d1"},"status":{"currentNumberScheduled":0,"desiredNumberScheduled":2,"numberAvailable":0,"numberMisscheduled":0,"numberReady":0,"numberUnavailable":2,"observedGeneration":1,"updatedNumberScheduled":0}}
 	// create a pod for ant
 	// record SuccessfulCreate
