@@ -41,9 +41,10 @@ clusters with a taint that they do not tolerate.
 
 A Cluster whose status.lastHeartbeatTime does not change for --grace-period becomes
 Ready=Unknown and gets the taint ` + failover.TaintUnreachable + `:NoExecute.
-A Binding whose tolerations do not hold on its cluster any longer gets another one:
-the one with the fewest bindings that is Ready and that it tolerates. Events tell of
-each Cluster that falls silent and of each Binding that moves.
+A Binding whose tolerations do not hold on one of its clusters any longer gets another
+one in its place: the one with the fewest bindings that is Ready and that it tolerates.
+It stays on its other clusters. Events tell of each Cluster that falls silent and of
+each Binding that moves.
 
 The annotation ` + process.HaltAnnotation + ` on the leader's Lease stops all
 moves and new taints, for as long as it is there:

@@ -156,24 +156,28 @@ func (f *federated) setCut(cut bool, names ...string) {
 	}
 }
 
-// bind puts a binding on a cluster.
-func (f *federated) bind(name, to string, tolerations ...corev1.Toleration) {
+// bind puts a binding on clusters.
+func (f *federated) bind(name string, to []string, tolerations ...corev1.Toleration) {
 	f.t.Helper()
-	at := metav1.Now()
+	spec := federation.BindingSpec{Tolerations: tolerations}
+	for _, cluster := range to {
+		spec.Clusters = append(spec.Clusters, federation.TargetCluster{Name: cluster, BoundAt: new(metav1.Now())})
+	}
 	f.create("bindings", metav1.NamespaceDefault, &federation.Binding{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault},
-		Spec:       federation.BindingSpec{Cluster: to, BoundAt: &at, Tolerations: tolerations},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault}, Spec: spec,
 	})
 }
 
-// placed returns the cluster of each binding.
-func (f *federated) placed() map[string]string {
+// placed returns the clusters of each binding.
+func (f *federated) placed() map[string][]string {
 	f.t.Helper()
 	var list federation.BindingList
 	require.NoError(f.t, f.list("bindings", &list))
-	placed := map[string]string{}
+	placed := map[string][]string{}
 	for _, b := range list.Items {
-		placed[b.Name] = b.Spec.Cluster
+		for _, on := range b.Spec.Clusters {
+			placed[b.Name] = append(placed[b.Name], on.Name)
+		}
 	}
 	return placed
 }
@@ -248,7 +252,8 @@ func (f *federated) successfulPatches(resource string) map[string]int {
 }
 
 // Of 200 clusters 20 fall silent: a whole region and some of another. Their
-// bindings move, once each, to clusters that live and that they tolerate. The
+// bindings move, once each, to clusters that live and that they tolerate. One
+// that is on two of them moves from both, and stays on a third that lives. The
 // controller is killed in the middle, and nothing is lost. Bindings of living
 // clusters stay, and clusters that return lose the taint.
 func TestControllerruntimeMovesTheBindingsOfSilentClusters(t *testing.T) {
@@ -262,20 +267,20 @@ func TestControllerruntimeMovesTheBindingsOfSilentClusters(t *testing.T) {
 	require.NoError(t, f.list("clusters", &list))
 	require.Len(t, list.Items, 200)
 	full := []byte(`{"spec":{"taints":[{"key":"full","effect":"NoSchedule"}]}}`)
-	want := map[string]string{} // the bindings that stay
 	seconds := new(int64(20))
+	for i := 0; i < len(dead); i += 2 {
+		f.bind("spread-"+dead[i], []string{dead[i], fmt.Sprintf("c-%03d", i), dead[i+1]})
+	}
 	for _, c := range list.Items {
-		f.bind("web-"+c.Name, c.Name)
-		f.bind("patient-"+c.Name, c.Name,
+		f.bind("web-"+c.Name, []string{c.Name})
+		f.bind("patient-"+c.Name, []string{c.Name},
 			corev1.Toleration{Key: unreachable, Operator: corev1.TolerationOpExists, TolerationSeconds: seconds})
-		if !slices.Contains(dead, c.Name) {
-			want["web-"+c.Name], want["patient-"+c.Name] = c.Name, c.Name
-		}
 		if c.Spec.Region == "a" { // whose names come first
 			require.NoError(t, f.rest.Patch(types.MergePatchType).Resource("clusters").Name(c.Name).
 				Body(full).Do(t.Context()).Error())
 		}
 	}
+	bound := f.placed()
 	first := f.launchFederated(f.plane.Kubeconfig(), "--leader-elect=false", "--move-rate=2")
 	f.eventually("all clusters are Ready", func(*witness) error { return f.wantUnreachable() })
 	time.Sleep(federationGrace) // the regions are judged
@@ -284,10 +289,10 @@ func TestControllerruntimeMovesTheBindingsOfSilentClusters(t *testing.T) {
 		return wantMoves(f.successfulPatches("bindings"), 8)
 	})
 	first.Kill()
-	moved := len(f.successfulPatches("bindings"))
-	require.Less(t, moved, 40, "it was killed too late")
+	moved := sum(f.successfulPatches("bindings"))
+	require.Less(t, moved, 60, "it was killed too late")
 	second := f.launchFederated(f.plane.Kubeconfig(), "--leader-elect=false")
-	f.within(2*patience, "all have moved", func(*witness) error { return wantMoves(f.successfulPatches("bindings"), 40) })
+	f.within(2*patience, "all have moved", func(*witness) error { return wantMoves(f.successfulPatches("bindings"), 60) })
 	f.eventually("20 clusters are unreachable", func(*witness) error { return f.wantUnreachable(dead...) })
 	t.Logf("%d bindings moved before the controller was killed", moved)
 
@@ -295,30 +300,41 @@ func TestControllerruntimeMovesTheBindingsOfSilentClusters(t *testing.T) {
 	f.eventually("all clusters have returned", func(*witness) error { return f.wantUnreachable() })
 	time.Sleep(2 * federationGrace)
 	f.stop(second)
-	load := map[string]int{}
-	for binding, on := range f.placed() {
-		load[on]++
-		if stays, lives := want[binding]; lives {
-			require.Equal(t, stays, on, "%s moved from a living cluster", binding)
-			continue
+	load, left := map[string]int{}, map[string]int{}
+	for binding, clusters := range f.placed() {
+		require.Len(t, clusters, len(bound[binding]), binding)
+		for i, on := range clusters {
+			load[on]++
+			was := bound[binding][i]
+			if !slices.Contains(dead, was) {
+				require.Equal(t, was, on, "%s moved from a living cluster", binding)
+				continue
+			}
+			left[metav1.NamespaceDefault+"/"+binding]++
+			require.NotContains(t, dead, on, "%s", binding)
+			require.Contains(t, "bc", on[:1], "%s went to a full cluster", binding)
 		}
-		require.NotContains(t, dead, on, "%s", binding)
-		require.Contains(t, "bc", on[:1], "%s went to a full cluster", binding)
 	}
 	for on, n := range load {
 		require.LessOrEqual(t, n, 3, "bindings on %s: they are spread", on)
 	}
-	for binding, times := range f.successfulPatches("bindings") {
-		require.Equal(t, 1, times, "%s moved", binding)
-	}
+	require.Equal(t, left, f.successfulPatches("bindings"), "each moved once from each")
 	require.NoError(t, f.wantUnreachable())
 }
 
 func wantMoves(moved map[string]int, n int) error {
-	if len(moved) < n {
-		return fmt.Errorf("%d of %d bindings have moved", len(moved), n)
+	if sum(moved) < n {
+		return fmt.Errorf("%d of %d moves are done", sum(moved), n)
 	}
 	return nil
+}
+
+// sum returns how many requests there are for all objects together.
+func sum(counts map[string]int) (n int) {
+	for _, count := range counts {
+		n += count
+	}
+	return n
 }
 
 // wantForbiddenTold wants that a controllerruntime without rights is not ready,
@@ -362,7 +378,7 @@ func (f *federated) wantEvent(kind, name, reason, message string) {
 func TestManifestOfControllerruntimeGivesTheLeastRights(t *testing.T) {
 	t.Parallel()
 	f := newFederation(t, map[string]int{"a": 4})
-	f.bind("web", "a-000")
+	f.bind("web", []string{"a-000", "a-001"})
 	f.applyManifest("controllerruntime")
 	_, container := f.deployed("controllerruntime")
 	require.Equal(t, []string{"--metrics-bind-address=:8443", "--health-probe-bind-address=:8081"}, container.Args)
@@ -379,11 +395,12 @@ func TestManifestOfControllerruntimeGivesTheLeastRights(t *testing.T) {
 
 	f.setCut(true, "a-000")
 	f.eventually("the binding has moved", func(*witness) error {
-		if f.placed()["web"] == "a-000" {
+		if slices.Contains(f.placed()["web"], "a-000") {
 			return errors.New("it has not")
 		}
 		return nil
 	})
+	require.Equal(t, "a-001", f.placed()["web"][1], "where it stays")
 	f.eventually("the cluster is unreachable", func(*witness) error { return f.wantUnreachable("a-000") })
 	f.wantEvent("Binding", "web", "Moved", "Moved from cluster a-000 to a-")
 	f.wantEvent("Cluster", "a-000", "HeartbeatsStopped", "No heartbeat since ")

@@ -29,7 +29,8 @@ type Config struct {
 	// means 0.1. A region that is partially disrupted has a tenth of it if it is
 	// large, and else none; see package zone.
 	TaintRate float64
-	// MoveRate is how many bindings move in a second. Zero means 10.
+	// MoveRate is how many bindings move in a second, from one of their clusters
+	// each. Zero means 10.
 	MoveRate float64
 	// ClusterMoveRate is how many of them leave the same cluster. Zero means 1.
 	ClusterMoveRate float64
@@ -110,6 +111,7 @@ func (c Config) moves() eviction.Config {
 		Budgets: []eviction.Budget{
 			{Name: "all", Limit: rate.Limit(c.MoveRate), Burst: int(math.Ceil(c.MoveRate))},
 			{Name: "cluster", Limit: rate.Limit(c.ClusterMoveRate), ByNode: (*corev1.Node).GetName},
+			{Name: byBinding, Limit: rate.Inf, BySubject: true, MaxPods: 1},
 		},
 		Holds:   holds(),
 		Backoff: c.backoff(),

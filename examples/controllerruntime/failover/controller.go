@@ -207,7 +207,7 @@ func (c *Controller) move(ctx context.Context, m Move) eviction.Result {
 		}
 		return c.writer.Patch(ctx, m.After.DeepCopy(), guardedBy(m.Before))
 	}, "binding", client.ObjectKeyFromObject(m.Before).String(),
-		"from", m.Before.Spec.Cluster, "to", m.After.Spec.Cluster)
+		"from", m.From, "to", m.To)
 	switch {
 	case errors.Is(err, errCanceled):
 		return eviction.Result{Outcome: eviction.OutcomeNotDue}

@@ -149,11 +149,13 @@ func leaseNamed(name string, annotations map[string]string) *coordinationv1.Leas
 func (e *edge) run(d time.Duration, silent string) {
 	for range d / interval {
 		time.Sleep(interval)
-		for _, name := range []string{"a-0", "a-1", "a-2"} {
-			if name == silent {
-				e.reconcileCluster(name)
+		var clusters federation.ClusterList
+		require.NoError(e.t, e.client.List(e.t.Context(), &clusters))
+		for _, c := range clusters.Items {
+			if c.Name == silent {
+				e.reconcileCluster(c.Name)
 			} else {
-				e.beat(name)
+				e.beat(c.Name)
 			}
 		}
 		e.reconcileBinding("one")
@@ -164,15 +166,19 @@ func (e *edge) run(d time.Duration, silent string) {
 func threeClusters() []client.Object {
 	objects := []client.Object{&federation.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "one", UID: "uid-one"},
-		Spec:       federation.BindingSpec{Cluster: "a-0"},
+		Spec:       federation.BindingSpec{Clusters: []federation.TargetCluster{{Name: "a-0"}}},
 	}}
 	for _, name := range []string{"a-0", "a-1", "a-2"} {
-		objects = append(objects, &federation.Cluster{
-			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)},
-			Spec:       federation.ClusterSpec{Region: "a"},
-		})
+		objects = append(objects, clusterNamed(name))
 	}
 	return objects
+}
+
+func clusterNamed(name string) *federation.Cluster {
+	return &federation.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)},
+		Spec:       federation.ClusterSpec{Region: "a"},
+	}
 }
 
 // The reconcilers observe and the dispatcher acts: a silent cluster is declared
@@ -185,7 +191,7 @@ func TestTheControllerMovesABindingAndUndoesTheTaint(t *testing.T) {
 		require.Len(t, e.core.clusters, 3, "what the reconcilers may still be busy with")
 		require.Len(t, e.core.bindings, 1)
 		e.run(2*grace, "")
-		require.Equal(t, "a-0", e.binding("one").Spec.Cluster)
+		require.Equal(t, []string{"a-0"}, clustersOf(e.binding("one")))
 		require.Empty(t, e.told())
 		last := e.cluster("a-0").Status.LastHeartbeatTime
 		e.run(grace+3*interval, "a-0")
@@ -197,13 +203,13 @@ func TestTheControllerMovesABindingAndUndoesTheTaint(t *testing.T) {
 		require.True(t, readyIs(silent, metav1.ConditionUnknown))
 		require.Equal(t, TaintUnreachable, silent.Spec.Taints[0].Key)
 		require.NotNil(t, silent.Spec.Taints[0].TimeAdded)
-		require.Equal(t, "a-1", e.binding("one").Spec.Cluster)
-		require.NotNil(t, e.binding("one").Spec.BoundAt)
+		require.Equal(t, []string{"a-1"}, clustersOf(e.binding("one")))
+		require.NotNil(t, e.binding("one").Spec.Clusters[0].BoundAt)
 		require.NoError(t, testutil.GatherAndCompare(e.registry, strings.NewReader(`
 # HELP failover_clusters_silent Clusters whose grace period is over.
 # TYPE failover_clusters_silent gauge
 failover_clusters_silent 1
-# HELP failover_bindings_waiting Bindings that must move, now or later.
+# HELP failover_bindings_waiting Moves of bindings that must happen, now or later: of each from each of its clusters.
 # TYPE failover_bindings_waiting gauge
 failover_bindings_waiting 0
 # HELP failover_tasks_total Patches of clusters and bindings, by kind and outcome.
@@ -218,6 +224,44 @@ failover_tasks_total{kind="Taint",outcome="Done"} 1
 	})
 }
 
+// Two clusters of a binding are tainted at once, and another client puts it on
+// one more before the cache shows its first move. No change is lost.
+func TestTheControllerMovesABindingFromTwoClusters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEdge(t, append(threeClusters(), clusterNamed("a-3"), clusterNamed("a-4"))...)
+		change := func(edit func(*federation.BindingSpec)) {
+			b := e.binding("one")
+			edit(&b.Spec)
+			require.NoError(t, e.client.Update(t.Context(), b))
+		}
+		change(func(spec *federation.BindingSpec) {
+			spec.Clusters = []federation.TargetCluster{{Name: "a-0", Replicas: 5}, {Name: "a-1"}, {Name: "a-2"}}
+		})
+		e.start()
+		e.run(2*grace, "")
+		for _, name := range []string{"a-0", "a-1"} {
+			c := e.cluster(name)
+			c.Spec.Taints = []corev1.Taint{retired}
+			require.NoError(t, e.client.Update(t.Context(), c))
+		}
+		change(func(spec *federation.BindingSpec) {
+			spec.Clusters = append(spec.Clusters, federation.TargetCluster{Name: "a-4"})
+		})
+		e.reconcileCluster("a-0") // and not the binding, so that each first patch is refused
+		e.reconcileCluster("a-1")
+		synctest.Wait()
+		require.Equal(t, []string{"a-0", "a-1", "a-2", "a-4"}, clustersOf(e.binding("one")))
+		change(func(spec *federation.BindingSpec) { spec.Clusters = spec.Clusters[:3] })
+		e.reconcileBinding("one")
+		e.run(4*interval, "")
+		require.ElementsMatch(t, []string{"a-3", "a-4", "a-2"}, clustersOf(e.binding("one")))
+		require.Equal(t, "a-2", e.binding("one").Spec.Clusters[2].Name)
+		require.Equal(t, int32(5), e.binding("one").Spec.Clusters[0].Replicas)
+		require.InDelta(t, 2, testutil.ToFloat64(e.Controller.metrics.tasks.WithLabelValues("Move", "Done")), 0)
+		require.InDelta(t, 2, testutil.ToFloat64(e.Controller.metrics.tasks.WithLabelValues("Move", "Failed")), 0)
+	})
+}
+
 // A controller that finds its Lease annotated begins halted, and so does one
 // whose Lease is annotated while it acts. Only a change is told.
 func TestTheAnnotationOfTheLeaseHaltsTheController(t *testing.T) {
@@ -229,7 +273,7 @@ func TestTheAnnotationOfTheLeaseHaltsTheController(t *testing.T) {
 		e.run(2*grace, "a-0")
 		require.True(t, readyIs(e.cluster("a-0"), metav1.ConditionUnknown))
 		require.Empty(t, e.cluster("a-0").Spec.Taints)
-		require.Equal(t, "a-0", e.binding("one").Spec.Cluster)
+		require.Equal(t, []string{"a-0"}, clustersOf(e.binding("one")))
 		halted := func(value float64) string {
 			return fmt.Sprintf("# HELP controller_halted 1 while an annotation of the leader's Lease holds moves and new "+
 				"taints.\n# TYPE controller_halted gauge\ncontroller_halted %v\n", value)
@@ -242,7 +286,7 @@ func TestTheAnnotationOfTheLeaseHaltsTheController(t *testing.T) {
 		require.NoError(t, testutil.GatherAndCompare(e.registry, strings.NewReader(halted(0)), "controller_halted"))
 		e.run(2*interval, "a-0")
 		require.NotEmpty(t, e.cluster("a-0").Spec.Taints)
-		require.Equal(t, "a-1", e.binding("one").Spec.Cluster)
+		require.Equal(t, []string{"a-1"}, clustersOf(e.binding("one")))
 		e.told()
 
 		e.annotate(halt)
@@ -312,7 +356,7 @@ func TestEachPatchIsGuardedByTheObjectItWasComputedFrom(t *testing.T) {
 	tainted.Spec.Taints = []corev1.Taint{{Key: TaintUnreachable, Effect: corev1.TaintEffectNoExecute}}
 	declaration := Declaration{Before: cluster, After: declared(cluster, noon, noon)}
 	marking := Marking{Before: cluster, After: tainted}
-	move := Move{Before: binding, After: moved(binding, "a-1", noon)}
+	move := Move{Before: binding, After: moved(binding, "a-0", "a-1", noon)}
 	e.beat("a-0")
 	changed := binding.DeepCopy()
 	changed.Labels = map[string]string{"changed": "yes"}
@@ -330,13 +374,13 @@ func TestEachPatchIsGuardedByTheObjectItWasComputedFrom(t *testing.T) {
 	marking.Before.ResourceVersion = e.cluster("a-0").ResourceVersion
 	require.Equal(t, timedqueue.Result{Outcome: timedqueue.OutcomeDone}, e.taint(t.Context(), marking))
 	move.Before = e.binding("one")
-	move.After = moved(move.Before, "a-1", noon)
+	move.After = moved(move.Before, "a-0", "a-1", noon)
 	require.Equal(t, eviction.Result{Outcome: eviction.OutcomeEvicted}, e.move(t.Context(), move))
 	require.Equal(t, TaintUnreachable, e.cluster("a-0").Spec.Taints[0].Key)
 	require.True(t, readyIs(e.cluster("a-0"), metav1.ConditionUnknown))
-	require.Equal(t, "a-1", e.binding("one").Spec.Cluster)
+	require.Equal(t, []string{"a-1"}, clustersOf(e.binding("one")))
 	require.Equal(t, map[string]string{"changed": "yes"}, e.binding("one").Labels)
-	require.Equal(t, "a-0", binding.Spec.Cluster)
+	require.Equal(t, []string{"a-0"}, clustersOf(binding))
 }
 
 // What is deleted is forgotten.

@@ -6,20 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
 )
-
-// asSubject returns a binding as what leaves its cluster.
-func asSubject(b *federation.Binding) eviction.Subject {
-	return eviction.Subject{
-		Key:         eviction.Key{Namespace: b.Namespace, Name: b.Name, UID: b.UID},
-		On:          b.Spec.Cluster,
-		Tolerations: b.Spec.Tolerations,
-		Since:       b.Spec.BoundAt,
-		Leaving:     b.DeletionTimestamp != nil,
-	}
-}
 
 // declared returns a cluster with the condition that says that it is silent.
 func declared(c *federation.Cluster, since, now time.Time) *federation.Cluster {
@@ -29,13 +17,6 @@ func declared(c *federation.Cluster, since, now time.Time) *federation.Cluster {
 		ObservedGeneration: c.Generation, LastTransitionTime: metav1.NewTime(now),
 		Reason: "HeartbeatsStopped", Message: "No heartbeat since " + since.UTC().Format(time.RFC3339),
 	})
-	return after
-}
-
-// moved returns a binding on another cluster.
-func moved(b *federation.Binding, to string, now time.Time) *federation.Binding {
-	after, at := b.DeepCopy(), metav1.NewTime(now)
-	after.Spec.Cluster, after.Spec.BoundAt = to, &at
 	return after
 }
 

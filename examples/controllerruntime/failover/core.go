@@ -30,20 +30,12 @@ type Core struct {
 	marks   *timedqueue.Queue[string, mark]
 	moves   *eviction.Tracker
 
-	clusters map[string]*federation.Cluster // as last observed
-	bindings map[types.UID]*binding
-	named    map[types.NamespacedName]types.UID // of the bindings
-	load     map[string]int                     // bindings on a cluster
-	blind    time.Duration                      // in all, as followed last
-	leads    bool
-}
-
-// binding is the record of a binding.
-type binding struct {
-	*federation.Binding // as last observed
-
-	counted string // the cluster whose load it is part of
-	moving  bool
+	clusters   map[string]*federation.Cluster               // as last observed
+	bindings   map[types.NamespacedName]*federation.Binding // as last observed
+	placements map[types.UID]*placement                     // see idOf
+	load       map[string]int                               // bindings on a cluster
+	blind      time.Duration                                // in all, as followed last
+	leads      bool
 }
 
 // mark is what a cluster waits for: to get the taint, or to lose it.
@@ -70,8 +62,9 @@ func NewCore(config Config, now time.Time) (*Core, error) {
 	}
 	config = config.withDefaults()
 	c := &Core{
-		clusters: make(map[string]*federation.Cluster), bindings: make(map[types.UID]*binding),
-		named: make(map[types.NamespacedName]types.UID), load: make(map[string]int),
+		clusters:   make(map[string]*federation.Cluster),
+		bindings:   make(map[types.NamespacedName]*federation.Binding),
+		placements: make(map[types.UID]*placement), load: make(map[string]int),
 	}
 	var err error
 	if c.monitor, err = nodehealth.NewMonitor[string](config.health(), now); err != nil {
@@ -141,46 +134,6 @@ func (c *Core) ForgetCluster(now time.Time, name string) {
 	c.regions.Forget(now, name)
 	c.marks.Remove(name)
 	c.moves.ForgetNode(now, name)
-}
-
-// ObserveBinding takes a binding as it is now. It must not be changed
-// afterwards.
-func (c *Core) ObserveBinding(now time.Time, observed *federation.Binding) {
-	name := types.NamespacedName{Namespace: observed.Namespace, Name: observed.Name}
-	if uid, known := c.named[name]; known && uid != observed.UID {
-		c.ForgetBinding(now, name)
-	}
-	b, known := c.bindings[observed.UID]
-	if !known {
-		b = new(binding)
-		c.bindings[observed.UID], c.named[name] = b, observed.UID
-	}
-	b.Binding = observed
-	if !b.moving {
-		c.count(b, observed.Spec.Cluster)
-	}
-	c.moves.Observe(now, asSubject(observed))
-}
-
-// ForgetBinding drops a binding that was deleted.
-func (c *Core) ForgetBinding(now time.Time, name types.NamespacedName) {
-	uid := c.named[name]
-	if b := c.bindings[uid]; b != nil {
-		c.count(b, "")
-	}
-	delete(c.named, name)
-	delete(c.bindings, uid)
-	c.moves.ForgetPod(now, uid)
-}
-
-// count makes a binding part of the load of a cluster, or of none.
-func (c *Core) count(b *binding, name string) {
-	if c.load[b.counted]--; c.load[b.counted] <= 0 {
-		delete(c.load, b.counted)
-	}
-	if b.counted = name; name != "" {
-		c.load[name]++
-	}
 }
 
 // Lead begins to hand out jobs. All objects that exist have been observed. The

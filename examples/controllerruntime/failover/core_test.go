@@ -39,6 +39,7 @@ type world struct {
 	bindings map[string]*federation.Binding
 	cut      map[string]bool // silent clusters
 	unseen   map[string]bool // clusters whose changes the watch does not deliver
+	unshown  map[string]bool // bindings of which it does not
 	standby  bool            // the core does not lead
 	blind    bool            // the API server answers nothing
 	jobs     timedqueue.Source[timedqueue.Job]
@@ -54,7 +55,7 @@ var noon = time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
 func newWorld(t *testing.T, regions map[string]int) *world {
 	t.Helper()
 	w := &world{
-		t: t, now: noon, cut: map[string]bool{}, unseen: map[string]bool{},
+		t: t, now: noon, cut: map[string]bool{}, unseen: map[string]bool{}, unshown: map[string]bool{},
 		clusters: map[string]*federation.Cluster{}, bindings: map[string]*federation.Binding{},
 	}
 	for region, size := range regions {
@@ -110,16 +111,39 @@ func (w *world) wrote(object metav1.Object) {
 	object.SetResourceVersion(strconv.Itoa(w.version))
 }
 
-// bind creates a binding.
+// bind creates a binding on a cluster.
 func (w *world) bind(name, to string, tolerations ...corev1.Toleration) {
-	at := metav1.NewTime(w.now)
+	w.bindAll(name, []string{to}, tolerations...)
+}
+
+// bindAll creates a binding on several clusters, with a replica on the first,
+// two on the second, and so on.
+func (w *world) bindAll(name string, to []string, tolerations ...corev1.Toleration) {
 	b := &federation.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)},
-		Spec:       federation.BindingSpec{Cluster: to, BoundAt: &at, Tolerations: tolerations},
+		Spec:       federation.BindingSpec{Tolerations: tolerations},
 	}
+	for i, cluster := range to {
+		b.Spec.Clusters = append(b.Spec.Clusters, w.target(cluster, int32(i+1)))
+	}
+	w.bindings[name] = b
+	w.change(name, func(*federation.BindingSpec) {})
+}
+
+// target is what binds to a cluster now.
+func (w *world) target(cluster string, replicas int32) federation.TargetCluster {
+	return federation.TargetCluster{Name: cluster, Replicas: replicas, BoundAt: new(metav1.NewTime(w.now))}
+}
+
+// change changes a binding, as another client does.
+func (w *world) change(name string, edit func(*federation.BindingSpec)) {
+	b := w.bindings[name].DeepCopy()
+	edit(&b.Spec)
 	w.wrote(b)
 	w.bindings[name] = b
-	w.core.ObserveBinding(w.now, b.DeepCopy())
+	if !w.unshown[name] {
+		w.core.ObserveBinding(w.now, b.DeepCopy())
+	}
 }
 
 // taint changes the taints of a cluster, as an administrator does.
@@ -195,20 +219,16 @@ func (w *world) mark(_ context.Context, m Marking) timedqueue.Result {
 }
 
 func (w *world) move(_ context.Context, m Move) eviction.Result {
-	stored := w.bindings[m.Before.Name]
-	if err := w.refusal(m, stored, m.Before); err != nil {
+	if err := w.refusal(m, m.Before); err != nil {
 		return eviction.Result{Outcome: eviction.OutcomeFailed, Err: err}
 	}
-	w.moves = append(w.moves, stored.Name+" "+stored.Spec.Cluster+" "+m.After.Spec.Cluster)
-	stored = m.After.DeepCopy()
-	w.wrote(stored)
-	w.bindings[stored.Name] = stored
-	w.core.ObserveBinding(w.now, stored.DeepCopy())
+	w.moves = append(w.moves, m.Before.Name+" "+m.From+" "+m.To)
+	w.change(m.Before.Name, func(spec *federation.BindingSpec) { *spec = m.After.Spec })
 	return eviction.Result{Outcome: eviction.OutcomeEvicted}
 }
 
 func (w *world) patchCluster(task any, before, after *federation.Cluster) error {
-	if err := w.refusal(task, w.clusters[before.Name], before); err != nil {
+	if err := w.refusal(task, before); err != nil {
 		return err
 	}
 	stored := after.DeepCopy()
@@ -220,7 +240,7 @@ func (w *world) patchCluster(task any, before, after *federation.Cluster) error 
 
 // refusal returns why the API server does not accept a patch that was computed
 // from an object.
-func (w *world) refusal(task any, stored, before metav1.Object) error {
+func (w *world) refusal(task any, before metav1.Object) error {
 	if w.blind {
 		return errDown
 	}
@@ -228,6 +248,10 @@ func (w *world) refusal(task any, stored, before metav1.Object) error {
 		if err := w.refuse(task); err != nil {
 			return err
 		}
+	}
+	var stored metav1.Object = w.clusters[before.GetName()]
+	if _, is := before.(*federation.Binding); is {
+		stored = w.bindings[before.GetName()]
 	}
 	if stored.GetResourceVersion() != before.GetResourceVersion() {
 		return errConflict
@@ -278,7 +302,7 @@ func TestBindingsLeaveAClusterThatFallsSilent(t *testing.T) {
 	require.Equal(t, []corev1.Taint{old}, w.clusters["a-0"].Spec.Taints)
 	w.run(5 * time.Minute)
 	require.Len(t, w.moves, 3)
-	require.Equal(t, "a-0", w.bindings["stays"].Spec.Cluster)
+	require.Equal(t, []string{"a-0"}, clustersOf(w.bindings["stays"]))
 }
 
 // A binding whose cluster is heard again within its toleration stays.
@@ -578,11 +602,12 @@ func TestARecreatedObjectIsAnother(t *testing.T) {
 	w.run(grace)
 	w.taint("a-1", corev1.Taint{Key: "retired", Effect: corev1.TaintEffectNoExecute})
 	w.bind("one", "a-1", tolerate("retired", ptr.To[int64](60)))
+	w.change("one", func(spec *federation.BindingSpec) { spec.Clusters[0].BoundAt = nil })
 	w.run(50 * time.Second)
 	w.bindings["one"].UID = "uid-again"
-	w.bind("one", "a-1", tolerate("retired", nil))
-	w.bindings["one"].UID = "uid-again"
-	w.core.ObserveBinding(w.now, w.bindings["one"].DeepCopy())
+	w.change("one", func(*federation.BindingSpec) {})
+	w.run(50 * time.Second)
+	w.change("one", func(spec *federation.BindingSpec) { spec.Tolerations[0].TolerationSeconds = nil })
 	for _, uid := range []types.UID{"uid-first", "uid-second"} { // neither ever reports
 		w.cut["a-0"] = true
 		w.clusters["a-0"].UID, w.clusters["a-0"].Status = uid, federation.ClusterStatus{}
@@ -593,19 +618,20 @@ func TestARecreatedObjectIsAnother(t *testing.T) {
 	w.run(2 * interval)
 	require.Equal(t, 1, w.core.Silent())
 	require.Empty(t, w.moves)
-	require.Len(t, w.core.bindings, 1)
+	require.Len(t, w.core.placements, 1)
 	w.core.ForgetBinding(w.now, types.NamespacedName{Namespace: "default", Name: "one"})
 	for name := range w.clusters {
 		w.core.ForgetCluster(w.now, name)
 	}
 	require.Empty(t, w.core.load)
 	require.Empty(t, w.core.bindings)
+	require.Empty(t, w.core.placements)
 	require.Zero(t, w.core.monitor.Len())
 	require.Zero(t, w.core.marks.Len())
 }
 
-// Clusters fall silent and return, moves are refused, and the program is
-// restarted. No binding leaves a cluster that beats, and each leaves one that
+// Clusters fall silent and return, moves are refused, other clients put
+// bindings on more clusters, and the program is restarted. No binding leaves a cluster that beats, and each leaves one that
 // does not. All go to clusters that beat.
 func TestRandomFailures(t *testing.T) {
 	seed := time.Now().UnixNano()
@@ -620,9 +646,29 @@ func runRandomly(t *testing.T, random *rand.Rand) {
 	w.run(grace)
 	names := w.names()
 	for i := range 100 {
-		w.bind("b"+strconv.Itoa(i), names[random.Intn(len(names))])
+		var to []string
+		for _, n := range random.Perm(len(names))[:1+random.Intn(3)] {
+			to = append(to, names[n])
+		}
+		w.bindAll("b"+strconv.Itoa(i), to)
 	}
-	started := w.now
+	added := 0
+	addCluster := func() {
+		name := "b" + strconv.Itoa(random.Intn(100))
+		if cluster := names[random.Intn(len(names))]; !isOn(w.bindings[name], cluster) {
+			added++
+			w.change(name, func(spec *federation.BindingSpec) {
+				spec.Clusters = append(spec.Clusters, w.target(cluster, 1))
+			})
+		}
+	}
+	size := func() (n int) {
+		for _, b := range w.bindings {
+			n += len(b.Spec.Clusters)
+		}
+		return n
+	}
+	started, bound := w.now, size()
 	silence := func(name string) time.Duration { return w.now.Sub(w.clusters[name].Status.LastHeartbeatTime.Time) }
 	w.refuse = func(task any) error {
 		if random.Intn(3) == 0 {
@@ -632,9 +678,11 @@ func runRandomly(t *testing.T, random *rand.Rand) {
 		case Declaration:
 			require.GreaterOrEqual(t, silence(task.Before.Name), grace, "declared too early")
 		case Move:
-			require.GreaterOrEqual(t, silence(task.Before.Spec.Cluster), grace, "it leaves a living cluster")
+			require.GreaterOrEqual(t, silence(task.From), grace, "it leaves a living cluster")
 			most := grace + 2*time.Second
-			require.Less(t, min(silence(task.After.Spec.Cluster), w.now.Sub(started)), most, "it goes to a dead cluster")
+			require.Less(t, min(silence(task.To), w.now.Sub(started)), most, "it goes to a dead cluster")
+			require.False(t, isOn(task.Before, task.To), "it is there already")
+			requireMoved(t, task)
 		}
 		return nil
 	}
@@ -648,12 +696,17 @@ func runRandomly(t *testing.T, random *rand.Rand) {
 			started = w.now
 			w.restart()
 		}
+		addCluster()
 		w.run(time.Duration(5+random.Intn(60)) * time.Second)
 	}
 	w.refuse = nil
 	w.run(5 * time.Minute)
+	require.Positive(t, added)
+	require.Equal(t, bound+added, size(), "no binding has more or fewer clusters than it was given")
 	for _, b := range w.bindings {
-		require.False(t, w.cut[b.Spec.Cluster], "%s is left on %s", b.Name, b.Spec.Cluster)
+		for _, on := range b.Spec.Clusters {
+			require.False(t, w.cut[on.Name], "%s is left on %s", b.Name, on.Name)
+		}
 	}
 	for name := range w.clusters {
 		require.Equal(t, w.cut[name], w.unreachable(name), name)

@@ -13,10 +13,12 @@
 //
 // A Monitor and a zone Tracker are generic over their keys, here the names of
 // clusters. The taints of a Cluster are corev1.Taints, on which package taints
-// works. A binding is a Subject of an eviction.Tracker, and its cluster a place
-// with taints. It gets all that a pod gets: deadlines that survive a restart,
-// budgets, retries, and clocks that part. What the eviction does is up to the
-// caller: here it is a move.
+// works. To an eviction.Tracker each cluster of a binding is a Subject, and each
+// cluster a place with taints. So it has all that a pod has: a deadline that
+// survives a restart, budgets, retries, and clocks that part. What the eviction
+// does is up to the caller. Here it moves the binding from that cluster to
+// another one, from one at a time. On the others it stays, and also on this one
+// while there is no other to go to.
 //
 // # Two ways to drive a core
 //
@@ -57,7 +59,8 @@
 //
 // # Not here
 //
-// The taints of the old cluster are not read again before a binding moves. A
+// The taints of the old cluster are not read again before a binding moves from
+// it. A
 // taint that was removed a moment ago may still move one. Bindings of a deleted
 // cluster stay, as its taints are gone. No page lists what waits, and no shadow
 // compares with another controller. An Event about a patch whose answer was

@@ -22,7 +22,7 @@ func (c *Controller) recordSilence(d Declaration) {
 func (c *Controller) recordMove(m Move) {
 	decision := m.task.Decision
 	c.recorder.Eventf(m.After, nil, corev1.EventTypeNormal, "Moved", "Move",
-		"Moved from cluster %s to %s: %s (taint %s)", m.Before.Spec.Cluster, m.After.Spec.Cluster,
+		"Moved from cluster %s to %s: %s (taint %s)", m.From, m.To,
 		decision.Reason, decision.Taint.ToString())
 }
 

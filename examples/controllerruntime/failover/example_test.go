@@ -15,16 +15,20 @@ import (
 
 // Way (b) of the package comment: a reconciler of bindings that keeps nothing
 // between two calls. Decide is a pure function of two objects from the cache,
-// and RequeueAfter is the only timer. It has no budget.
+// and RequeueAfter is the only timer. It has no budget. The binding is on one
+// cluster; of several, the earliest time counts.
 func Example_requeueAfter() {
 	noon := metav1.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
-	cluster := &federation.Cluster{Spec: federation.ClusterSpec{Taints: []corev1.Taint{
+	cluster := &federation.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Spec: federation.ClusterSpec{Taints: []corev1.Taint{
 		{Key: "retired", Effect: corev1.TaintEffectNoExecute, TimeAdded: &noon},
 	}}}
 	half := int64(30)
-	binding := &federation.Binding{Spec: federation.BindingSpec{Tolerations: []corev1.Toleration{
-		{Key: "retired", Operator: corev1.TolerationOpExists, TolerationSeconds: &half},
-	}}}
+	binding := &federation.Binding{Spec: federation.BindingSpec{
+		Clusters: []federation.TargetCluster{{Name: "one", BoundAt: &noon}},
+		Tolerations: []corev1.Toleration{
+			{Key: "retired", Operator: corev1.TolerationOpExists, TolerationSeconds: &half},
+		},
+	}}
 
 	// It may have been added at any time before.
 	start := func(stored *metav1.Time, now time.Time) time.Time {
@@ -37,9 +41,8 @@ func Example_requeueAfter() {
 				on = append(on, eviction.Taint{Taint: taint, Start: start(taint.TimeAdded, now)})
 			}
 		}
-		pod := eviction.Pod{Tolerations: binding.Spec.Tolerations}
-		if binding.Spec.BoundAt != nil {
-			pod.Arrived = start(binding.Spec.BoundAt, now)
+		pod := eviction.Pod{
+			Tolerations: binding.Spec.Tolerations, Arrived: start(binding.Spec.Clusters[0].BoundAt, now),
 		}
 		switch decision := eviction.Decide(on, pod, taints.Matcher{}); {
 		case !decision.Leaves():

@@ -34,7 +34,8 @@ func newMetrics(registry prometheus.Registerer, read func(func(*Core))) (*metric
 				}
 				return 0
 			})),
-		registry.Register(gauge("failover_bindings_waiting", "Bindings that must move, now or later.",
+		registry.Register(gauge("failover_bindings_waiting",
+			"Moves of bindings that must happen, now or later: of each from each of its clusters.",
 			func(c *Core, _ time.Time) float64 { return float64(c.moves.Waiting()) })),
 		registry.Register(gauge("failover_oldest_overdue_seconds", "How late the binding is that should have moved first.",
 			func(c *Core, now time.Time) float64 {

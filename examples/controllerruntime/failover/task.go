@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
@@ -14,8 +15,8 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// ErrNoTarget means that no living cluster has only taints that the binding
-// tolerates for ever. The binding stays and is tried again.
+// ErrNoTarget means that the binding is on each living cluster that has only
+// taints which it tolerates for ever. It stays where it is and is tried again.
 var ErrNoTarget = errors.New("no cluster that the binding could move to")
 
 // A Declaration records in the status of a cluster that it is silent.
@@ -38,11 +39,14 @@ type Marking struct {
 // Adds reports whether the cluster gets the taint.
 func (m Marking) Adds() bool { return m.item.Value.add }
 
-// A Move moves a binding to another cluster.
+// A Move moves a binding from one of its clusters to another one. It stays on
+// the others.
 type Move struct {
 	// Before and After are the binding as the core has observed it, and as it must
 	// become. Neither may be changed.
 	Before, After *federation.Binding
+	// From and To are the names of the clusters.
+	From, To string
 
 	task eviction.Task
 }
@@ -144,22 +148,25 @@ func (c mover) Start(now time.Time) (Move, bool) {
 	if !ok {
 		return Move{}, false
 	}
-	b := c.bindings[found.Pod.UID]
-	to, ok := c.target(b.Spec.Tolerations)
+	b := c.bindings[types.NamespacedName{Namespace: found.Pod.Namespace, Name: found.Pod.Name}]
+	to, ok := c.target(b)
 	if !ok {
 		c.moves.Finish(now, found, eviction.Result{Outcome: eviction.OutcomeBlocked, Err: ErrNoTarget})
 		return Move{}, false // Next says now if there are others
 	}
-	b.moving = true
-	c.count(b, to)
-	return Move{Before: b.Binding, After: moved(b.Binding, to, now), task: found}, true
+	p := c.placements[found.Pod.UID]
+	p.moving = true
+	c.count(p, to)
+	return Move{
+		Before: b, After: moved(b, found.Node, to, now), From: found.Node, To: to, task: found,
+	}, true
 }
 
 func (c mover) Finish(now time.Time, m Move, result eviction.Result) {
-	if b := c.bindings[m.Before.UID]; b != nil {
-		b.moving = false
+	if p := c.placements[m.task.Pod.UID]; p != nil {
+		p.moving = false
 		if result.Outcome != eviction.OutcomeEvicted || result.Err != nil {
-			c.count(b, b.Spec.Cluster)
+			c.count(p, m.From)
 		}
 	}
 	c.moves.Finish(now, m.task, result)
@@ -167,12 +174,12 @@ func (c mover) Finish(now time.Time, m Move, result eviction.Result) {
 
 func (c mover) Next(now time.Time) (time.Time, bool) { return c.moves.Next(now) }
 
-// target returns the cluster with the fewest bindings that a binding with such
-// tolerations may go to. Equals go by name.
-func (c *Core) target(tolerations []corev1.Toleration) (string, bool) {
+// target returns the cluster with the fewest bindings that a binding may go to
+// and is not on. Equals go by name.
+func (c *Core) target(b *federation.Binding) (string, bool) {
 	best, found := "", false
 	for name, r := range c.clusters {
-		if c.accepts(r, tolerations) && (!found || c.load[name] < c.load[best] ||
+		if !isOn(b, name) && c.accepts(r, b.Spec.Tolerations) && (!found || c.load[name] < c.load[best] ||
 			c.load[name] == c.load[best] && name < best) {
 			best, found = name, true
 		}

@@ -33,12 +33,18 @@ func (l *ClusterList) DeepCopyObject() runtime.Object {
 func (b *Binding) DeepCopyInto(out *Binding) {
 	*out = *b
 	b.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
-	out.Spec.BoundAt = b.Spec.BoundAt.DeepCopy()
+	out.Spec.Clusters = copyAll(b.Spec.Clusters, (*TargetCluster).DeepCopyInto)
 	out.Spec.Tolerations = copyAll(b.Spec.Tolerations, (*corev1.Toleration).DeepCopyInto)
 }
 
 // DeepCopy returns a copy of b.
 func (b *Binding) DeepCopy() *Binding { return copyOf(b, (*Binding).DeepCopyInto) }
+
+// DeepCopyInto copies c into out.
+func (c *TargetCluster) DeepCopyInto(out *TargetCluster) {
+	*out = *c
+	out.BoundAt = c.BoundAt.DeepCopy()
+}
 
 // DeepCopyObject implements runtime.Object.
 func (b *Binding) DeepCopyObject() runtime.Object { return b.DeepCopy() }

@@ -1,7 +1,7 @@
 // Package federation is the API of the example. Clusters send heartbeats and
-// have taints. A binding puts a workload on a cluster and tolerates some of its
-// taints. Karmada has such objects. These are smaller, and their fields are the
-// example's own.
+// have taints. A binding puts a workload on some clusters and tolerates some of
+// their taints. Karmada has such objects. These are smaller, and their fields
+// are the example's own.
 //
 // The package needs no controller-runtime. CRDs is what the API server wants to
 // know of the types; a test compares both.
@@ -71,7 +71,7 @@ type ClusterList struct {
 	Items []Cluster `json:"items"`
 }
 
-// A Binding puts a workload on a cluster.
+// A Binding puts a workload on clusters.
 type Binding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -81,11 +81,21 @@ type Binding struct {
 
 // BindingSpec says where the workload is, and which taints it tolerates there.
 type BindingSpec struct {
-	Cluster string `json:"cluster"`
-	// BoundAt is when the binding came to the cluster. A toleration counts from
-	// then, or from the taint's TimeAdded if that is later.
-	BoundAt     *metav1.Time        `json:"boundAt,omitempty"`
+	// Clusters are where it is, each once.
+	Clusters    []TargetCluster     `json:"clusters"`
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+}
+
+// A TargetCluster is a cluster that a binding puts its workload on.
+type TargetCluster struct {
+	Name string `json:"name"`
+	// Replicas is how many of the workload's replicas are there. It goes with the
+	// binding to another cluster.
+	Replicas int32 `json:"replicas,omitempty"`
+	// BoundAt is when the binding came to this cluster. A toleration counts from
+	// then, or from the taint's TimeAdded if that is later. A binding that left
+	// and came back has come when it came back.
+	BoundAt *metav1.Time `json:"boundAt,omitempty"`
 }
 
 // BindingList is a list of bindings.

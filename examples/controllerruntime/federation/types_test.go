@@ -72,8 +72,8 @@ func schemaOf(typ reflect.Type) field {
 		return field{Type: "array", Items: &items}
 	case reflect.String:
 		return field{Type: "string"}
-	case reflect.Int64:
-		return field{Type: "integer", Format: "int64"}
+	case reflect.Int32, reflect.Int64:
+		return field{Type: "integer", Format: typ.Kind().String()}
 	}
 	out := field{Type: "object", Properties: map[string]field{}}
 	for i := range typ.NumField() {
