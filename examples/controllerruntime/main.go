@@ -33,14 +33,16 @@ import (
 	"github.com/kubelife/lifecycle/examples/process"
 )
 
-const intro = `controllerruntime moves bindings away from clusters that fall silent, and from
-clusters with a taint that they do not tolerate.
+const intro = `controllerruntime moves bindings away from clusters that fall silent or are not
+ready, and from clusters with a taint that they do not tolerate.
 
   kubectl apply --server-side -f examples/controllerruntime/federation/crds.yaml
   controllerruntime --kubeconfig FILE
 
 A Cluster whose status.lastHeartbeatTime does not change for --grace-period becomes
-Ready=Unknown and gets the taint ` + failover.TaintUnreachable + `:NoExecute.
+Ready=Unknown and gets the taint ` + failover.TaintUnreachable + `:NoExecute. One
+whose agent says Ready=False gets ` + failover.TaintNotReady + `:NoExecute. If one of
+these replaces the other, the time that a Binding tolerates goes on.
 A Binding whose tolerations do not hold on one of its clusters any longer gets another
 one in its place: the one with the fewest bindings that is Ready and that it tolerates.
 It stays on its other clusters. Events tell of each Cluster that falls silent and of
@@ -112,7 +114,7 @@ func (s *settings) flags() *pflag.FlagSet {
 	flags.DurationVar(&c.GracePeriod, "grace-period", 40*time.Second, "How long a cluster may be silent.")
 	flags.DurationVar(&c.HeartbeatInterval, "heartbeat-interval", 10*time.Second,
 		"How often a cluster sends a heartbeat, at most half of --grace-period.")
-	flags.Float64Var(&c.TaintRate, "taint-rate", 0.1, "How many clusters of a region get the taint in a second.")
+	flags.Float64Var(&c.TaintRate, "taint-rate", 0.1, "How many clusters of a region get such a taint in a second.")
 	flags.Float64Var(&c.MoveRate, "move-rate", 10, "How many bindings move in a second.")
 	flags.Float64Var(&c.ClusterMoveRate, "cluster-move-rate", 1, "How many of them leave the same cluster.")
 	flags.BoolVar(&s.election, "leader-elect", true, "Act only while holding the Lease controllerruntime.")

@@ -21,7 +21,8 @@ func TestHelpTeaches(t *testing.T) {
 	code, out, _ := execute(t, "--help")
 	require.Zero(t, code)
 	for _, taught := range []string{
-		"crds.yaml", "Ready=Unknown", "federation.example.com/unreachable:NoExecute", "--grace-period", "Exit codes",
+		"crds.yaml", "Ready=Unknown", "federation.example.com/unreachable:NoExecute",
+		"federation.example.com/not-ready:NoExecute", "--grace-period", "Exit codes",
 	} {
 		require.Contains(t, out, taught)
 	}

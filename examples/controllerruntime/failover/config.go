@@ -25,7 +25,7 @@ type Config struct {
 	// HeartbeatInterval is how often a cluster sends a heartbeat: at most half of
 	// GracePeriod. Zero means a quarter of it.
 	HeartbeatInterval time.Duration
-	// TaintRate is how many clusters of a region get the taint in a second. Zero
+	// TaintRate is how many clusters of a region get a taint in a second. Zero
 	// means 0.1. A region that is partially disrupted has a tenth of it if it is
 	// large, and else none; see package zone.
 	TaintRate float64
@@ -114,6 +114,7 @@ func (c Config) moves() eviction.Config {
 			{Name: byBinding, Limit: rate.Inf, BySubject: true, MaxPods: 1},
 		},
 		Holds:   holds(),
+		Lineage: lineage,
 		Backoff: c.backoff(),
 	}
 }

@@ -294,7 +294,7 @@ func TestTheAnnotationOfTheLeaseHaltsTheController(t *testing.T) {
 		require.Equal(t, []string{"Warning Halted Halted by its annotation example.com/halt: wrong regions"}, e.told())
 		add := Marking{
 			Before: e.cluster("a-1"), After: e.cluster("a-1"),
-			item: timedqueue.Item[string, mark]{Value: mark{add: true}},
+			item: timedqueue.Item[string, mark]{Value: mark{adds: true}},
 		}
 		require.ErrorIs(t, e.taint(t.Context(), add).Err, errCanceled, "one that was handed out before")
 		require.NoError(t, e.client.Delete(t.Context(), leaseNamed("leader", nil)))

@@ -5,21 +5,15 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
 	"github.com/kubelife/lifecycle/nodehealth"
-	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
 )
-
-// TaintUnreachable is the key of the taint of a silent cluster. Its effect is
-// NoExecute.
-const TaintUnreachable = "federation.example.com/unreachable"
 
 // A Core decides what happens to clusters and bindings. It has no clock and no
 // goroutine, and is not safe for concurrent use. Its Jobs are for a
@@ -36,23 +30,6 @@ type Core struct {
 	load       map[string]int                               // bindings on a cluster
 	blind      time.Duration                                // in all, as followed last
 	leads      bool
-}
-
-// mark is what a cluster waits for: to get the taint, or to lose it.
-type mark struct {
-	add    bool
-	region string
-}
-
-// byRegion names the budget of marks. A region adds taints at the rate that its
-// state allows, and all taints are removed at once.
-const byRegion, removal = "region", "remove"
-
-func shareOf(_ string, m mark) string {
-	if m.add {
-		return "add " + m.region
-	}
-	return removal
 }
 
 // NewCore returns a core that knows no object. Now must not be the zero time.
@@ -79,7 +56,7 @@ func NewCore(config Config, now time.Time) (*Core, error) {
 	if c.moves, err = eviction.NewTracker(config.moves(), now); err != nil {
 		return nil, err
 	}
-	c.marks.SetLimit(now, byRegion, removal, rate.Inf)
+	c.marks.SetLimit(now, byRegion, unlimited, rate.Inf)
 	c.moves.SetHold(now, holdRegions, "", true) // until they are judged
 	return c, nil
 }
@@ -105,8 +82,6 @@ func (c *Core) whileHearing(
 			return at, ok && !sight.Blind
 		})
 }
-
-func isOurs(taint *corev1.Taint) bool { return taint.Key == TaintUnreachable }
 
 // ObserveCluster takes a cluster as it is now. It must not be changed
 // afterwards.
@@ -168,28 +143,13 @@ func (c *Core) assess(now time.Time, r *federation.Cluster) {
 	if silent {
 		certain = c.recorded(r)
 	}
-	c.regions.Observe(now, r.Name, zone.Node{Zone: r.Spec.Region, Ready: !silent, Unconfirmed: !certain})
+	notReady := readyIs(r, metav1.ConditionFalse)
+	c.regions.Observe(now, r.Name, zone.Node{
+		Zone: r.Spec.Region, Ready: !silent && !notReady, Unconfirmed: !certain,
+	})
 	c.moves.SetHold(now, holdHeard, r.Name, !silent)
+	c.moves.SetHold(now, holdReady, r.Name, !notReady)
 	c.mark(now, r)
-}
-
-// mark schedules a change of the taint of a cluster, or none.
-func (c *Core) mark(now time.Time, r *federation.Cluster) {
-	_, has := taints.Find(r.Spec.Taints, TaintUnreachable, corev1.TaintEffectNoExecute)
-	next := mark{add: c.wanted(r), region: r.Spec.Region}
-	changes := next.add != has && !(next.add && c.Halted())
-	if waiting, ok := c.marks.Get(r.Name); ok && waiting.Value == next && changes {
-		return
-	}
-	c.marks.Remove(r.Name)
-	if !changes {
-		return
-	}
-	due := now
-	if notBefore := c.regions.NotBefore(r.Name); next.add && notBefore.After(now) {
-		due = notBefore
-	}
-	c.marks.Add(r.Name, next, due)
 }
 
 // recorded reports whether a cluster is silent and the API server has that.
@@ -197,20 +157,14 @@ func (c *Core) recorded(r *federation.Cluster) bool {
 	return c.monitor.Silent(r.Name) && readyIs(r, metav1.ConditionUnknown)
 }
 
-// wanted reports whether a cluster must have the taint. A suspension of all
-// regions takes it away.
-func (c *Core) wanted(r *federation.Cluster) bool {
-	return c.recorded(r) && c.regions.Phase() != zone.PhaseSuspended
-}
-
 // evaluate judges the regions. It hands out no job.
 func (c *Core) evaluate(now time.Time) (timedqueue.Job, bool) {
 	found := c.regions.Evaluate(now)
 	for _, change := range found.Changes {
-		c.marks.SetLimit(now, byRegion, shareOf("", mark{true, change.Zone}), rate.Limit(change.Rate))
+		c.marks.SetLimit(now, byRegion, shareOf("", mark{adds: true, region: change.Zone}), rate.Limit(change.Rate))
 	}
 	for _, gone := range found.Gone {
-		c.marks.RemoveShare(now, byRegion, shareOf("", mark{true, gone}))
+		c.marks.RemoveShare(now, byRegion, shareOf("", mark{adds: true, region: gone}))
 	}
 	if found.Phase != found.From {
 		c.moves.SetHold(now, holdRegions, "", found.Phase != zone.PhaseActive)

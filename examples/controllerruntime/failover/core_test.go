@@ -38,6 +38,7 @@ type world struct {
 	clusters map[string]*federation.Cluster
 	bindings map[string]*federation.Binding
 	cut      map[string]bool // silent clusters
+	ill      map[string]bool // clusters whose agents say that they are not ready
 	unseen   map[string]bool // clusters whose changes the watch does not deliver
 	unshown  map[string]bool // bindings of which it does not
 	standby  bool            // the core does not lead
@@ -55,7 +56,7 @@ var noon = time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
 func newWorld(t *testing.T, regions map[string]int) *world {
 	t.Helper()
 	w := &world{
-		t: t, now: noon, cut: map[string]bool{}, unseen: map[string]bool{}, unshown: map[string]bool{},
+		t: t, now: noon, cut: map[string]bool{}, ill: map[string]bool{}, unseen: map[string]bool{}, unshown: map[string]bool{},
 		clusters: map[string]*federation.Cluster{}, bindings: map[string]*federation.Binding{},
 	}
 	for region, size := range regions {
@@ -98,11 +99,15 @@ func (w *world) restart() {
 func (w *world) names() []string { return slices.Sorted(maps.Keys(w.clusters)) }
 
 func (w *world) beat(c *federation.Cluster) {
-	c.Status.LastHeartbeatTime = &metav1.MicroTime{Time: w.now}
-	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+	ready := metav1.Condition{
 		Type: federation.ConditionReady, Status: metav1.ConditionTrue, Reason: "AgentReady",
 		LastTransitionTime: metav1.NewTime(w.now),
-	})
+	}
+	if w.ill[c.Name] {
+		ready.Status, ready.Reason = metav1.ConditionFalse, "AgentNotReady"
+	}
+	c.Status.LastHeartbeatTime = &metav1.MicroTime{Time: w.now}
+	meta.SetStatusCondition(&c.Status.Conditions, ready)
 	w.wrote(c)
 }
 
@@ -260,7 +265,11 @@ func (w *world) refusal(task any, before metav1.Object) error {
 }
 
 func (w *world) unreachable(name string) bool {
-	_, has := taints.Find(w.clusters[name].Spec.Taints, TaintUnreachable, corev1.TaintEffectNoExecute)
+	return w.tainted(name, TaintUnreachable)
+}
+
+func (w *world) tainted(name, key string) bool {
+	_, has := taints.Find(w.clusters[name].Spec.Taints, key, corev1.TaintEffectNoExecute)
 	return has
 }
 
@@ -305,29 +314,37 @@ func TestBindingsLeaveAClusterThatFallsSilent(t *testing.T) {
 	require.Equal(t, []string{"a-0"}, clustersOf(w.bindings["stays"]))
 }
 
-// A binding whose cluster is heard again within its toleration stays.
+// A binding whose cluster is heard again, or ready, within its toleration
+// stays.
 func TestABindingStaysIfItsClusterReturnsInTime(t *testing.T) {
-	w := newWorld(t, map[string]int{"a": 3})
-	w.run(grace)
-	w.bind("patient", "a-0", tolerate(TaintUnreachable, ptr.To[int64](60)))
-	w.cut["a-0"] = true
-	w.run(grace + 3*interval)
-	require.True(t, w.unreachable("a-0"))
-	w.cut["a-0"] = false
-	attempts := 0
-	w.refuse = func(task any) error {
-		require.IsType(t, Marking{}, task)
-		attempts++
-		return errConflict
+	for key, fault := range map[string]func(*world) map[string]bool{
+		TaintUnreachable: func(w *world) map[string]bool { return w.cut },
+		TaintNotReady:    func(w *world) map[string]bool { return w.ill },
+	} {
+		t.Run(key, func(t *testing.T) {
+			w := newWorld(t, map[string]int{"a": 3})
+			w.run(grace)
+			w.bind("patient", "a-0", tolerate(key, ptr.To[int64](90)))
+			fault(w)["a-0"] = true
+			w.run(grace + 3*interval)
+			require.True(t, w.tainted("a-0", key))
+			fault(w)["a-0"] = false
+			attempts := 0
+			w.refuse = func(task any) error {
+				require.IsType(t, Marking{}, task)
+				attempts++
+				return errConflict
+			}
+			w.run(2 * time.Minute)
+			require.Less(t, attempts, 12, "each waits longer, whatever is observed meanwhile")
+			require.True(t, w.tainted("a-0", key), "it cannot be removed")
+			require.Empty(t, w.moves)
+			w.refuse = nil
+			w.run(2 * time.Minute)
+			require.Empty(t, w.clusters["a-0"].Spec.Taints)
+			require.Empty(t, w.moves)
+		})
 	}
-	w.run(2 * time.Minute)
-	require.Less(t, attempts, 12, "each waits longer, whatever is observed meanwhile")
-	require.True(t, w.unreachable("a-0"), "it cannot be removed")
-	require.Empty(t, w.moves)
-	w.refuse = nil
-	w.run(2 * time.Minute)
-	require.False(t, w.unreachable("a-0"))
-	require.Empty(t, w.moves)
 }
 
 // The taint of an administrator moves bindings of a living cluster. None goes
@@ -630,9 +647,10 @@ func TestARecreatedObjectIsAnother(t *testing.T) {
 	require.Zero(t, w.core.marks.Len())
 }
 
-// Clusters fall silent and return, moves are refused, other clients put
-// bindings on more clusters, and the program is restarted. No binding leaves a cluster that beats, and each leaves one that
-// does not. All go to clusters that beat.
+// Clusters fall silent, are not ready, and return. Moves are refused, other
+// clients put bindings on more clusters, and the program is restarted. No
+// binding leaves a cluster that beats and is ready, and each leaves one that does
+// not. All go to clusters that beat and are ready.
 func TestRandomFailures(t *testing.T) {
 	seed := time.Now().UnixNano()
 	for range 10 {
@@ -678,7 +696,10 @@ func runRandomly(t *testing.T, random *rand.Rand) {
 		case Declaration:
 			require.GreaterOrEqual(t, silence(task.Before.Name), grace, "declared too early")
 		case Move:
-			require.GreaterOrEqual(t, silence(task.From), grace, "it leaves a living cluster")
+			if !readyIs(w.clusters[task.From], metav1.ConditionFalse) {
+				require.GreaterOrEqual(t, silence(task.From), grace, "it leaves a living cluster")
+			}
+			require.True(t, readyIs(w.clusters[task.To], metav1.ConditionTrue))
 			most := grace + 2*time.Second
 			require.Less(t, min(silence(task.To), w.now.Sub(started)), most, "it goes to a dead cluster")
 			require.False(t, isOn(task.Before, task.To), "it is there already")
@@ -688,8 +709,9 @@ func runRandomly(t *testing.T, random *rand.Rand) {
 	}
 	for range 15 {
 		for range random.Intn(3) {
-			if name := names[random.Intn(len(names))]; w.cut[name] || len(w.silent()) < 4 {
-				w.cut[name] = !w.cut[name]
+			fault := []map[string]bool{w.cut, w.cut, w.ill}[random.Intn(3)]
+			if name := names[random.Intn(len(names))]; fault[name] || w.failed() < 4 {
+				fault[name] = !fault[name]
 			}
 		}
 		if random.Intn(6) == 0 {
@@ -705,21 +727,23 @@ func runRandomly(t *testing.T, random *rand.Rand) {
 	require.Equal(t, bound+added, size(), "no binding has more or fewer clusters than it was given")
 	for _, b := range w.bindings {
 		for _, on := range b.Spec.Clusters {
-			require.False(t, w.cut[on.Name], "%s is left on %s", b.Name, on.Name)
+			require.False(t, w.cut[on.Name] || w.ill[on.Name], "%s is left on %s", b.Name, on.Name)
 		}
 	}
 	for name := range w.clusters {
 		require.Equal(t, w.cut[name], w.unreachable(name), name)
+		require.Equal(t, w.ill[name] && !w.cut[name], w.tainted(name, TaintNotReady), name)
 	}
 }
 
-func (w *world) silent() (names []string) {
-	for name, cut := range w.cut {
-		if cut {
-			names = append(names, name)
+// failed returns how many clusters are silent or not ready.
+func (w *world) failed() (n int) {
+	for name := range w.clusters {
+		if w.cut[name] || w.ill[name] {
+			n++
 		}
 	}
-	return names
+	return n
 }
 
 func TestConfigNamesAllProblems(t *testing.T) {

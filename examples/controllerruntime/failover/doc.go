@@ -1,9 +1,9 @@
-// Package failover moves bindings away from clusters that fall silent, in a
-// controller-runtime manager. It shows how the cores of the lifecycle library
-// work on objects that are no nodes and no pods.
+// Package failover moves bindings away from clusters that fall silent or are not
+// ready, in a controller-runtime manager. It shows how the cores of the lifecycle
+// library work on objects that are no nodes and no pods.
 //
 //   - Core decides, from objects and times: which cluster is silent, which has
-//     the taint, which binding moves when and to which cluster. It composes a
+//     which taint, which binding moves when and to which cluster. It composes a
 //     nodehealth.Monitor, a zone.Tracker of regions, a timedqueue.Queue of
 //     taints and an eviction.Tracker.
 //   - Controller acts: its reconcilers observe, and it patches what the core
@@ -19,6 +19,10 @@
 // does is up to the caller. Here it moves the binding from that cluster to
 // another one, from one at a time. On the others it stays, and also on this one
 // while there is no other to go to.
+//
+// A cluster that is not ready has another taint than a silent one. One that
+// flaps between the two was never well, so both are one lineage: the taint that
+// replaces the other keeps its time, and bindings keep their deadlines.
 //
 // # Two ways to drive a core
 //

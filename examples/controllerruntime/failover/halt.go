@@ -1,8 +1,6 @@
 package failover
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/kubelife/lifecycle/eviction"
@@ -11,12 +9,16 @@ import (
 // The holds of moves.
 const (
 	holdHalt    = "halt"    // everything: an operator says so
-	holdRegions = "regions" // our taint everywhere: regions are disrupted, or not judged yet
-	holdHeard   = "heard"   // our taint on a cluster that is heard: it is about to be removed
+	holdRegions = "regions" // our taints everywhere: regions are disrupted, or not judged yet
+	holdHeard   = "heard"   // unreachable on a cluster that is heard: it is about to be removed
+	holdReady   = "ready"   // not-ready on a cluster that is not so any more: likewise
 )
 
 func holds() []eviction.Hold {
-	return []eviction.Hold{{Name: holdHalt}, {Name: holdRegions, Taints: isOurs}, {Name: holdHeard, Taints: isOurs}}
+	return []eviction.Hold{
+		{Name: holdHalt}, {Name: holdRegions, Taints: isOurs},
+		{Name: holdHeard, Taints: isUnreachable}, {Name: holdReady, Taints: isNotReady},
+	}
 }
 
 // Halt holds all moves of bindings and all new taints until Resume. Nothing is
@@ -37,11 +39,3 @@ func (c *Core) Resume(now time.Time) {
 
 // Halted reports whether moves and new taints are held.
 func (c *Core) Halted() bool { return c.moves.Held(holdHalt, "") }
-
-// markAll schedules what each cluster waits for, in the order of names, so that
-// the same events give the same tasks.
-func (c *Core) markAll(now time.Time) {
-	for _, name := range slices.Sorted(maps.Keys(c.clusters)) {
-		c.mark(now, c.clusters[name])
-	}
-}

@@ -28,7 +28,8 @@ type Declaration struct {
 	task nodehealth.Task[string]
 }
 
-// A Marking adds the taint to a cluster, or removes it.
+// A Marking adds our taint to a cluster, replaces it by the other one, or removes
+// it.
 type Marking struct {
 	// Before and After are as those of a Declaration.
 	Before, After *federation.Cluster
@@ -36,8 +37,8 @@ type Marking struct {
 	item timedqueue.Item[string, mark]
 }
 
-// Adds reports whether the cluster gets the taint.
-func (m Marking) Adds() bool { return m.item.Value.add }
+// Adds reports whether the cluster gets a taint and has none of ours.
+func (m Marking) Adds() bool { return m.item.Value.adds }
 
 // A Move moves a binding from one of its clusters to another one. It stays on
 // the others.
@@ -115,7 +116,7 @@ func (c declarer) Finish(now time.Time, d Declaration, result nodehealth.Result)
 
 func (c declarer) Next(now time.Time) (time.Time, bool) { return c.monitor.Next(now) }
 
-// A marker hands out clusters that get the taint or lose it.
+// A marker hands out clusters that get a taint of ours or lose it.
 type marker struct{ *Core }
 
 func (c marker) Start(now time.Time) (Marking, bool) {
@@ -124,12 +125,8 @@ func (c marker) Start(now time.Time) (Marking, bool) {
 		return Marking{}, false
 	}
 	r := c.clusters[item.Key]
-	var desired []corev1.Taint
-	if item.Value.add {
-		desired = []corev1.Taint{{Key: TaintUnreachable, Effect: corev1.TaintEffectNoExecute}}
-	}
 	after := r.DeepCopy()
-	after.Spec.Taints, _ = taints.Reconcile(r.Spec.Taints, desired, isOurs, now)
+	after.Spec.Taints, _ = marked(r, item.Value.taint, now)
 	return Marking{Before: r, After: after, item: item}, true
 }
 

@@ -35,7 +35,8 @@ func AddToScheme(scheme *runtime.Scheme) error {
 }
 
 // ConditionReady is the condition of a cluster that its agent writes with each
-// heartbeat. It becomes Unknown when the heartbeats stop.
+// heartbeat. False says that the cluster runs no workloads well. It becomes
+// Unknown when the heartbeats stop.
 const ConditionReady = "Ready"
 
 // A Cluster sends heartbeats by an agent of its own.
