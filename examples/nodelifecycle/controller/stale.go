@@ -36,12 +36,15 @@ func (c *Controller) Stale() int { return c.staleness.stale }
 // isRefusal reports whether the API server has refused a write because the
 // object is not the one that it was computed from, or is gone.
 func isRefusal(err error) bool {
-	switch eviction.CauseOf(err) {
-	case "Conflict", "Invalid":
-		return true
-	default:
-		return eviction.SaysGone(err)
-	}
+	return taints.IsStale(err) || isOfAnother(err) || eviction.SaysGone(err)
+}
+
+// isOfAnother reports whether the API server has refused a patch of labels
+// because the object has another UID, which would change. Other patches test the
+// UID; see taints.IsStale.
+func isOfAnother(err error) bool {
+	cause, is := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
+	return is && cause.Field == "metadata.uid"
 }
 
 // noteNodeRefusal records that a write to a node has failed, if it was refused.

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubelife/lifecycle/eviction"
 )
@@ -180,12 +182,23 @@ func TestH8ANodeThatIsGoneIsReadNowAndThen(t *testing.T) {
 	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-003"))
 }
 
-// A proxy that knows no node says nothing about it.
-func TestA404OfAProxyIsNoRefusal(t *testing.T) {
-	foreign := apierrors.NewGenericServerResponse(404, "patch", corev1.Resource("nodes"), "a-003", "page not found", 0, true)
+// A proxy that knows no node says nothing about it, and neither does an API
+// server that finds a write invalid. A test that fails is a 422 without a
+// field.
+func TestARefusalSaysThatTheObjectIsAnother(t *testing.T) {
+	nodes := corev1.Resource("nodes")
+	foreign := apierrors.NewGenericServerResponse(404, "patch", nodes, "a-003", "page not found", 0, true)
 	require.False(t, eviction.SaysGone(foreign))
 	require.False(t, isRefusal(foreign))
-	require.True(t, isRefusal(fmt.Errorf("patch: %w", apierrors.NewNotFound(corev1.Resource("nodes"), "a-003"))))
+	require.True(t, isRefusal(fmt.Errorf("patch: %w", apierrors.NewNotFound(nodes, "a-003"))))
+	require.True(t, isRefusal(fmt.Errorf("patch: %w", apierrors.NewConflict(nodes, "a-003", errServer))))
+	require.True(t, isRefusal(apierrors.NewGenericServerResponse(422, "patch", nodes, "a-003", "test failed", 0, false)))
+	invalid := func(path ...string) error {
+		list := field.ErrorList{field.Invalid(field.NewPath(path[0], path[1:]...), "", "field is immutable")}
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Node"}, "a-003", list)
+	}
+	require.True(t, isRefusal(invalid("metadata", "uid")), "that is how v1.37.1 answers a merge patch")
+	require.False(t, isRefusal(invalid("spec", "taints")))
 	require.False(t, isRefusal(errServer))
 }
 
