@@ -27,8 +27,14 @@ const (
 // SIGTERM. It ends the process with run's code. A second signal ends it at
 // once.
 func Main(run func(ctx context.Context, args []string, out, diagnostics io.Writer) int) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		signal.Stop(signals) // before ctx ends, so that no second signal is lost
+		cancel()
+	}()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
 
-// TestMain lets the test binary be a program that waits for a signal, or one
-// that logs.
+// TestMain lets the test binary be a program that waits for a signal, one that
+// does not end by it, or one that logs.
 func TestMain(m *testing.M) {
 	switch os.Getenv("PROCESS_TEST_PROGRAM") {
 	case "":
@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(out, "waits", args)
 		<-ctx.Done()
 		fmt.Fprintln(out, "ends")
+		if os.Getenv("PROCESS_TEST_PROGRAM") == "stubborn" {
+			select {}
+		}
 		return 7
 	})
 }
@@ -40,22 +43,40 @@ func TestMain(m *testing.M) {
 // SIGTERM ends the context, and what run returns is the exit code.
 func TestMainEndsInOrderOnASignal(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		defer cancel()
-		program := exec.CommandContext(ctx, os.Args[0], "x")
-		program.Env = append(os.Environ(), "PROCESS_TEST_PROGRAM=yes")
-		out, err := program.StdoutPipe()
-		require.NoError(t, err)
-		require.NoError(t, program.Start())
-		lines := bufio.NewScanner(out)
-		require.True(t, lines.Scan())
-		require.Equal(t, "waits [x]", lines.Text())
-		require.NoError(t, program.Process.Signal(signal))
-		require.True(t, lines.Scan())
-		require.Equal(t, "ends", lines.Text())
+		program := signaled(t, "yes", signal)
 		require.Error(t, program.Wait())
 		require.Equal(t, 7, program.ProcessState.ExitCode())
 	}
+}
+
+// A second signal ends the process at once, whatever run does.
+func TestTheSecondSignalEndsTheProcess(t *testing.T) {
+	program := signaled(t, "stubborn", os.Interrupt)
+	require.NoError(t, program.Process.Signal(syscall.SIGTERM))
+	require.Error(t, program.Wait())
+	status, ok := program.ProcessState.Sys().(syscall.WaitStatus)
+	require.True(t, ok)
+	require.Equal(t, syscall.SIGTERM, status.Signal())
+}
+
+// signaled starts the test binary as a program, and sends it a signal. It
+// returns when the context of the program has ended.
+func signaled(t *testing.T, as string, signal os.Signal) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	program := exec.CommandContext(ctx, os.Args[0], "x")
+	program.Env = append(os.Environ(), "PROCESS_TEST_PROGRAM="+as)
+	out, err := program.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, program.Start())
+	lines := bufio.NewScanner(out)
+	require.True(t, lines.Scan())
+	require.Equal(t, "waits [x]", lines.Text())
+	require.NoError(t, program.Process.Signal(signal))
+	require.True(t, lines.Scan())
+	require.Equal(t, "ends", lines.Text())
+	return program
 }
 
 // colour is a program's own flag.

@@ -24,11 +24,18 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/hollow"
 	"github.com/kubelife/lifecycle/examples/e2e/rollouts"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+	"github.com/kubelife/lifecycle/examples/process"
 )
 
 func main() {
 	klog.SetLogger(klog.Logger{}) // fleets log each heartbeat that fails, informers each outage
-	sidebyside.Main("measure", run)
+	process.Main(func(ctx context.Context, args []string, out, diagnostics io.Writer) int {
+		err := run(ctx, args, out, diagnostics)
+		if err != nil && !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(diagnostics, "measure:", err)
+		}
+		return sidebyside.ExitCode(err)
+	})
 }
 
 // measurements are those that the first argument chooses from.
@@ -60,5 +67,5 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
 		return flag.ErrHelp
 	}
-	return sidebyside.WithExitCode(errNoMeasurement, 2)
+	return errNoMeasurement
 }

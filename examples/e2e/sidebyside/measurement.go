@@ -179,31 +179,29 @@ Exit code: 0 ours did nothing wrong; 1 it did; 2 wrong flags, or the table is in
 Ctrl-C prints what is known by then.
 `
 
-// The exit codes besides 0.
-const (
-	exitOursFailed = 1
-	exitUnknown    = 2
-)
+// ExitCode returns the exit code for an error of [Measurement.Run]. That ours
+// has failed is certain, also in a table that is incomplete.
+func ExitCode(err error) int {
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.Is(err, ErrOursFailed):
+		return 1
+	}
+	return 2
+}
 
 // Run reads the flags, plays, and writes the tables and the page.
 func (m *Measurement[S, R]) Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	c, err := m.Parse(args, diagnostics)
-	if err == nil {
-		err = m.run(ctx, c, out, &lines{out: diagnostics})
+	if err != nil {
+		return err
 	}
-	// That ours has failed is certain, also in a table that is incomplete.
-	if errors.Is(err, ErrOursFailed) {
-		return WithExitCode(err, exitOursFailed)
-	}
-	return WithExitCode(err, exitUnknown)
-}
-
-func (m *Measurement[S, R]) run(ctx context.Context, c *Choice[S], out, progress io.Writer) error {
 	page, err := atomicfile.NewFile("--html", c.html)
 	if err != nil {
 		return err
 	}
-	r, err := m.Measure(ctx, c, progress)
+	r, err := m.Measure(ctx, c, &lines{out: diagnostics})
 	if err != nil {
 		return err
 	}

@@ -165,6 +165,8 @@ func TestAMeasurementHasFlagsAndHelpOfItsOwn(t *testing.T) {
 }
 
 func TestExitCodes(t *testing.T) {
+	require.Zero(t, ExitCode(nil))
+	require.Zero(t, ExitCode(fmt.Errorf("flags: %w", flag.ErrHelp)))
 	flood := []string{"--scenario=flood"}
 	require.Equal(t, 2, ExitCode(rain().Run(t.Context(), flood, io.Discard, io.Discard)))
 	missing := filepath.Join(t.TempDir(), "none", "page.html")

@@ -19,8 +19,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"github.com/kubelife/lifecycle/examples/process"
 )
 
 // The exit codes.
@@ -62,11 +62,9 @@ Exit codes: 0 the table is complete, the check holds, the ratios are recorded;
 `
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends it at once
-	code := command(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	process.Main(func(ctx context.Context, args []string, out, complaints io.Writer) int {
+		return command(ctx, args, os.Stdin, out, complaints)
+	})
 }
 
 func command(ctx context.Context, args []string, in io.Reader, out, complaints io.Writer) int {
