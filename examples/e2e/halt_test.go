@@ -18,8 +18,6 @@ import (
 // after the leader, too. When it is gone all go on.
 func TestC7AHaltHoldsAndLosesNothing(t *testing.T) {
 	c := newCluster(t, map[string]int{"a": 10}, fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(ptr.To[int64](10))})
-	election := []string{"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s",
-		"--leader-elect-retry-period=1s"}
 	first := c.startController(election...)
 	settle(t)
 	failed := c.fleet.Nodes("a")[:4]

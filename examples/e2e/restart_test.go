@@ -37,9 +37,6 @@ func TestRestartKeepsDeadlines(t *testing.T) {
 	seconds := new(int64(tolerated.Seconds()))
 	c := newCluster(t, map[string]int{"a": 20}, fleet.Pod{Name: "web-a", Tolerations: fleet.Tolerate(seconds)},
 		fleet.Pod{Name: "web-b", Tolerations: fleet.Tolerate(seconds)})
-	// The lease of a killed leader has to end before the deadlines do.
-	election := []string{"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s",
-		"--leader-elect-retry-period=1s"}
 	first := c.startController(election...)
 	settle(t)
 	failed := c.fleet.Nodes("a")[:3]
@@ -51,21 +48,7 @@ func TestRestartKeepsDeadlines(t *testing.T) {
 	second := c.startController(election...)
 	require.True(t, second.Running())
 
-	var want []string
-	for _, node := range failed {
-		want = append(want, fleet.PodName("web-a", node), fleet.PodName("web-b", node))
-	}
-	c.eventually("their pods are evicted", wantEvicted(want...))
-	for _, node := range failed {
-		began := c.taintedAt(node)
-		for _, kind := range []string{"web-a", "web-b"} {
-			at := c.deletedAt(fleet.PodName(kind, node))
-			late := at.Sub(began) - tolerated
-			t.Logf("pod %s left %.3fs after the end of its toleration", fleet.PodName(kind, node), late.Seconds())
-			require.GreaterOrEqual(t, late, time.Duration(0), "evicted early")
-			require.LessOrEqual(t, late, 2*time.Second, "evicted late")
-		}
-	}
+	c.wantDeadlinesKept(failed, tolerated, "web-a", "web-b")
 }
 
 // taintedAt returns when the request that tainted a node NoExecute was
@@ -102,37 +85,64 @@ func atoi(t *testing.T, s string) int {
 	return n
 }
 
-// TestSuspendedLeaderBeginsAnew: the only replica is stopped in its tracks for
-// longer than its lease. It ends with an error when it wakes, as one does whose
-// machine was suspended, and the next process keeps the deadlines.
+// election gives a lease that ends soon, before the deadlines of the tests do.
+var election = []string{
+	"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s",
+}
+
+// loseLease stops a leader in its tracks for longer than its lease, while pods
+// of two nodes wait for the end of their tolerations. It ends with an error when
+// it wakes, as one does whose machine was suspended. It returns when it woke, and
+// the nodes.
+func (c *cluster) loseLease(leader *controller) (woken time.Time, failed []string) {
+	c.t.Helper()
+	settle(c.t)
+	failed = c.fleet.Nodes("a")[:2]
+	c.fleet.Cut(failed...)
+	c.eventually("they are tainted", func(w *witness) error { return w.each(failed, (*nodeSeen).wantIll) })
+	require.NoError(c.t, leader.Pause())
+	time.Sleep(8 * time.Second)
+	woken = time.Now()
+	require.NoError(c.t, leader.Resume())
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	require.Error(c.t, leader.Wait(ctx), "its lease has ended, whether another has taken it or not")
+	return woken, failed
+}
+
+// wantDeadlinesKept waits until the pods of nodes that were tainted have left,
+// and wants that each left when its toleration ended, and no other.
+func (c *cluster) wantDeadlinesKept(failed []string, tolerated time.Duration, names ...string) {
+	c.t.Helper()
+	var want []string
+	for _, node := range failed {
+		for _, name := range names {
+			want = append(want, fleet.PodName(name, node))
+		}
+	}
+	c.eventually("their pods are evicted", wantEvicted(want...))
+	for _, node := range failed {
+		began := c.taintedAt(node)
+		for _, name := range names {
+			late := c.deletedAt(fleet.PodName(name, node)).Sub(began) - tolerated
+			c.t.Logf("pod %s left %.3fs after the end of its toleration", fleet.PodName(name, node), late.Seconds())
+			require.GreaterOrEqual(c.t, late, time.Duration(0), "evicted early")
+			require.LessOrEqual(c.t, late, 2*time.Second, "evicted late")
+		}
+	}
+}
+
+// TestSuspendedLeaderBeginsAnew: the only replica loses its lease, which no
+// other has taken, and the next process keeps the deadlines.
 func TestSuspendedLeaderBeginsAnew(t *testing.T) {
 	long(t)
 	const tolerated = 30 * time.Second
 	c := newCluster(t, map[string]int{"a": 12},
 		fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(new(int64(tolerated.Seconds())))})
-	election := []string{"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s",
-		"--leader-elect-retry-period=1s"}
-	first := c.startController(election...)
-	settle(t)
-	failed := c.fleet.Nodes("a")[:2]
-	c.fleet.Cut(failed...)
-	c.eventually("they are tainted", func(w *witness) error { return w.each(failed, (*nodeSeen).wantIll) })
-	require.NoError(t, first.Pause())
-	time.Sleep(8 * time.Second)
-	require.NoError(t, first.Resume())
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	require.Error(t, first.Wait(ctx), "its lease has ended, and nobody has taken it")
+	_, failed := c.loseLease(c.startController(election...))
 	second := c.startController(election...)
 	require.True(t, second.Running())
-	c.eventually("their pods are evicted",
-		wantEvicted(fleet.PodName("web", failed[0]), fleet.PodName("web", failed[1])))
-	for _, node := range failed {
-		late := c.deletedAt(fleet.PodName("web", node)).Sub(c.taintedAt(node)) - tolerated
-		t.Logf("pod on %s left %.3fs after the end of its toleration", node, late.Seconds())
-		require.GreaterOrEqual(t, late, time.Duration(0))
-		require.LessOrEqual(t, late, 2*time.Second)
-	}
+	c.wantDeadlinesKept(failed, tolerated, "web")
 }
 
 // TestLeaderKilled: of two replicas the second takes over, and keeps the
@@ -143,31 +153,12 @@ func TestLeaderKilled(t *testing.T) {
 	const tolerated = 40 * time.Second
 	c := newCluster(t, map[string]int{"a": 12},
 		fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(new(int64(tolerated.Seconds())))})
-	election := []string{"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s",
-		"--leader-elect-retry-period=1s"}
 	first := c.startController(election...)
 	time.Sleep(2 * time.Second)
 	second := c.startController(election...)
-	settle(t)
-	failed := c.fleet.Nodes("a")[:2]
-	c.fleet.Cut(failed...)
-	c.eventually("they are tainted", func(w *witness) error { return w.each(failed, (*nodeSeen).wantIll) })
-	require.NoError(t, first.Pause())
-	time.Sleep(8 * time.Second)
-	woken := time.Now()
-	require.NoError(t, first.Resume())
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	require.Error(t, first.Wait(ctx), "a leader that has lost its lease ends with an error")
+	woken, failed := c.loseLease(first)
 	require.True(t, second.Running())
-	c.eventually("the second evicts their pods",
-		wantEvicted(fleet.PodName("web", failed[0]), fleet.PodName("web", failed[1])))
-	for _, node := range failed {
-		late := c.deletedAt(fleet.PodName("web", node)).Sub(c.taintedAt(node)) - tolerated
-		t.Logf("pod on %s left %.3fs after the end of its toleration", node, late.Seconds())
-		require.GreaterOrEqual(t, late, time.Duration(0))
-		require.LessOrEqual(t, late, 2*time.Second)
-	}
+	c.wantDeadlinesKept(failed, tolerated, "web")
 	requests, err := c.plane.Requests(context.Background(),
 		controlplane.Filter{UserAgent: "nodelifecycle", Verb: "delete", Since: woken})
 	require.NoError(t, err)

@@ -72,12 +72,7 @@ func (d dice) runs() []time.Duration {
 
 // startTimes returns when the fleet starts each run of a container.
 func startTimes(t *testing.T, runs []time.Duration) []time.Time {
-	runtime, err := cri.NewFake(epoch)
-	require.NoError(t, err)
-	fleet, err := kubelet.NewFleet(kubelet.FleetConfig{Runtime: runtime}, epoch)
-	require.NoError(t, err)
-	fleet.ObserveNode(epoch, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hollowNode}})
-	fleet.MarkSynced(epoch)
+	fleet, runtime := fakeFleet(t)
 	texts := make([]string, len(runs))
 	for i, run := range runs {
 		texts[i] = run.String()

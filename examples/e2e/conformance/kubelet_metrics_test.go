@@ -42,12 +42,7 @@ func TestMetricsWithNamesOfTheKubeletAreItsOwn(t *testing.T) {
 // fleetMetrics returns the metrics with a kubelet's name of a fleet in which
 // each has a value.
 func fleetMetrics(t *testing.T) map[string]*dto.MetricFamily {
-	runtime, err := cri.NewFake(epoch)
-	require.NoError(t, err)
-	fleet, err := kubelet.NewFleet(kubelet.FleetConfig{Runtime: runtime}, epoch)
-	require.NoError(t, err)
-	fleet.ObserveNode(epoch, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
-	fleet.MarkSynced(epoch)
+	fleet, runtime := fakeFleet(t)
 	for name, annotations := range map[string]map[string]string{
 		"fails": {cri.AnnotationDomain + "/" + cri.AnnotationStartFailures: "1"},
 		"ends":  {cri.AnnotationDomain + "/" + cri.AnnotationRunTime: "1s"},
@@ -55,12 +50,12 @@ func fleetMetrics(t *testing.T) map[string]*dto.MetricFamily {
 		fleet.ObservePod(epoch, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Annotations: annotations},
 			Spec: corev1.PodSpec{
-				NodeName: "node", Containers: []corev1.Container{{Name: "main", Image: "image"}},
+				NodeName: hollowNode, Containers: []corev1.Container{{Name: "main", Image: "image"}},
 			},
 		})
 	}
 	registry := prometheus.NewRegistry()
-	_, err = metrics.NewMetrics(metrics.Config{
+	_, err := metrics.NewMetrics(metrics.Config{
 		Registry: registry, View: func(read func(*kubelet.Fleet, *cri.Fake)) { read(fleet, runtime) },
 	})
 	require.NoError(t, err)

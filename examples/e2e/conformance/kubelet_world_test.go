@@ -70,11 +70,23 @@ func (r *frozenRuntime) Poll(time.Time) (cri.Event, bool) {
 // frozen is a fleet with one node, and the runtime of a world.
 func (w *kubeletWorld) frozen(t require.TestingT, node *corev1.Node) (*kubelet.Fleet, *frozenRuntime) {
 	runtime := &frozenRuntime{shown: w.shown}
+	return fleetOn(t, runtime, node), runtime
+}
+
+// fleetOn returns a fleet with one node, and no pods yet.
+func fleetOn(t require.TestingT, runtime cri.Runtime, node *corev1.Node) *kubelet.Fleet {
 	fleet, err := kubelet.NewFleet(kubelet.FleetConfig{Runtime: runtime}, epoch)
 	require.NoError(t, err)
 	fleet.ObserveNode(epoch, node)
 	fleet.MarkSynced(epoch)
-	return fleet, runtime
+	return fleet
+}
+
+// fakeFleet returns one whose containers do what their pods' annotations say.
+func fakeFleet(t require.TestingT) (*kubelet.Fleet, *cri.Fake) {
+	runtime, err := cri.NewFake(epoch)
+	require.NoError(t, err)
+	return fleetOn(t, runtime, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hollowNode}}), runtime
 }
 
 // kubeletWorld makes a pod whose containers are in any state that a kubelet

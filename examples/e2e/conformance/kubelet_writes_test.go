@@ -145,12 +145,7 @@ type otherClient struct {
 }
 
 func (d dice) podLife(t *testing.T, theirs *statusManager, seed uint64, reached reached) *podLife {
-	runtime, err := cri.NewFake(epoch)
-	require.NoError(t, err)
-	fleet, err := kubelet.NewFleet(kubelet.FleetConfig{Runtime: runtime}, epoch)
-	require.NoError(t, err)
-	fleet.ObserveNode(epoch, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hollowNode}})
-	fleet.MarkSynced(epoch)
+	fleet, runtime := fakeFleet(t)
 	name := fmt.Sprint("pod-", seed)
 	l := &podLife{T: t, dice: d, reached: reached, theirs: theirs, fleet: fleet, runtime: runtime, now: epoch}
 	l.pod = &corev1.Pod{

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/hollownode/runner"
 )
 
@@ -49,9 +50,7 @@ func newCluster(t *testing.T, nodes int) *cluster {
 func (c *cluster) user(name string, change func(*rest.Config)) kubernetes.Interface {
 	config, err := c.plane.UserConfig(name, "system:masters")
 	require.NoError(c, err)
-	config.QPS = -1
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	config = sidebyside.Protobuf(config)
 	if change != nil {
 		change(config)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubelife/lifecycle/examples/daemonset/runner"
@@ -37,6 +38,15 @@ func (l lossy) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, errLost
 }
 
+// lossyUser returns a client with a lossy connection, and how many creations and
+// deletions of pods it has sent.
+func (c *cluster) lossyUser() (client kubernetes.Interface, calls *atomic.Int64) {
+	calls = new(atomic.Int64)
+	return c.user("ours", func(config *rest.Config) {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return lossy{next, calls} })
+	}), calls
+}
+
 // TestLostAnswersMakeNoSecondPod: kube-controller-manager lets the API server
 // choose the names, so that a creation whose answer was lost is done again
 // under another.
@@ -44,10 +54,7 @@ func TestLostAnswersMakeNoSecondPod(t *testing.T) {
 	const nodes, name = 40, "agent"
 	c := newCluster(t, nodes)
 	c.addSet(name, 10)
-	var calls atomic.Int64
-	client := c.user("ours", func(config *rest.Config) {
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return lossy{next, &calls} })
-	})
+	client, calls := c.lossyUser()
 	ours, _ := start(t, client)
 	c.rolledOut(name, nodes)
 	for node, pods := range c.witness.ever() {
@@ -70,10 +77,7 @@ func TestLostNewsStallNothing(t *testing.T) {
 	const nodes, name = 10, "agent"
 	c := newCluster(t, nodes)
 	c.addSet(name, 10)
-	var calls atomic.Int64
-	client := c.user("ours", func(config *rest.Config) {
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return lossy{next, &calls} })
-	})
+	client, calls := c.lossyUser()
 	ours, _ := start(t, client, func(config *runner.Config) {
 		config.Controller.Planner.ExpectationTimeout = time.Second
 		config.Controller.Planner.Burst = 3 // so that what was not seen holds up the next

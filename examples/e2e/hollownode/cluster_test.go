@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 const (
@@ -122,9 +122,8 @@ func (c *cluster) program(name string) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	build := exec.CommandContext(c.Context(), "go", "-C", "../..", "build", "-o", path, "./"+name)
-	build.Stderr = os.Stderr
-	require.NoError(c, build.Run(), "build %s", name)
+	path, err := sidebyside.BuildOurs(c.Context(), c.programs, name)
+	require.NoError(c, err)
 	return path
 }
 

@@ -242,7 +242,7 @@ func (c *cluster) killWhileAJobRuns(job string, enough func() bool) {
 func (c *cluster) addReplicaSet(name string, replicas int32, tolerated int64) {
 	c.Helper()
 	pod := template(name, map[string]string{domain + "start-time": "2s", domain + "stop-time": "2s"})
-	pod.Spec.Tolerations = tolerations(&tolerated)
+	pod.Spec.Tolerations = fleet.Tolerate(&tolerated)
 	_, err := c.client.AppsV1().ReplicaSets(metav1.NamespaceDefault).Create(c.Context(), &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.ReplicaSetSpec{
@@ -265,24 +265,12 @@ func stayingName(node string) string { return "stays-" + node }
 func (c *cluster) stay(node string) *corev1.Pod {
 	c.Helper()
 	of := template("stays", nil)
-	of.Spec.NodeName, of.Spec.Tolerations = node, tolerations(nil)
+	of.Spec.NodeName, of.Spec.Tolerations = node, fleet.Tolerate(nil)
 	pod, err := c.client.CoreV1().Pods(metav1.NamespaceDefault).Create(c.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: stayingName(node), Labels: of.Labels}, Spec: of.Spec,
 	}, metav1.CreateOptions{})
 	require.NoError(c, err)
 	return pod
-}
-
-// tolerations are for nodes that are not ready or unreachable, for so many
-// seconds or without an end.
-func tolerations(seconds *int64) []corev1.Toleration {
-	var list []corev1.Toleration
-	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
-		list = append(list, corev1.Toleration{
-			Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: seconds,
-		})
-	}
-	return list
 }
 
 func (c *cluster) countReady(app string) (n int) {
