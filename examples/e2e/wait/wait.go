@@ -25,17 +25,11 @@ var errNotYet = errors.New("not yet")
 // remembered and the question is asked again, because the API server may be
 // down on purpose.
 func Until(ctx context.Context, what string, ask func(context.Context) (bool, error)) error {
-	return Every(ctx, lookPeriod, what, ask)
+	return For(ctx, Patience, lookPeriod, what, ask)
 }
 
-// Every is Until with another time between the questions.
-func Every(
-	ctx context.Context, period time.Duration, what string, ask func(context.Context) (bool, error),
-) error {
-	return For(ctx, Patience, period, what, ask)
-}
-
-// For is Every with another bound, for what takes long by its size.
+// For is Until with another bound, for what takes long by its size, and another
+// time between the questions.
 func For(
 	ctx context.Context, patience, period time.Duration, what string, ask func(context.Context) (bool, error),
 ) error {

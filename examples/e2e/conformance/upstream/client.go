@@ -156,15 +156,3 @@ func (c eventClient) PatchWithEventNamespace(event *corev1.Event, _ []byte) (*co
 	<-c.closed
 	return event, nil
 }
-
-func (c eventClient) CreateWithEventNamespaceWithContext(_ context.Context, event *corev1.Event) (*corev1.Event,
-	error) {
-	<-c.closed
-	return event, nil
-}
-
-func (c eventClient) PatchWithEventNamespaceWithContext(_ context.Context, event *corev1.Event,
-	_ []byte) (*corev1.Event, error) {
-	<-c.closed
-	return event, nil
-}
