@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -73,19 +74,18 @@ func newFederation(t *testing.T, regions map[string]int) *federated {
 		for i := range size {
 			name := fmt.Sprintf("%s-%03d", region, i)
 			names = append(names, name)
-			f.create("clusters", "", &federation.Cluster{
+			require.NoError(t, f.create("clusters", "", &federation.Cluster{
 				ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: federation.ClusterSpec{Region: region},
-			})
+			}))
 		}
 	}
 	f.startAgents(names)
 	return f
 }
 
-func (f *federated) create(resource, namespace string, object runtime.Object) {
-	f.t.Helper()
-	require.NoError(f.t, f.rest.Post().NamespaceIfScoped(namespace, namespace != "").Resource(resource).
-		Body(object).Do(f.t.Context()).Error())
+func (f *federated) create(resource, namespace string, object runtime.Object) error {
+	return f.rest.Post().NamespaceIfScoped(namespace, namespace != "").Resource(resource).
+		Body(object).Do(f.t.Context()).Error()
 }
 
 func (f *federated) list(resource string, into runtime.Object) error {
@@ -159,11 +159,15 @@ func (f *federated) setCut(cut bool, names ...string) {
 // bind puts a binding on clusters.
 func (f *federated) bind(name string, to []string, tolerations ...corev1.Toleration) {
 	f.t.Helper()
+	require.NoError(f.t, f.tryToBind(name, to, tolerations...))
+}
+
+func (f *federated) tryToBind(name string, to []string, tolerations ...corev1.Toleration) error {
 	spec := federation.BindingSpec{Tolerations: tolerations}
 	for _, cluster := range to {
 		spec.Clusters = append(spec.Clusters, federation.TargetCluster{Name: cluster, BoundAt: new(metav1.Now())})
 	}
-	f.create("bindings", metav1.NamespaceDefault, &federation.Binding{
+	return f.create("bindings", metav1.NamespaceDefault, &federation.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault}, Spec: spec,
 	})
 }
@@ -379,6 +383,8 @@ func TestManifestOfControllerruntimeGivesTheLeastRights(t *testing.T) {
 	t.Parallel()
 	f := newFederation(t, map[string]int{"a": 4})
 	f.bind("web", []string{"a-000", "a-001"})
+	require.True(t, apierrors.IsInvalid(f.tryToBind("twice", []string{"a-000", "a-000"})), "it is on each cluster once")
+	require.True(t, apierrors.IsInvalid(f.tryToBind("nowhere", nil)))
 	f.applyManifest("controllerruntime")
 	_, container := f.deployed("controllerruntime")
 	require.Equal(t, []string{"--metrics-bind-address=:8443", "--health-probe-bind-address=:8081"}, container.Args)
