@@ -35,6 +35,7 @@ const (
 	federationInterval = 3 * time.Second
 	federationGrace    = 12 * time.Second
 	unreachable        = "federation.example.com/unreachable"
+	notReady           = "federation.example.com/not-ready"
 )
 
 // federated is clusters and bindings on a control plane, and the agents of
@@ -45,6 +46,7 @@ type federated struct {
 	rest *rest.RESTClient
 	mu   sync.RWMutex
 	cut  map[string]bool
+	ill  map[string]bool // clusters whose agents say that they are not ready
 }
 
 // newFederation starts a control plane with so many clusters in each region,
@@ -55,7 +57,8 @@ func newFederation(t *testing.T, regions map[string]int) *federated {
 	client, err := kubernetes.NewForConfig(plane.RESTConfig())
 	require.NoError(t, err)
 	f := &federated{
-		cluster: &cluster{t: t, plane: plane, client: client, witness: newWitness(client)}, cut: map[string]bool{},
+		cluster: &cluster{t: t, plane: plane, client: client, witness: newWitness(client)},
+		cut:     map[string]bool{}, ill: map[string]bool{},
 	}
 	scheme := runtime.NewScheme()
 	require.NoError(t, federation.AddToScheme(scheme))
@@ -132,12 +135,15 @@ func (f *federated) beat(ctx context.Context, name string) error {
 	if f.cut[name] {
 		return nil
 	}
-	now := time.Now()
+	now, status, reason := time.Now(), metav1.ConditionTrue, "AgentReady"
+	if f.ill[name] {
+		status, reason = metav1.ConditionFalse, "AgentNotReady"
+	}
 	patch, err := json.Marshal(map[string]any{"status": federation.ClusterStatus{
 		LastHeartbeatTime: &metav1.MicroTime{Time: now},
 		Conditions: []metav1.Condition{{
-			Type: federation.ConditionReady, Status: metav1.ConditionTrue,
-			LastTransitionTime: metav1.NewTime(now), Reason: "AgentReady",
+			Type: federation.ConditionReady, Status: status,
+			LastTransitionTime: metav1.NewTime(now), Reason: reason,
 		}},
 	}})
 	if err != nil {
@@ -154,6 +160,25 @@ func (f *federated) setCut(cut bool, names ...string) {
 	for _, name := range names {
 		f.cut[name] = cut
 	}
+}
+
+// setIll makes the agent of a cluster say that it is not ready, or ready again.
+func (f *federated) setIll(ill bool, name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ill[name] = ill
+}
+
+// taint returns the only taint of a cluster.
+func (f *federated) taint(name string) (corev1.Taint, error) {
+	var c federation.Cluster
+	if err := f.rest.Get().Resource("clusters").Name(name).Do(f.t.Context()).Into(&c); err != nil {
+		return corev1.Taint{}, err
+	}
+	if len(c.Spec.Taints) != 1 {
+		return corev1.Taint{}, fmt.Errorf("%s has the taints %v", name, c.Spec.Taints)
+	}
+	return c.Spec.Taints[0], nil
 }
 
 // bind puts a binding on clusters.
@@ -427,7 +452,21 @@ func TestManifestOfControllerruntimeGivesTheLeastRights(t *testing.T) {
 		require.Contains(t, page, metric)
 	}
 	f.stop(running)
+	silent, err := f.taint("a-000")
+	require.NoError(t, err)
+	f.setIll(true, "a-000")
 	f.setCut(false, "a-000")
+	f.eventually("the standby replaces the taint", func(*witness) error {
+		now, err := f.taint("a-000")
+		if err == nil && now.Key != notReady {
+			err = fmt.Errorf("it is %s", now.Key)
+		}
+		if err == nil {
+			require.Equal(t, silent.TimeAdded, now.TimeAdded, "it was never well")
+		}
+		return err
+	})
+	f.setIll(false, "a-000")
 	f.eventually("the standby removes the taint", func(*witness) error { return f.wantUnreachable() })
 	f.stop(standby)
 	f.wantLeastRights("controllerruntime")
