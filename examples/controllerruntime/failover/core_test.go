@@ -137,7 +137,7 @@ func (w *world) bindAll(name string, to []string, tolerations ...corev1.Tolerati
 
 // target is what binds to a cluster now.
 func (w *world) target(cluster string, replicas int32) federation.TargetCluster {
-	return federation.TargetCluster{Name: cluster, Replicas: replicas, BoundAt: new(metav1.NewTime(w.now))}
+	return federation.TargetCluster{Name: cluster, Replicas: replicas, BoundAt: ptr.To(metav1.NewTime(w.now))}
 }
 
 // change changes a binding, as another client does.

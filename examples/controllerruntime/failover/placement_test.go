@@ -78,7 +78,7 @@ func TestEachClusterOfABindingHasADeadline(t *testing.T) {
 	minute := tolerate("retired", ptr.To[int64](60))
 	since := func(cluster string) {
 		added := retired
-		added.TimeAdded = new(w.target("", 0).BoundAt.Rfc3339Copy())
+		added.TimeAdded = ptr.To(w.target("", 0).BoundAt.Rfc3339Copy())
 		w.taint(cluster, added)
 	}
 	since("a-2")

@@ -27,16 +27,21 @@ const (
 // confirmation refuses is not written. It is for evicting.Clients.
 func NewDeletion(config eviction.DeleterConfig) (eviction.Action, error) {
 	config.Condition = conditionOf
-	if pods := config.Pods; pods != nil { // else NewDeleter complains
-		config.Pods = func(namespace string) eviction.PodClient { return losing{pods(namespace)} }
-	}
 	deleter, err := eviction.NewDeleter(config)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, task eviction.Task) eviction.Result {
-		if task.Decision.Reason == eviction.ReasonNodeEvicted {
-			ctx = context.WithValue(ctx, lostNode{}, task.Node)
+		if task.Decision.Reason != eviction.ReasonNodeEvicted {
+			return deleter.Act(ctx, task)
+		}
+		lost := config
+		lost.Pods = func(namespace string) eviction.PodClient {
+			return losing{config.Pods(namespace), task}
+		}
+		deleter, err := eviction.NewDeleter(lost)
+		if err != nil {
+			return eviction.Result{Outcome: eviction.OutcomeFailed, Err: err}
 		}
 		return deleter.Act(ctx, task)
 	}, nil
@@ -52,30 +57,25 @@ func conditionOf(task eviction.Task) eviction.Condition {
 	}
 }
 
-// lostNode is the key under which a context has the name of the node that a task
-// empties. A Deleter hands its context on to the client, and nothing else of the
-// task.
-type lostNode struct{}
+// losing is a pod client for one task. It adds NodeLost to the patch of the
+// pod's status.
+type losing struct {
+	eviction.PodClient
 
-// losing is a pod client that adds NodeLost to the patch of a pod's status when
-// the context says that its node is emptied.
-type losing struct{ eviction.PodClient }
+	task eviction.Task
+}
 
 func (l losing) Patch(ctx context.Context, name string, kind types.PatchType, data []byte,
 	opts metav1.PatchOptions, subresources ...string) (*corev1.Pod, error) {
-	node, lost := ctx.Value(lostNode{}).(string)
-	if !lost {
-		return l.PodClient.Patch(ctx, name, kind, data, opts, subresources...)
-	}
 	var patch map[string]map[string]any
 	if err := json.Unmarshal(data, &patch); err != nil {
-		return nil, fmt.Errorf("decode patch of pod %s: %w", name, err)
+		return nil, fmt.Errorf("decode patch of pod %s: %w", l.task.Pod, err)
 	}
 	patch["status"]["reason"] = NodeLost
-	patch["status"]["message"] = fmt.Sprintf("Node %s which was running pod %s is unresponsive", node, name)
+	patch["status"]["message"] = fmt.Sprintf("Node %s which was running pod %s is unresponsive", l.task.Node, name)
 	data, err := json.Marshal(patch)
 	if err != nil {
-		return nil, fmt.Errorf("encode patch of pod %s: %w", name, err)
+		return nil, fmt.Errorf("encode patch of pod %s: %w", l.task.Pod, err)
 	}
 	return l.PodClient.Patch(ctx, name, kind, data, opts, subresources...)
 }
