@@ -51,6 +51,10 @@ func (r *fieldRequirement) matches(name string) bool {
 	return (name == r.value) == r.equals
 }
 
+// ErrNoValidTerm is among the [Placement.Problems] if each term of the required
+// node affinity is invalid or empty, so that no node matches.
+var ErrNoValidTerm = errors.New("no term of the required node affinity is valid")
+
 var errNoNode = errors.New("matches no node")
 
 // compileTerms parses terms. One without any requirement matches no node.
@@ -67,6 +71,9 @@ func compileTerms(all []corev1.NodeSelectorTerm) ([]term, error) {
 			continue
 		}
 		terms = append(terms, compiled)
+	}
+	if len(terms) == 0 && len(problems) > 0 {
+		problems = append(problems, ErrNoValidTerm)
 	}
 	return terms, errors.Join(problems...)
 }

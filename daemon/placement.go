@@ -49,8 +49,9 @@ func requiredAffinity(spec *corev1.PodSpec) *corev1.NodeSelector {
 
 // Problems returns what is wrong with the terms of the required node affinity.
 // As in kube-controller-manager, an invalid term matches no node, and the
-// others count. The API server of v1.37.1 refuses most such terms, but accepts
-// a Gt or Lt whose value is no number.
+// others count. With [ErrNoValidTerm] none is left: a controller that follows
+// such a placement deletes all pods. The API server of v1.37.1 refuses most
+// invalid terms, but accepts a Gt or Lt whose value is no number.
 func (p *Placement) Problems() error { return p.problems }
 
 // Reason is the reason of a [Decision]: the first requirement that the node

@@ -174,8 +174,24 @@ func TestD1TermThatIsWrongIsNamed(t *testing.T) {
 		placement.Problems(),
 		`nodeSelectorTerms[2] matches no node: matchExpressions[0]: unknown operator "Near"`,
 	)
+	require.NotErrorIs(t, placement.Problems(), daemon.ErrNoValidTerm)
 	require.True(t, placement.Place(node("n1")).ShouldRun)
 	require.NoError(t, daemon.Compile(template(), taints.Matcher{}).Problems())
+}
+
+// D1: that no term is valid is another thing than that none matches.
+func TestD1NoValidTermIsSaid(t *testing.T) {
+	invalid := corev1.NodeSelectorTerm{
+		MatchExpressions: []corev1.NodeSelectorRequirement{labelled("cores", corev1.NodeSelectorOpGt, "many")},
+	}
+	for _, terms := range [][]corev1.NodeSelectorTerm{{invalid}, {invalid, {}}, {{}, invalid, invalid}} {
+		placement := daemon.Compile(template(affinity(terms...)), taints.Matcher{})
+		require.ErrorIs(t, placement.Problems(), daemon.ErrNoValidTerm)
+		require.False(t, placement.Place(node("n1")).ShouldContinue)
+	}
+	empty := daemon.Compile(template(affinity(corev1.NodeSelectorTerm{})), taints.Matcher{})
+	require.NoError(t, empty.Problems(), "it matches no node, and is valid")
+	require.False(t, empty.Place(node("n1")).ShouldContinue)
 }
 
 // crowd is a template with something of everything, and nodes of all kinds.

@@ -1,130 +1,67 @@
 package daemon
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kubelife/lifecycle/daemon/ownership"
-	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
-// The labels of a pod that name the template that it is made from.
-const (
-	revisionLabel   = revision.HashLabel
-	generationLabel = "pod-template-generation"
-)
-
-// NewPod returns the pod of a creation: what the template says, for one node,
-// owned by a set. Of the owner only Object and Kind count. The pod is what
-// kube-controller-manager makes, except that it has a name.
+// PodOn returns the pod that a DaemonSet has on a node, as if it were scheduled
+// there already. It is for callers that count or simulate: an autoscaler fills
+// the nodes that it might add, and a scheduler reserves room for the pod. It
+// does not ask whether the pod belongs there, which [Placement.Place] says.
 //
-// The name follows from the set's UID, the revision, the node and the attempt,
-// and starts with the set's name. So the retry of a creation whose answer was
-// lost cannot make a second pod: the API server answers that it exists. The
-// same holds for another process that has counted the same attempts. The name
-// has at most 63 characters, so that the pod's hostname is not cut.
-//
-// The namespace is the set's. For a cluster-wide set it is empty, and the
-// client decides.
-//
-// The spec is only read and copied: calls for one spec may be concurrent. It is
-// an error if the set or the spec lack what a pod needs, or if the creation was
-// planned for another spec.
-func NewPod(owner ownership.Owner, spec *Spec, creation Creation) (*corev1.Pod, error) {
-	problems := append([]error{owner.ValidateReference()}, checkCreation(owner, spec, creation)...)
-	if err := errors.Join(problems...); err != nil {
-		return nil, err
-	}
+// The pod is owned by the set and has the labels of the template. It has no
+// name, no UID and no revision, because the API server has no such pod. A caller
+// that keeps pods by name or UID sets them. The set is not changed.
+func PodOn(set *appsv1.DaemonSet, node *corev1.Node) *corev1.Pod {
+	template := &set.Spec.Template
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            podName(owner.Object, creation),
-			Namespace:       owner.Object.GetNamespace(),
-			Labels:          podLabels(spec),
-			Annotations:     maps.Clone(spec.Template.Annotations),
-			Finalizers:      slices.Clone(spec.Template.Finalizers),
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner.Object, owner.Kind)},
+			Namespace:   set.Namespace,
+			Labels:      maps.Clone(template.Labels),
+			Annotations: maps.Clone(template.Annotations),
+			Finalizers:  slices.Clone(template.Finalizers),
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet")),
+			},
 		},
-		Spec: *spec.Template.Spec.DeepCopy(),
+		Spec: PodSpecFor(template, node.Name),
 	}
-	pod.Spec.Tolerations = Tolerations(&pod.Spec)
-	pod.Spec.Affinity = bindTo(creation.Node, pod.Spec.Affinity)
-	return pod, nil
+	pod.Spec.NodeName = node.Name
+	return pod
 }
 
-func checkCreation(owner ownership.Owner, spec *Spec, creation Creation) []error {
-	var problems []error
-	if creation.Node == "" {
-		problems = append(problems, errors.New("the creation has no Node: a pod is made for one node"))
-	}
-	switch {
-	case spec.Revision == "":
-		problems = append(problems, errors.New(
-			"the spec has no Revision: it is the hash of the template's ControllerRevision"))
-	case spec.Revision != creation.Revision:
-		problems = append(problems, fmt.Errorf(
-			"the creation was planned for revision %q, and the spec is %q",
-			creation.Revision,
-			spec.Revision,
-		))
-	}
-	switch {
-	case spec.Template == nil:
-		problems = append(problems, errors.New("the spec has no Template"))
-	case spec.Template.Spec.NodeName != "" && spec.Template.Spec.NodeName != creation.Node:
-		problems = append(problems,
-			fmt.Errorf("the template is for node %s only", spec.Template.Spec.NodeName))
-	}
-	if owner.Selector != nil && spec.Template != nil {
-		problems = append(problems, owner.ValidateLabels(podLabels(spec)))
-	}
-	return problems
-}
-
-func podLabels(spec *Spec) map[string]string {
-	all := maps.Clone(spec.Template.Labels)
-	if all == nil {
-		all = make(map[string]string, 2)
-	}
-	all[revisionLabel] = spec.Revision
-	if spec.TemplateGeneration != "" {
-		all[generationLabel] = spec.TemplateGeneration
-	}
-	return all
-}
-
-// bindTo replaces a template's required node affinity by the name of one node,
+// PodSpecFor returns the spec of a pod that is created for a node and not
+// scheduled yet. It is a copy of the template's spec with the [Tolerations] of
+// daemon pods. The required node affinity is replaced by the name of the node,
 // which was chosen by that affinity. The node may have changed since. The
 // scheduler would then leave the pod pending where a running one may stay.
-// BindTo changes the affinity, which must be the pod's own.
-func bindTo(node string, affinity *corev1.Affinity) *corev1.Affinity {
-	if affinity == nil {
-		affinity = &corev1.Affinity{}
+func PodSpecFor(template *corev1.PodTemplateSpec, node string) corev1.PodSpec {
+	spec := *template.Spec.DeepCopy()
+	spec.Tolerations = Tolerations(&spec)
+	if spec.Affinity == nil {
+		spec.Affinity = &corev1.Affinity{}
 	}
-	if affinity.NodeAffinity == nil {
-		affinity.NodeAffinity = &corev1.NodeAffinity{}
+	if spec.Affinity.NodeAffinity == nil {
+		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
 	}
-	affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{
+	spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{
 		NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 			MatchFields: []corev1.NodeSelectorRequirement{{
 				Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
 			}},
 		}},
 	}
-	return affinity
+	return spec
 }
 
 // TargetNode returns the node that a pod is for. That is the node that it was
 // scheduled to or, before that, the one in its required node affinity, as
-// [NewPod] sets it. It is empty if the affinity names no node. TargetNode
+// [PodSpecFor] sets it. It is empty if the affinity names no node. TargetNode
 // allocates nothing.
 func TargetNode(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
@@ -147,40 +84,4 @@ func TargetNode(pod *corev1.Pod) string {
 		}
 	}
 	return ""
-}
-
-const (
-	// longestName is that of a DNS label. Names of pods may be longer, but the
-	// kubelet would cut off the end for the hostname, which distinguishes pods.
-	longestName = 63
-	// suffixLength makes two of the pods of 100,000 nodes have the same suffix
-	// once in fifty such sets. Then one takes its next attempt.
-	suffixLength = 8
-	// suffixAlphabet is that of generated names in Kubernetes. It has no vowels
-	// and no similar digits, so that no words result.
-	suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
-)
-
-// podName returns the same name in each process, also after a restart. The
-// scheme must never change: a pod of another name would be a second one.
-func podName(owner metav1.Object, creation Creation) string {
-	prefix := owner.GetName()
-	if room := longestName - suffixLength - 1; len(prefix) > room {
-		prefix = strings.TrimRight(prefix[:room], "-.")
-	}
-	return prefix + "-" + suffix(owner.GetUID(), &creation)
-}
-
-// suffix is a number below 27^8. SHA-256 spreads similar names uniformly;
-// security is not the point.
-func suffix(uid types.UID, of *Creation) string {
-	key := fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", uid, of.Node, of.Revision, of.Attempt)
-	sum := sha256.Sum256(key)
-	number := binary.BigEndian.Uint64(sum[:])
-	var digits [suffixLength]byte
-	for i := range digits {
-		digits[i] = suffixAlphabet[number%uint64(len(suffixAlphabet))]
-		number /= uint64(len(suffixAlphabet))
-	}
-	return string(digits[:])
 }

@@ -13,15 +13,16 @@ var rooms = map[string][]string{
 	"zone":       nil,
 	"eviction":   {"taints", "timedqueue"},
 	"nodehealth": {"timedqueue"},
-	"daemon":     {"taints", "timedqueue"},
+	"daemon":     {"taints"},
 }
 
 // subfolders maps a package below a room to those that may import it, with
 // everything below them. One that is not here is for its room alone. Programs
 // and tests may import all.
 var subfolders = map[string][]string{
-	"daemon/ownership":     {"daemon"},
-	"daemon/revision":      {"daemon"},
+	"daemon/ownership":     {"daemon/revision", "daemon/rollout"},
+	"daemon/revision":      {"daemon/rollout"},
+	"daemon/rollout":       nil,
 	"nodehealth/heartbeat": nil,
 	"nodehealth/observer":  nil,
 	"eviction/controller":  nil,
@@ -31,6 +32,7 @@ var subfolders = map[string][]string{
 // subfolderRooms maps a package below a room to those that it may import and
 // its room may not.
 var subfolderRooms = map[string][]string{
+	"daemon/rollout":      {"timedqueue"},
 	"nodehealth/observer": {"zone"},
 }
 
@@ -79,9 +81,9 @@ var edgeFiles = map[string]string{
 	"nodehealth/heartbeat/sender.go":    "reads the clock and drives the schedule",
 	"nodehealth/heartbeat/act.go":       "renews leases and reports statuses",
 	"nodehealth/heartbeat/stepper.go":   "has the beats of a simulation sent, at its time",
-	"daemon/executor.go":                "creates, deletes and reads pods",
 	"daemon/ownership/claimer.go":       "adopts and releases",
 	"daemon/revision/manager.go":        "writes revisions",
+	"daemon/rollout/executor.go":        "creates, deletes and reads pods",
 }
 
 // programCores are files and folders of programs that only decide.
@@ -136,9 +138,9 @@ var reducers = []string{
 }
 
 // queueUsers are the packages in which whatever waits for a time waits in a
-// timedqueue.Queue. Two rooms are left out. Zone imports nothing of ours, and
-// its times are a caller's to wait for. Daemon's planner may rank candidates in
-// a heap, because they wait for no time.
+// timedqueue.Queue. Two are left out. Zone imports nothing of ours, and its
+// times are a caller's to wait for. The planner of daemon/rollout may rank
+// candidates in a heap, because they wait for no time.
 var queueUsers = append([]string{"eviction", "nodehealth"}, reducers...)
 
 // engineExceptions are the declarations that do what only timedqueue should,
@@ -155,8 +157,8 @@ var engineExceptions = map[string]string{
 var unlikeConstructors = map[string]string{
 	"daemon/ownership/claimer.go NewClaimer":     "has one setting, the owner",
 	"daemon/ownership/ownership.go NewOwnership": "has one setting, the owner",
-	"daemon/pod.go NewPod":                       "makes an object of the API",
 	"daemon/revision/revision.go New":            "makes an object of the API",
+	"daemon/rollout/pod.go NewPod":               "makes an object of the API",
 	"timedqueue/dispatcher.go NewDispatcher":     "takes first what it infers types from",
 	"timedqueue/dispatcher.go NewJobDispatcher":  "takes first what NewDispatcher does, for several cores",
 }

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/revision"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 )
 
 // The same of daemonset: it creates, rolls out and adopts, and finds names
@@ -63,8 +63,8 @@ func TestManifestOfDaemonsetGivesTheLeastRights(t *testing.T) {
 	c.eventually("another set has its revision", c.wantRolledOut("late", 0))
 	late := c.daemonSet("late")
 	hash := c.revisionOf("late").Labels[revision.HashLabel]
-	spec := daemon.SpecOf(late, hash)
-	pod, err := daemon.NewPod(daemon.OwnerOf(late), &spec, daemon.Creation{Node: nodes[0], Revision: hash})
+	spec := rollout.SpecOf(late, hash)
+	pod, err := rollout.NewPod(rollout.OwnerOf(late), &spec, rollout.Creation{Node: nodes[0], Revision: hash})
 	require.NoError(t, err)
 	pod.OwnerReferences, pod.Labels = nil, nil
 	_, err = c.client.CoreV1().Pods(late.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})

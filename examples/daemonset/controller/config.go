@@ -10,7 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -26,7 +26,7 @@ type Config struct {
 	// Planner is the config of each set's planner. Its Spec, Owner and Nodes are
 	// not used. Its Burst is how many requests about pods of one set can be under
 	// way; zero means 250.
-	Planner daemon.Config
+	Planner rollout.Config
 	// Concurrency is how many sets can have a full burst of requests under way.
 	// More sets take turns. Zero means 2, the default of
 	// --concurrent-daemonset-syncs. MostConcurrency is the most.
@@ -60,14 +60,14 @@ const MostConcurrency = 100
 
 const (
 	defaultConcurrency    = 2   // of kube-controller-manager v1.37
-	defaultBurst          = 250 // of a daemon.Planner
+	defaultBurst          = 250 // of a rollout.Planner
 	defaultStatusInterval = time.Second
 
 	// claimRequests and reviseRequests are the most requests of one task. What
 	// needs more goes in several.
 	claimRequests  = 10
 	reviseRequests = 10
-	// podRequests is the most that daemon.Executor sends: a creation whose name is
+	// podRequests is the most that rollout.Executor sends: a creation whose name is
 	// taken reads the pod.
 	podRequests = 2
 )

@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -112,7 +112,7 @@ type State struct {
 	// Problem is what is wrong with the set, for example with its rollout.
 	Problem error
 	// Counts are the newest that are complete.
-	Counts daemon.StatusCounts
+	Counts rollout.StatusCounts
 	// UnderWay is how many requests about its pods are under way.
 	UnderWay int
 }
@@ -130,12 +130,12 @@ func (c *Controller) Sets() iter.Seq[State] {
 }
 
 // Waits returns why nothing happens on nodes of a set, see
-// [daemon.Planner.Waits].
-func (c *Controller) Waits(uid types.UID) iter.Seq[daemon.Wait] {
+// [rollout.Planner.Waits].
+func (c *Controller) Waits(uid types.UID) iter.Seq[rollout.Wait] {
 	if r := c.sets[uid]; r != nil && r.planner != nil {
 		return r.planner.Waits()
 	}
-	return func(func(daemon.Wait) bool) {}
+	return func(func(rollout.Wait) bool) {}
 }
 
 // UnderWay returns how many tasks are under way.

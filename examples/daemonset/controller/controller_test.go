@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 )
 
@@ -74,7 +74,7 @@ func TestASetFollowsItsNodesAndItsTemplate(t *testing.T) {
 	require.Len(t, w.revisions, 2)
 }
 
-// The first duty of package daemon's callers: after a claim that has failed
+// The first duty of package rollout's callers: after a claim that has failed
 // nothing is started, because the orphan still runs.
 func TestNothingStartsBeforeOrphansAreClaimed(t *testing.T) {
 	w := newWorld(t)
@@ -233,7 +233,7 @@ func TestADeletedSetIsLeftAlone(t *testing.T) {
 	task, ok := w.Start(w.now)
 	require.True(t, ok)
 	w.changeSet("agent", func(set *appsv1.DaemonSet) { set.DeletionTimestamp = ptr.To(metav1.NewTime(w.now)) })
-	w.Finish(w.now, task, controller.Result{Pod: daemon.Result{Outcome: daemon.OutcomeRefused, Err: errFake}})
+	w.Finish(w.now, task, controller.Result{Pod: rollout.Result{Outcome: rollout.OutcomeRefused, Err: errFake}})
 	w.addNode("cow")
 	require.Empty(t, w.pass(time.Hour))
 	w.removeSet("agent")
@@ -461,7 +461,7 @@ func TestC7HaltedNoPodLeaves(t *testing.T) {
 	require.Contains(t, log, "agent: create on cow")
 	require.Equal(t, []string{"ant", "bee", "cow"}, w.podsOn("agent"))
 	for wait := range w.Waits(w.sets["agent"].UID) {
-		require.Equal(t, daemon.WaitHalted, wait.Reason)
+		require.Equal(t, rollout.WaitHalted, wait.Reason)
 	}
 	next, more := w.Next(w.now)
 	require.False(t, more, "it does not try until %v", next)
@@ -645,7 +645,7 @@ func TestAPodThatIsBeingCreatedHoldsItsRevision(t *testing.T) {
 	w.pass(10 * time.Second)
 	require.Len(t, w.revisions, 2, "the creation may have been done already")
 
-	w.Finish(w.now, creation, controller.Result{Pod: daemon.Result{Outcome: daemon.OutcomeRefused, Err: errFake}})
+	w.Finish(w.now, creation, controller.Result{Pod: rollout.Result{Outcome: rollout.OutcomeRefused, Err: errFake}})
 	w.pass(time.Minute)
 	require.Len(t, w.revisions, 1)
 	require.Equal(t, []string{"ant"}, w.podsOn("agent"))
@@ -723,7 +723,7 @@ func nodeName(i int) string { return fmt.Sprintf("node-%03d", i) }
 func TestConfigSaysAllThatIsWrong(t *testing.T) {
 	_, err := controller.NewController(controller.Config{
 		Concurrency: -1, StatusInterval: -1, Requests: controller.RequestBudget{PerSecond: -1, Burst: -1},
-		Planner: daemon.Config{Burst: -1, ExpectationTimeout: -1},
+		Planner: rollout.Config{Burst: -1, ExpectationTimeout: -1},
 	}, start)
 	for _, field := range []string{"Concurrency", "StatusInterval", "PerSecond", "Requests.Burst", "Planner.Burst",
 		"ExpectationTimeout"} {

@@ -7,8 +7,8 @@
 //	Observe ──► one record for each set ── which of five tasks is next
 //	              │ ownership.Ownership ──────────────► Claim
 //	              │ revision.Compute ─────────────────► Revise
-//	              │ daemon.Planner, on shared Nodes ──► ChangePod
-//	              │ daemon.StatusPatch ───────────────► WriteStatus
+//	              │ rollout.Planner, on shared Nodes ─► ChangePod
+//	              │ rollout.StatusPatch ──────────────► WriteStatus
 //	              └ what users should know ───────────► Record
 //
 // A Controller has no clock, no goroutine and no client. A

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 )
 
 // The reasons of Events are those of kube-controller-manager v1.37.
@@ -32,7 +32,7 @@ type Event struct {
 }
 
 // podEvents returns the Events about a task that was performed.
-func podEvents(owner ownership.Owner, task *daemon.Task, result *daemon.Result) []Event {
+func podEvents(owner ownership.Owner, task *rollout.Task, result *rollout.Result) []Event {
 	switch {
 	case task.Create != nil:
 		return creationEvents(owner, task.Create, result)
@@ -42,9 +42,9 @@ func podEvents(owner ownership.Owner, task *daemon.Task, result *daemon.Result) 
 	return nil
 }
 
-func creationEvents(owner ownership.Owner, step *daemon.Creation, result *daemon.Result) []Event {
+func creationEvents(owner ownership.Owner, step *rollout.Creation, result *rollout.Result) []Event {
 	switch {
-	case result.Outcome == daemon.OutcomeDone && result.Pod != nil && result.Err == nil:
+	case result.Outcome == rollout.OutcomeDone && result.Pod != nil && result.Err == nil:
 		return []Event{{owner, corev1.EventTypeNormal, reasonCreated, "Created pod: " + result.Pod.Name}}
 	case result.Err == nil || apierrors.HasStatusCause(result.Err, corev1.NamespaceTerminatingCause):
 		return nil
@@ -53,14 +53,14 @@ func creationEvents(owner ownership.Owner, step *daemon.Creation, result *daemon
 	return []Event{{owner, corev1.EventTypeWarning, reasonNotCreated, message}}
 }
 
-func deletionEvents(owner ownership.Owner, step *daemon.Deletion, result *daemon.Result) []Event {
+func deletionEvents(owner ownership.Owner, step *rollout.Deletion, result *rollout.Result) []Event {
 	var events []Event
 	pod := owner.Object.GetNamespace() + "/" + step.Pod
 	switch step.Reason {
-	case daemon.StepPodFailed:
+	case rollout.StepPodFailed:
 		message := fmt.Sprintf("Found failed daemon pod %s on node %s, it is replaced", pod, step.Node)
 		events = append(events, Event{owner, corev1.EventTypeWarning, reasonPodFailed, message})
-	case daemon.StepPodSucceeded:
+	case rollout.StepPodSucceeded:
 		message := fmt.Sprintf("Found succeeded daemon pod %s on node %s, it is replaced", pod, step.Node)
 		events = append(events, Event{owner, corev1.EventTypeNormal, reasonPodSucceeded, message})
 	}
@@ -68,7 +68,7 @@ func deletionEvents(owner ownership.Owner, step *daemon.Deletion, result *daemon
 	case result.Err != nil:
 		message := fmt.Sprintf("Error deleting: %v", result.Err)
 		events = append(events, Event{owner, corev1.EventTypeWarning, reasonNotDeleted, message})
-	case result.Outcome == daemon.OutcomeDone:
+	case result.Outcome == rollout.OutcomeDone:
 		events = append(events, Event{owner, corev1.EventTypeNormal, reasonDeleted, "Deleted pod: " + step.Pod})
 	}
 	return events

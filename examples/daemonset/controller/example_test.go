@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 )
 
@@ -44,9 +44,9 @@ func ExampleController() {
 			fmt.Println("create revision", action.Plan.Create.Name)
 			result.Revision.Current, result.Revision.Created = action.Plan.Create, true
 		case controller.ChangePod:
-			pod, err := daemon.NewPod(task.Owner, action.Task.Spec, *action.Task.Create)
+			pod, err := rollout.NewPod(task.Owner, action.Task.Spec, *action.Task.Create)
 			fmt.Println("create a pod for", action.Task.Create.Node)
-			result.Pod = daemon.Result{Outcome: daemon.OutcomeDone, Pod: pod, Err: err}
+			result.Pod = rollout.Result{Outcome: rollout.OutcomeDone, Pod: pod, Err: err}
 		case controller.WriteStatus:
 			fmt.Println("write", string(action.Patch))
 			result.Set = ptr.To(controller.SetOf(set))

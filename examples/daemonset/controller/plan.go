@@ -10,9 +10,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
 	"github.com/kubelife/lifecycle/daemon/revision"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 )
 
 // own compiles a set that is new or has another spec.
@@ -181,7 +181,7 @@ func (c *Controller) plan(now time.Time, r *record, hash string) {
 	}
 	config := c.config.Planner
 	config.Owner, config.Nodes, config.Spec = r.uid, &c.nodes, spec
-	planner, err := daemon.NewPlanner(config, now)
+	planner, err := rollout.NewPlanner(config, now)
 	if err != nil {
 		r.problem = err
 		return

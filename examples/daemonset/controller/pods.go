@@ -3,7 +3,7 @@ package controller
 import (
 	"time"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -15,7 +15,7 @@ func (c *Controller) changePod(now time.Time) (Task, bool) {
 			return Task{}, false
 		}
 		r := item.Value
-		var task daemon.Task
+		var task rollout.Task
 		if ok = c.evaluate(now, r); ok {
 			task, ok = r.planner.Start(now)
 		}

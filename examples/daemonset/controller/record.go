@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 )
 
 // phase is the life of a set:
@@ -90,7 +90,7 @@ type record struct {
 	// hash is the current revision, for the state that revised says.
 	hash    string
 	revised version
-	planner *daemon.Planner // nil before the first revision
+	planner *rollout.Planner // nil before the first revision
 	// unfilled is how many of the set's pods, from the first one on, are yet to be
 	// observed by the planner.
 	unfilled int
@@ -102,7 +102,7 @@ type record struct {
 	underWay int
 	// counts are the newest that are complete, with the generation that they are
 	// of. The next status is due at statusDue.
-	counts    daemon.StatusCounts
+	counts    rollout.StatusCounts
 	statusDue time.Time
 }
 

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -30,7 +30,7 @@ type Controller struct {
 	synced bool
 	halted bool
 
-	nodes     daemon.Nodes
+	nodes     rollout.Nodes
 	pods      members[*corev1.Pod]
 	revisions members[*appsv1.ControllerRevision]
 	sets      map[types.UID]*record

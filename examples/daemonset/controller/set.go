@@ -4,8 +4,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/revision"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 )
 
 // A Set is what a Controller needs of an owner of daemon pods. [SetOf] makes it
@@ -16,18 +16,18 @@ type Set struct {
 	// metadata.generation must rise when the spec changes.
 	Source revision.Source
 	// Spec is what is wanted. The Controller fills in the Revision.
-	Spec daemon.Spec
+	Spec rollout.Spec
 	// Status are the counts that the set shows.
-	Status daemon.StatusCounts
+	Status rollout.StatusCounts
 }
 
 // SetOf returns what a Controller needs of a DaemonSet. It copies pointers
 // only.
 func SetOf(set *appsv1.DaemonSet) Set {
 	return Set{
-		Source: daemon.SourceOf(set),
-		Spec:   daemon.SpecOf(set, ""),
-		Status: daemon.CountsOf(&set.Status),
+		Source: rollout.SourceOf(set),
+		Spec:   rollout.SpecOf(set, ""),
+		Status: rollout.CountsOf(&set.Status),
 	}
 }
 

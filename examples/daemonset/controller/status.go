@@ -3,7 +3,7 @@ package controller
 import (
 	"time"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -15,7 +15,7 @@ func (c *Controller) writeStatus(now time.Time) (Task, bool) {
 			return Task{}, false
 		}
 		r := item.Value
-		patch, err := daemon.StatusPatch(r.set.Source.Owner.Object, r.set.Status, r.counts)
+		patch, err := rollout.StatusPatch(r.set.Source.Owner.Object, r.set.Status, r.counts)
 		if err == nil && patch != nil {
 			return Task{Owner: r.set.Source.Owner, Action: WriteStatus{patch}, of: r, item: item}, true
 		}

@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
 	"github.com/kubelife/lifecycle/daemon/revision"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 )
 
@@ -104,8 +104,8 @@ func (k *takenOver) addSet(i int) {
 	k.sets = append(k.sets, set)
 }
 
-func (k *takenOver) podOf(owner ownership.Owner, spec *daemon.Spec, node string) *corev1.Pod {
-	pod, err := daemon.NewPod(owner, spec, daemon.Creation{Node: node, Revision: spec.Revision})
+func (k *takenOver) podOf(owner ownership.Owner, spec *rollout.Spec, node string) *corev1.Pod {
+	pod, err := rollout.NewPod(owner, spec, rollout.Creation{Node: node, Revision: spec.Revision})
 	require.NoError(k, err)
 	pod.UID, pod.ResourceVersion = types.UID(pod.Name), "1"
 	makeReady(pod, k.now.Add(-time.Hour))

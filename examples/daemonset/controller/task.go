@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
 	"github.com/kubelife/lifecycle/daemon/revision"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -31,10 +31,10 @@ type Revise struct {
 }
 
 // ChangePod creates, deletes or reads a pod.
-type ChangePod struct{ Task daemon.Task }
+type ChangePod struct{ Task rollout.Task }
 
 // WriteStatus patches the status of the set, with a patch of type
-// [daemon.StatusPatchType].
+// [rollout.StatusPatchType].
 type WriteStatus struct{ Patch []byte }
 
 // Record records an Event. It sends no request that counts.
@@ -84,7 +84,7 @@ type Result struct {
 	Revision revision.Result
 	// Pod is the result of a ChangePod, whose Outcome and Err count instead of
 	// those above.
-	Pod daemon.Result
+	Pod rollout.Result
 	// Set is the set after a WriteStatus, as the API server has returned it.
 	Set *Set
 	// Unused is how many requests of Task.MostRequests were not sent.
@@ -96,8 +96,8 @@ func (r *Result) Failed(action Action) error {
 	err, done := r.Err, r.Outcome == OutcomeDone
 	switch action.(type) {
 	case ChangePod:
-		err, done = r.Pod.Err, r.Pod.Outcome != "" && r.Pod.Outcome != daemon.OutcomeFailed &&
-			r.Pod.Outcome != daemon.OutcomeRefused
+		err, done = r.Pod.Err, r.Pod.Outcome != "" && r.Pod.Outcome != rollout.OutcomeFailed &&
+			r.Pod.Outcome != rollout.OutcomeRefused
 	case WriteStatus:
 		done = done && r.Set != nil
 	case Record:

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/revision"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 )
 
@@ -33,9 +33,9 @@ type counted struct {
 func newCounted(t *testing.T) *counted {
 	c := &counted{}
 	c.world = newWorld(t, func(config *controller.Config) {
-		config.Planner.ClassifyUnavailable = func(*corev1.Node, *corev1.Pod) daemon.Unavailability {
+		config.Planner.ClassifyUnavailable = func(*corev1.Node, *corev1.Pod) rollout.Unavailability {
 			c.visits++
-			return daemon.UnavailabilityCounted
+			return rollout.UnavailabilityCounted
 		}
 	})
 	c.kubelet = false
@@ -75,7 +75,7 @@ func (c *counted) poll(do func(controller.Task) controller.Result) {
 // noPods refuses all changes of pods.
 func (c *counted) noPods(task controller.Task) controller.Result {
 	if _, ok := task.Action.(controller.ChangePod); ok {
-		return controller.Result{Pod: daemon.Result{Outcome: daemon.OutcomeRefused, Err: errFake}}
+		return controller.Result{Pod: rollout.Result{Outcome: rollout.OutcomeRefused, Err: errFake}}
 	}
 	return c.perform(task)
 }
@@ -156,7 +156,7 @@ func TestC3TurnVisitsABoundedNumberOfPods(t *testing.T) {
 				c.addNode(nodeName(i))
 			}
 			for i := range test.pods {
-				pod, err := daemon.NewPod(of.Source.Owner, &of.Spec, daemon.Creation{Node: nodeName(i), Revision: plan.Hash})
+				pod, err := rollout.NewPod(of.Source.Owner, &of.Spec, rollout.Creation{Node: nodeName(i), Revision: plan.Hash})
 				require.NoError(t, err)
 				makeReady(pod, c.now)
 				if test.orphan {

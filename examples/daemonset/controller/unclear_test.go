@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 )
 
@@ -26,7 +26,7 @@ func TestALostCreationHoldsTheNextTemplate(t *testing.T) {
 				if !ok || change.Task.Create == nil {
 					return false
 				}
-				pod, err := daemon.NewPod(task.Owner, change.Task.Spec, *change.Task.Create)
+				pod, err := rollout.NewPod(task.Owner, change.Task.Spec, *change.Task.Create)
 				require.NoError(t, err)
 				makeReady(pod, w.now)
 				land = func() *corev1.Pod { return w.putPod(pod) }

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -118,7 +118,7 @@ func (c *Controller) keepStatus(now time.Time, r *record) {
 }
 
 // isComplete reports whether counts are what kubectl rollout status waits for.
-func isComplete(s daemon.StatusCounts) bool {
+func isComplete(s rollout.StatusCounts) bool {
 	return s.Current == s.Desired && s.Updated == s.Desired && s.Available == s.Desired
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/revision"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 )
 
@@ -57,7 +58,7 @@ type world struct {
 	log    []string
 	events []controller.Event
 	// asked are the names of the pods whose creation was asked for.
-	asked map[daemon.Creation]string
+	asked map[rollout.Creation]string
 	// kubelet makes pods ready as soon as they exist.
 	kubelet bool
 }
@@ -68,7 +69,7 @@ func newWorld(t *testing.T, change ...func(*controller.Config)) *world {
 		T: t, now: start, kubelet: true,
 		sets: map[string]*appsv1.DaemonSet{}, pods: map[string]*corev1.Pod{},
 		revisions: map[string]*appsv1.ControllerRevision{}, nodes: map[string]*corev1.Node{},
-		asked: map[daemon.Creation]string{},
+		asked: map[rollout.Creation]string{},
 	}
 	var config controller.Config
 	for _, f := range change {
@@ -231,18 +232,18 @@ func (w *world) perform(task controller.Task) controller.Result {
 		return controller.Result{}
 	}
 	if change, ok := task.Action.(controller.ChangePod); ok && change.Task.Create != nil {
-		pod, err := daemon.NewPod(task.Owner, change.Task.Spec, *change.Task.Create)
+		pod, err := rollout.NewPod(task.Owner, change.Task.Spec, *change.Task.Create)
 		require.NoError(w, err)
 		w.asked[*change.Task.Create] = pod.Name
 	}
 	if w.loses != nil && w.loses(task) {
 		w.log = append(w.log, w.describe(task)+": is lost")
-		return controller.Result{Pod: daemon.Result{Outcome: daemon.OutcomeFailed, Err: errFake}}
+		return controller.Result{Pod: rollout.Result{Outcome: rollout.OutcomeFailed, Err: errFake}}
 	}
 	if w.fails != nil && w.fails(task) {
 		w.log = append(w.log, w.describe(task)+": fails")
 		if _, ok := task.Action.(controller.ChangePod); ok {
-			return controller.Result{Pod: daemon.Result{Outcome: daemon.OutcomeRefused, Err: errFake}}
+			return controller.Result{Pod: rollout.Result{Outcome: rollout.OutcomeRefused, Err: errFake}}
 		}
 		return controller.Result{Outcome: controller.OutcomeFailed, Err: errFake}
 	}
@@ -276,7 +277,7 @@ func (w *world) describe(task controller.Task) string {
 			return fmt.Sprintf("%s: create on %s", name, action.Task.Create.Node)
 		case action.Task.Delete != nil:
 			return fmt.Sprintf("%s: delete on %s, %s", name, action.Task.Delete.Node, action.Task.Delete.Reason)
-		case action.Task.Refresh.Creation != (daemon.Creation{}):
+		case action.Task.Refresh.Creation != (rollout.Creation{}):
 			return fmt.Sprintf("%s: read the creation on %s", name, action.Task.Refresh.Creation.Node)
 		}
 		return name + ": refresh"
@@ -392,45 +393,45 @@ func (w *world) collide(task controller.Task, action controller.Revise, result *
 	result.Revision.Collisions = changed.Status.CollisionCount
 }
 
-func (w *world) act(task controller.Task, step daemon.Task) daemon.Result {
+func (w *world) act(task controller.Task, step rollout.Task) rollout.Result {
 	switch {
 	case step.Create != nil:
-		pod, err := daemon.NewPod(task.Owner, step.Spec, *step.Create)
+		pod, err := rollout.NewPod(task.Owner, step.Spec, *step.Create)
 		require.NoError(w, err)
 		switch existing := w.pods[pod.Name]; {
 		case existing == nil:
 		case metav1.IsControlledBy(existing, task.Owner.Object):
-			return daemon.Result{Outcome: daemon.OutcomeDone, Pod: existing}
+			return rollout.Result{Outcome: rollout.OutcomeDone, Pod: existing}
 		default:
-			return daemon.Result{Outcome: daemon.OutcomeNameTaken}
+			return rollout.Result{Outcome: rollout.OutcomeNameTaken}
 		}
 		if w.kubelet {
 			makeReady(pod, w.now)
 		}
-		return daemon.Result{Outcome: daemon.OutcomeDone, Pod: w.putPod(pod)}
+		return rollout.Result{Outcome: rollout.OutcomeDone, Pod: w.putPod(pod)}
 	case step.Delete != nil:
 		if pod := w.pods[step.Delete.Pod]; pod == nil || pod.UID != step.Delete.UID {
-			return daemon.Result{Outcome: daemon.OutcomeGone}
+			return rollout.Result{Outcome: rollout.OutcomeGone}
 		}
 		w.removePod(step.Delete.Pod)
-		return daemon.Result{Outcome: daemon.OutcomeDone}
+		return rollout.Result{Outcome: rollout.OutcomeDone}
 	}
 	return w.read(task, step.Refresh)
 }
 
-func (w *world) read(task controller.Task, step *daemon.Refresh) daemon.Result {
-	named := step.Creation != (daemon.Creation{})
+func (w *world) read(task controller.Task, step *rollout.Refresh) rollout.Result {
+	named := step.Creation != (rollout.Creation{})
 	name := step.Pod
 	if named {
 		name = w.asked[step.Creation]
 	}
 	switch pod := w.pods[name]; {
 	case pod == nil, !named && pod.UID != step.UID:
-		return daemon.Result{Outcome: daemon.OutcomeGone}
+		return rollout.Result{Outcome: rollout.OutcomeGone}
 	case !metav1.IsControlledBy(pod, task.Owner.Object):
-		return daemon.Result{Outcome: daemon.OutcomeReleased, Pod: pod}
+		return rollout.Result{Outcome: rollout.OutcomeReleased, Pod: pod}
 	default:
-		return daemon.Result{Outcome: daemon.OutcomeDone, Pod: pod}
+		return rollout.Result{Outcome: rollout.OutcomeDone, Pod: pod}
 	}
 }
 

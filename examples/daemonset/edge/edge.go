@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
 	"github.com/kubelife/lifecycle/daemon/revision"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
@@ -25,7 +25,7 @@ var ErrInvalidConfig = errors.New("invalid edge config")
 // Pods is what an Edge needs of a pod client of one namespace. The typed client
 // of client-go is one.
 type Pods interface {
-	daemon.PodClient
+	rollout.PodClient
 	ownership.Patcher[*corev1.Pod]
 }
 

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
 	"github.com/kubelife/lifecycle/daemon/revision"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 )
 
@@ -99,11 +99,11 @@ func (c *call[T]) revise(ctx context.Context, action controller.Revise) controll
 }
 
 func (c *call[T]) changePod(ctx context.Context, action controller.ChangePod) controller.Result {
-	executor, err := daemon.NewExecutor(daemon.ExecutorConfig{
-		Pods: func(string) daemon.PodClient { return c.pods },
+	executor, err := rollout.NewExecutor(rollout.ExecutorConfig{
+		Pods: func(string) rollout.PodClient { return c.pods },
 	})
 	if err != nil {
-		return controller.Result{Pod: daemon.Result{Outcome: daemon.OutcomeRefused, Err: err}}
+		return controller.Result{Pod: rollout.Result{Outcome: rollout.OutcomeRefused, Err: err}}
 	}
 	// The planner has own expectations of what the watch is to show: it counts
 	// creations that were not shown, and reads what is not shown for long. So the
@@ -112,7 +112,7 @@ func (c *call[T]) changePod(ctx context.Context, action controller.ChangePod) co
 }
 
 func (c *call[T]) writeStatus(ctx context.Context, action controller.WriteStatus) controller.Result {
-	written, err := c.sets.Patch(ctx, c.owner.Object.GetName(), daemon.StatusPatchType, action.Patch,
+	written, err := c.sets.Patch(ctx, c.owner.Object.GetName(), rollout.StatusPatchType, action.Patch,
 		metav1.PatchOptions{}, "status")
 	if err != nil {
 		return failed(controller.Result{}, fmt.Errorf("write status of %s: %w", c.owner, err))

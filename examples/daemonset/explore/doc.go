@@ -12,7 +12,7 @@
 // (TestMutations...). Package mutant puts them in, one at a time, and the worlds
 // are played. The invariant that is there for the fault has to be violated.
 // What too few worlds show is caught by a unit test. Faults of the planner of
-// package daemon are in the list too, and played by its random histories: the
+// package rollout are in the list too, and played by its random histories: the
 // library's module imports no example.
 //
 //	go -C examples test ./daemonset/explore -v -run TestMutations

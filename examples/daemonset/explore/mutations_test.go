@@ -51,17 +51,17 @@ func unit(test string) mutant.Catch {
 	return mutant.Catch{Package: "../controller", Tests: []string{"-test.run", "^" + test + "$"}}
 }
 
-// ofDaemon is a test of package daemon.
-func ofDaemon(test string) mutant.Catch {
+// ofRollout is a test of package rollout.
+func ofRollout(test string) mutant.Catch {
 	return mutant.Catch{
-		Package: "github.com/kubelife/lifecycle/daemon", Tests: []string{"-test.run", "^" + test + "$"},
+		Package: "github.com/kubelife/lifecycle/daemon/rollout", Tests: []string{"-test.run", "^" + test + "$"},
 	}
 }
 
-// histories are those of the tests of package daemon, with their invariants.
+// histories are those of the tests of package rollout, with their invariants.
 func histories(by string) mutant.Catch {
 	return mutant.Catch{
-		Package: "github.com/kubelife/lifecycle/daemon", Until: by,
+		Package: "github.com/kubelife/lifecycle/daemon/rollout", Until: by,
 		Tests: []string{"-test.run", "^TestRandomHistories$", "-seeds", "2000"},
 	}
 }
@@ -73,7 +73,7 @@ var ofController = []mutant.Mutation{
 		controller, "(*Controller) finishClaim",
 		"f == nil -> true",
 		worlds(invariant.Converged)),
-	mutant.New("a halt holds no deletion", "daemon", "(*Planner) mayDelete",
+	mutant.New("a halt holds no deletion", "daemon/rollout", "(*Planner) mayDelete",
 		"!p.halted && m -> m",
 		worlds(invariant.Halted)),
 	mutant.New("a set goes on with a revision that it has lost",
@@ -92,7 +92,7 @@ var ofController = []mutant.Mutation{
 		controller, "(*Controller) settle",
 		"max(r.planned, r.set.Status.Observed) -> r.set.Source.Owner.Object.GetGeneration()",
 		worlds(invariant.StatusTrue)),
-	mutant.New("counts from an old cache do not name their generation", "daemon", "keepGeneration",
+	mutant.New("counts from an old cache do not name their generation", "daemon/rollout", "keepGeneration",
 		"a < b -> a <= b",
 		worlds(invariant.StatusTrue).From(1370)),
 	mutant.New("all requests of a claim are given back",
@@ -103,28 +103,28 @@ var ofController = []mutant.Mutation{
 		"c.nodesChanged(t) ->",
 		worlds(invariant.Converged)),
 	mutant.New("one more node than maxUnavailable may be without a pod",
-		"daemon", "(*Planner) mayTakeAvailable",
+		"daemon/rollout", "(*Planner) mayTakeAvailable",
 		"p.counts.of(unavailable) < t.Unavailable -> p.counts.of(unavailable) <= t.Unavailable",
 		worlds(invariant.WithinUnavailable), histories("Budget")),
 	mutant.New("one more node than maxSurge may have two pods",
-		"daemon", "(*Planner) mayTakeAvailable",
+		"daemon/rollout", "(*Planner) mayTakeAvailable",
 		"p.surged() < t.Surge -> p.surged() <= t.Surge",
 		worlds(invariant.WithinSurge)),
 	mutant.New("the old pod of a surge leaves before the new one is available",
-		"daemon", "(*assessment) decideBetween",
+		"daemon/rollout", "(*assessment) decideBetween",
 		"a.available(a.fresh) -> a.fresh != nil",
 		worlds(invariant.WithinUnavailable)),
 	mutant.New("a pod that terminates leaves room for the next one",
-		"daemon", "(*assessment) createOrReplace",
+		"daemon/rollout", "(*assessment) createOrReplace",
 		"a.any && !a.planner.surges -> a.any && a.planner.surges && a.oldest == nil",
 		worlds(invariant.OnePerNode)),
 	mutant.New("a retry after a lost answer has another name",
-		"daemon", "(*Planner) finishCreation",
+		"daemon/rollout", "(*Planner) finishCreation",
 		`n.endCreation(s, o, t, d) ->
 			if o == OutcomeFailed { n.attempt++; o = OutcomeRefused }
 			n.endCreation(s, o, t, d)`,
 		worlds(invariant.OnePerNode)),
-	mutant.New("an unclear creation does not hold the next template", "daemon", "(*nodeState) held",
+	mutant.New("an unclear creation does not hold the next template", "daemon/rollout", "(*nodeState) held",
 		`n.unclear.Revision != r -> r == ""`,
 		worlds(invariant.OnePerNode).From(380), histories("OnePerNode")),
 	mutant.New("a NoSchedule taint does not keep pods away", "daemon", "(*Placement) placeByTaints",
@@ -135,16 +135,16 @@ var ofController = []mutant.Mutation{
 		`Decision{ShouldContinue: true, Reason: ReasonTainted, Taint: f} ->
 			Decision{Reason: ReasonTainted, Taint: f}`,
 		worlds(invariant.Reasoned)),
-	mutant.New("of several pods the oldest stays", "daemon", "(*assessment) keep",
+	mutant.New("of several pods the oldest stays", "daemon/rollout", "(*assessment) keep",
 		"w > o || w == o && before(s, k) -> before(s, k) || w < o && before(s, k)",
 		worlds(invariant.BetterStays).From(960)),
-	mutant.New("failed pods are replaced at once", "daemon", "(*failures) replaceFrom",
+	mutant.New("failed pods are replaced at once", "daemon/rollout", "(*failures) replaceFrom",
 		"b.Delay(f.times - 1) -> 0 * b.Delay(f.times-1)",
 		worlds(invariant.Backoff)),
-	mutant.New("OnDelete is a rolling update", "daemon", "(a *assessment) nominate",
+	mutant.New("OnDelete is a rolling update", "daemon/rollout", "(a *assessment) nominate",
 		"r.OnDelete -> r.OnDelete && a.planner.invalid",
 		worlds(invariant.Reasoned)),
-	mutant.New("a pod waits for a node that is gone", "daemon", "(*assessment) nodeGone",
+	mutant.New("a pod waits for a node that is gone", "daemon/rollout", "(*assessment) nodeGone",
 		"s.leave = StepNodeGone -> _ = StepNodeGone",
 		worlds(invariant.Converged)),
 	mutant.New("what is not selected is adopted", "daemon/ownership", "(*Ownership) claimOrphan",

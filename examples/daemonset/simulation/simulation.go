@@ -10,7 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
 )
@@ -79,7 +79,7 @@ func Run(scenario *Scenario) (*invariant.History, error) {
 
 func (s *simulation) config() controller.Config {
 	return controller.Config{
-		Planner:     daemon.Config{Burst: s.scenario.PodBurst},
+		Planner:     rollout.Config{Burst: s.scenario.PodBurst},
 		Concurrency: s.scenario.Concurrency,
 		Requests: controller.RequestBudget{
 			PerSecond: rate.Limit(s.scenario.PerSecond), Burst: s.scenario.Burst,

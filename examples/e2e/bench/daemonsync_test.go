@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/e2e/conformance/upstream"
 )
 
@@ -73,22 +73,22 @@ func (agreeing) Delete(context.Context, string, metav1.DeleteOptions) error { re
 
 // daemonSets is our half of a controller: a planner and an executor.
 type daemonSets struct {
-	planner  *daemon.Planner
-	executor *daemon.Executor
+	planner  *rollout.Planner
+	executor *rollout.Executor
 	owner    ownership.Owner
 }
 
 func newDaemonSets(tb testing.TB, c *daemonCluster) *daemonSets {
 	tb.Helper()
-	planner, err := daemon.NewPlanner(daemon.Config{Spec: daemon.SpecOf(c.set, c.hash), Burst: burst}, epoch)
+	planner, err := rollout.NewPlanner(rollout.Config{Spec: rollout.SpecOf(c.set, c.hash), Burst: burst}, epoch)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	executor, err := daemon.NewExecutor(daemon.ExecutorConfig{Pods: func(string) daemon.PodClient { return agreeing{} }})
+	executor, err := rollout.NewExecutor(rollout.ExecutorConfig{Pods: func(string) rollout.PodClient { return agreeing{} }})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &daemonSets{planner: planner, executor: executor, owner: daemon.OwnerOf(c.set)}
+	return &daemonSets{planner: planner, executor: executor, owner: rollout.OwnerOf(c.set)}
 }
 
 func (d *daemonSets) observe(c *daemonCluster) {
@@ -161,7 +161,7 @@ func known(s state) func(testing.TB, int) work {
 }
 
 // settled is a planner that knows the cluster and has nothing to do.
-func settled(tb testing.TB, c *daemonCluster) *daemon.Planner {
+func settled(tb testing.TB, c *daemonCluster) *rollout.Planner {
 	tb.Helper()
 	all := newDaemonSets(tb, c)
 	all.observe(c)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	upstreamutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 )
 
 const mostNodes = 130
@@ -54,12 +54,12 @@ func TestAmountsOfARolloutAreThoseOfUpstream(t *testing.T) {
 
 func compareAmounts(t *testing.T, r reached, set *appsv1.DaemonSet) {
 	t.Helper()
-	rollout := daemon.SpecOf(set, "revision").Rollout
+	strategy := rollout.SpecOf(set, "revision").Strategy
 	rolling := set.Spec.UpdateStrategy.RollingUpdate
 	for nodes := range mostNodes + 1 {
 		want := upstreamLimits(t, set, nodes)
-		got, err := rollout.Limits(nodes)
-		if err != nil || got != want || rollout.OnDelete {
+		got, err := strategy.Limits(nodes)
+		if err != nil || got != want || strategy.OnDelete {
 			require.FailNowf(t, "different amounts", "%d nodes, maxUnavailable %s, maxSurge %s: ours %+v (%v), upstream %+v",
 				nodes, rolling.MaxUnavailable, rolling.MaxSurge, got, err, want)
 		}
@@ -84,7 +84,7 @@ func compareAmounts(t *testing.T, r reached, set *appsv1.DaemonSet) {
 // upstreamLimits is what upstream's controller makes of the two amounts. The
 // rule that both are not zero is in updatedDesiredNodeCounts, which is not
 // exported; the whole syncs below are held against the controller itself.
-func upstreamLimits(t *testing.T, set *appsv1.DaemonSet, nodes int) daemon.Limits {
+func upstreamLimits(t *testing.T, set *appsv1.DaemonSet, nodes int) rollout.Limits {
 	t.Helper()
 	unavailable, err := upstreamutil.UnavailableCount(set, nodes)
 	require.NoError(t, err)
@@ -93,13 +93,13 @@ func upstreamLimits(t *testing.T, set *appsv1.DaemonSet, nodes int) daemon.Limit
 	if nodes > 0 && unavailable == 0 && surge == 0 {
 		unavailable = 1
 	}
-	return daemon.Limits{Unavailable: unavailable, Surge: surge}
+	return rollout.Limits{Unavailable: unavailable, Surge: surge}
 }
 
 // TestStrategiesWithoutAmounts: whether new pods come before old ones go, where
 // amounts are left out, and where they do not count.
 func TestStrategiesWithoutAmounts(t *testing.T) {
-	require.False(t, daemon.SpecOf(&appsv1.DaemonSet{}, "revision").Rollout.OnDelete,
+	require.False(t, rollout.SpecOf(&appsv1.DaemonSet{}, "revision").Strategy.OnDelete,
 		"upstream never sees a strategy without a type: the API server sets it")
 	two, half := intstr.FromInt32(2), intstr.FromString("50%")
 	amounts := []*intstr.IntOrString{nil, &two, &half}
@@ -115,14 +115,14 @@ func TestStrategiesWithoutAmounts(t *testing.T) {
 				if unavailable == nil { // upstream would read through the pointer: the API server sets it
 					set.Spec.UpdateStrategy.RollingUpdate = nil
 				}
-				rollout := daemon.SpecOf(set, "revision").Rollout
-				require.Equal(t, kind != appsv1.RollingUpdateDaemonSetStrategyType, rollout.OnDelete)
-				if rollout.OnDelete {
+				strategy := rollout.SpecOf(set, "revision").Strategy
+				require.Equal(t, kind != appsv1.RollingUpdateDaemonSetStrategyType, strategy.OnDelete)
+				if strategy.OnDelete {
 					require.False(t, upstreamutil.AllowsSurge(set), "and has no amounts")
 					continue
 				}
 				for nodes := range mostNodes + 1 {
-					limits, err := rollout.Limits(nodes)
+					limits, err := strategy.Limits(nodes)
 					require.NoError(t, err)
 					require.Equal(t, upstreamLimits(t, set, nodes), limits)
 				}

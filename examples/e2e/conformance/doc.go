@@ -3,7 +3,7 @@
 // only; the folder upstream holds what runs upstream's DaemonSet controller,
 // for the benchmarks as well.
 //
-// Of package daemon it compares
+// Of package daemon and its subfolders it compares
 //
 //   - where a pod belongs: [github.com/kubelife/lifecycle/daemon.Placement] and
 //     NodeShouldRunDaemonPod of pkg/controller/daemon;

@@ -14,7 +14,7 @@ import (
 	upstreamdaemon "k8s.io/kubernetes/pkg/controller/daemon"
 	upstreamutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/e2e/conformance/upstream"
 )
 
@@ -26,9 +26,9 @@ type outcome struct {
 	Created []string // nodes, sorted
 	Deleted []string // pods, sorted
 	// First is the status of the world as it was, Last in the end.
-	First, Last daemon.Status
+	First, Last rollout.Status
 	// causes are those of our plans.
-	causes map[daemon.StepReason]int
+	causes map[rollout.StepReason]int
 }
 
 func (o *outcome) sort() {
@@ -125,8 +125,8 @@ func (s *theirs) apply(o *outcome, writes upstream.Writes) {
 	}
 }
 
-func statusOf(status *appsv1.DaemonSetStatus) daemon.Status {
-	return daemon.Status{
+func statusOf(status *appsv1.DaemonSetStatus) rollout.Status {
+	return rollout.Status{
 		Desired: int(status.DesiredNumberScheduled), Current: int(status.CurrentNumberScheduled),
 		Ready: int(status.NumberReady), Available: int(status.NumberAvailable), Unavailable: int(status.NumberUnavailable),
 		Updated: int(status.UpdatedNumberScheduled), Misscheduled: int(status.NumberMisscheduled),
@@ -150,8 +150,8 @@ func labelOf(pod *corev1.Pod) string {
 // are equal upstream takes some in the order of a map.
 func ours(t *testing.T, w *world, preferred map[string]bool) outcome {
 	t.Helper()
-	planner, err := daemon.NewPlanner(daemon.Config{
-		Spec: daemon.SpecOf(w.set, w.hash),
+	planner, err := rollout.NewPlanner(rollout.Config{
+		Spec: rollout.SpecOf(w.set, w.hash),
 		Less: func(a, b *corev1.Node) bool { return preferred[a.Name] && !preferred[b.Name] },
 	}, epoch)
 	require.NoError(t, err)
@@ -163,9 +163,9 @@ func ours(t *testing.T, w *world, preferred map[string]bool) outcome {
 		pods[pod.Name] = pod
 		planner.ObservePod(epoch, pod)
 	}
-	o := outcome{First: wholeStatus(t, planner), causes: map[daemon.StepReason]int{}}
+	o := outcome{First: wholeStatus(t, planner), causes: map[rollout.StepReason]int{}}
 	for range mostRounds {
-		var tasks []daemon.Task
+		var tasks []rollout.Task
 		for task, ok := planner.Start(epoch); ok; task, ok = planner.Start(epoch) {
 			tasks = append(tasks, task)
 		}
@@ -180,7 +180,7 @@ func ours(t *testing.T, w *world, preferred map[string]bool) outcome {
 	return o
 }
 
-func carryOut(t *testing.T, w *world, planner *daemon.Planner, tasks []daemon.Task, pods map[string]*corev1.Pod,
+func carryOut(t *testing.T, w *world, planner *rollout.Planner, tasks []rollout.Task, pods map[string]*corev1.Pod,
 	o *outcome) {
 	t.Helper()
 	for _, task := range tasks {
@@ -196,7 +196,7 @@ func carryOut(t *testing.T, w *world, planner *daemon.Planner, tasks []daemon.Ta
 	}
 }
 
-func create(w *world, planner *daemon.Planner, task daemon.Task, pods map[string]*corev1.Pod, o *outcome) {
+func create(w *world, planner *rollout.Planner, task rollout.Task, pods map[string]*corev1.Pod, o *outcome) {
 	creation := task.Create
 	pod := upstreamdaemon.NewPod(w.set, "")
 	pod.Labels = map[string]string{"app": "agent", appsv1.ControllerRevisionHashLabelKey: w.hash}
@@ -207,11 +207,11 @@ func create(w *world, planner *daemon.Planner, task daemon.Task, pods map[string
 	pods[pod.Name] = pod
 	o.Created = append(o.Created, creation.Node)
 	o.causes[creation.Reason]++
-	planner.Finish(epoch, task, daemon.Result{Outcome: daemon.OutcomeDone, Pod: pod})
+	planner.Finish(epoch, task, rollout.Result{Outcome: rollout.OutcomeDone, Pod: pod})
 	planner.ObservePod(epoch, pod)
 }
 
-func remove(t *testing.T, planner *daemon.Planner, task daemon.Task, pods map[string]*corev1.Pod, o *outcome) {
+func remove(t *testing.T, planner *rollout.Planner, task rollout.Task, pods map[string]*corev1.Pod, o *outcome) {
 	t.Helper()
 	pod := pods[task.Delete.Pod]
 	require.NotNil(t, pod, "we delete a pod that does not exist")
@@ -219,7 +219,7 @@ func remove(t *testing.T, planner *daemon.Planner, task daemon.Task, pods map[st
 	require.Nil(t, pod.DeletionTimestamp, "we delete %s twice", pod.Name)
 	o.Deleted = append(o.Deleted, labelOf(pod))
 	o.causes[task.Delete.Reason]++
-	planner.Finish(epoch, task, daemon.Result{Outcome: daemon.OutcomeDone})
+	planner.Finish(epoch, task, rollout.Result{Outcome: rollout.OutcomeDone})
 	if going := terminating(pod); going != nil {
 		pods[pod.Name] = going
 		planner.ObservePod(epoch, going)
@@ -229,7 +229,7 @@ func remove(t *testing.T, planner *daemon.Planner, task daemon.Task, pods map[st
 	}
 }
 
-func wholeStatus(t *testing.T, planner *daemon.Planner) daemon.Status {
+func wholeStatus(t *testing.T, planner *rollout.Planner) rollout.Status {
 	t.Helper()
 	status, whole := planner.Status()
 	require.True(t, whole)

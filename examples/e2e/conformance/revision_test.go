@@ -18,8 +18,8 @@ import (
 	upstreamdaemon "k8s.io/kubernetes/pkg/controller/daemon"
 	"sigs.k8s.io/randfill"
 
-	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/revision"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/e2e/conformance/upstream"
 )
 
@@ -73,7 +73,7 @@ func (c *revisionComparison) compare(template *corev1.PodTemplateSpec, collision
 	require.Equal(c, string(theirs.Data.Raw), string(data), c.what)
 	require.Equal(c, controller.ComputeHash(template, collisions), revision.Hash(template, collisions), c.what)
 
-	ours, err := revision.New(daemon.SourceOf(set), 1)
+	ours, err := revision.New(rollout.SourceOf(set), 1)
 	require.NoError(c, err)
 	require.Equal(c, theirs, ours, c.what)
 	same, err := upstreamdaemon.Match(set, ours)
@@ -84,7 +84,7 @@ func (c *revisionComparison) compare(template *corev1.PodTemplateSpec, collision
 // undone compares the template that comes back out of the data.
 func (c *revisionComparison) undone(template *corev1.PodTemplateSpec) {
 	c.Helper()
-	record, err := revision.New(daemon.SourceOf(setOf(template)), 1)
+	record, err := revision.New(rollout.SourceOf(setOf(template)), 1)
 	require.NoError(c, err)
 	back, err := revision.Template(record)
 	require.NoError(c, err)

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/taints"
 )
 
@@ -29,10 +30,10 @@ func TestSyncsAreThoseOfUpstream(t *testing.T) {
 	for _, d := range departures {
 		f["departure: "+d.name] = 5
 	}
-	for _, cause := range []daemon.StepReason{
-		daemon.StepMissing, daemon.StepSurging, daemon.StepOutdated, daemon.StepOutdatedUnavailable, daemon.StepReplaced,
-		daemon.StepPodFailed,
-		daemon.StepPodSucceeded, daemon.StepDuplicate, daemon.StepMisscheduled, daemon.StepNodeGone,
+	for _, cause := range []rollout.StepReason{
+		rollout.StepMissing, rollout.StepSurging, rollout.StepOutdated, rollout.StepOutdatedUnavailable, rollout.StepReplaced,
+		rollout.StepPodFailed,
+		rollout.StepPodSucceeded, rollout.StepDuplicate, rollout.StepMisscheduled, rollout.StepNodeGone,
 	} {
 		f["equal with "+string(cause)] = 20
 	}
@@ -183,9 +184,9 @@ func surgesTogether(w *world, want, got *outcome) bool {
 	return got.surging(w) >= limits.Surge && want.surging(w) > limits.Surge
 }
 
-func limitsOf(w *world, desired int) (daemon.Limits, error) {
-	rollout := daemon.SpecOf(w.set, w.hash).Rollout
-	return rollout.Limits(desired)
+func limitsOf(w *world, desired int) (rollout.Limits, error) {
+	strategy := rollout.SpecOf(w.set, w.hash).Strategy
+	return strategy.Limits(desired)
 }
 
 // chosen are the nodes of which, if a choice was made, they are those that were

@@ -1,4 +1,4 @@
-// Package daemonset proves package daemon, and the controller of
+// Package daemonset proves package rollout, and the controller of
 // examples/daemonset that is made of it, on a real API server. Its tests
 // compare what the controller does with what kube-controller-manager v1.37.1
 // does to the same objects:

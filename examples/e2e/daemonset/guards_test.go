@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
 	"github.com/kubelife/lifecycle/daemon/revision"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 )
 
-// TestWritesAreGuardedOnTheAPIServer: what package daemon relies on that a fake
+// TestWritesAreGuardedOnTheAPIServer: what package rollout relies on that a fake
 // clientset does not do. Each write is meant for one object, and finds another
 // in its place, or one that has changed.
 func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
@@ -53,12 +53,12 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 		former := c.addPod("doomed", nil, nil)
 		c.removePod(former)
 		c.addPod("doomed", nil, nil)
-		for _, task := range []daemon.Task{
-			{Delete: &daemon.Deletion{Pod: "doomed", UID: former.UID}}, {Delete: &daemon.Deletion{Pod: "missing", UID: "u"}},
-			{Refresh: &daemon.Refresh{Pod: "doomed", UID: former.UID}}, {Refresh: &daemon.Refresh{Pod: "missing", UID: "u"}},
+		for _, task := range []rollout.Task{
+			{Delete: &rollout.Deletion{Pod: "doomed", UID: former.UID}}, {Delete: &rollout.Deletion{Pod: "missing", UID: "u"}},
+			{Refresh: &rollout.Refresh{Pod: "doomed", UID: former.UID}}, {Refresh: &rollout.Refresh{Pod: "missing", UID: "u"}},
 		} {
-			result := executor.Act(t.Context(), daemon.OwnerOf(set), task)
-			require.Equal(t, daemon.Result{Outcome: daemon.OutcomeGone}, result)
+			result := executor.Act(t.Context(), rollout.OwnerOf(set), task)
+			require.Equal(t, rollout.Result{Outcome: rollout.OutcomeGone}, result)
 		}
 		_, err := pods.Get(t.Context(), "doomed", metav1.GetOptions{})
 		require.NoError(t, err)
@@ -67,10 +67,10 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 	t.Run("the status of a set that was recreated stays", func(t *testing.T) {
 		former := set.DeepCopy()
 		former.UID = "another"
-		patch, err := daemon.StatusPatchOf(former, daemon.Status{Desired: 7}, 1)
+		patch, err := rollout.StatusPatchOf(former, rollout.Status{Desired: 7}, 1)
 		require.NoError(t, err)
 		_, err = c.client.AppsV1().DaemonSets(set.Namespace).
-			Patch(t.Context(), set.Name, daemon.StatusPatchType, patch, metav1.PatchOptions{}, "status")
+			Patch(t.Context(), set.Name, rollout.StatusPatchType, patch, metav1.PatchOptions{}, "status")
 		require.True(t, apierrors.IsInvalid(err) || apierrors.IsConflict(err), "%v", err)
 		require.Zero(t, c.daemonSet("agent").Status.DesiredNumberScheduled)
 	})
@@ -89,7 +89,7 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 	t.Run("a revision in the way costs a collision and no pod", func(t *testing.T) {
 		name := set.Name + "-" + revision.Hash(&set.Spec.Template, nil)
 		c.addRevision(name)
-		plan, err := revision.Compute(daemon.SourceOf(set), nil, slices.Values([]*corev1.Pod(nil)))
+		plan, err := revision.Compute(rollout.SourceOf(set), nil, slices.Values([]*corev1.Pod(nil)))
 		require.NoError(t, err)
 		result, err := manager.Apply(t.Context(), plan)
 		require.ErrorIs(t, err, revision.ErrHashCollision)
@@ -100,7 +100,7 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 		require.Equal(t, int32(1), *c.daemonSet("agent").Status.CollisionCount)
 
 		fresh := c.daemonSet("agent")
-		plan, err = revision.Compute(daemon.SourceOf(fresh), nil, slices.Values([]*corev1.Pod(nil)))
+		plan, err = revision.Compute(rollout.SourceOf(fresh), nil, slices.Values([]*corev1.Pod(nil)))
 		require.NoError(t, err)
 		result, err = manager.Apply(t.Context(), plan)
 		require.NoError(t, err)
@@ -115,9 +115,9 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 }
 
 // actors returns what makes the calls.
-func actors(client kubernetes.Interface) (*daemon.Executor, *revision.Manager, error) {
-	executor, err := daemon.NewExecutor(daemon.ExecutorConfig{
-		Pods: func(namespace string) daemon.PodClient { return client.CoreV1().Pods(namespace) },
+func actors(client kubernetes.Interface) (*rollout.Executor, *revision.Manager, error) {
+	executor, err := rollout.NewExecutor(rollout.ExecutorConfig{
+		Pods: func(namespace string) rollout.PodClient { return client.CoreV1().Pods(namespace) },
 	})
 	if err != nil {
 		return nil, nil, err
@@ -136,7 +136,7 @@ func actors(client kubernetes.Interface) (*daemon.Executor, *revision.Manager, e
 }
 
 func (c *cluster) claimer(set *appsv1.DaemonSet) *ownership.Claimer {
-	claimer, err := ownership.NewClaimer(daemon.OwnerOf(set), c.client.AppsV1().DaemonSets(set.Namespace))
+	claimer, err := ownership.NewClaimer(rollout.OwnerOf(set), c.client.AppsV1().DaemonSets(set.Namespace))
 	require.NoError(c, err)
 	return claimer
 }

@@ -6,7 +6,7 @@
 // in the function and what stands there instead.
 //
 //	var mutations = []mutant.Mutation{
-//		mutant.New("a conflict is done", "daemon", "(*Executor) execute",
+//		mutant.New("a conflict is done", "daemon/rollout", "(*Executor) execute",
 //			"apierrors.IsConflict(e) -> false",
 //			mutant.Catch{Package: "../explore", Until: "Quiet"}),
 //	}

@@ -1,0 +1,252 @@
+package rollout
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// assessment is the evaluation of one node.
+type assessment struct {
+	situation
+	wait    Wait // why nothing is done, if something is missing
+	retries bool // an unclear creation is tried again, now or after a back-off
+
+	planner *Planner
+	node    *nodeState
+
+	any       bool      // there are pods, even if all are leaving
+	oldest    *podState // the one that the status is about
+	staying   int       // pods that are not being deleted, failed ones too
+	undecided bool      // a pod may stay: its deletion is not accepted yet
+	failing   bool      // a failed pod may stay
+	fresh     *podState // of the current revision, the one that stays
+	outdated  *podState // of a former revision, the one that stays
+	excess    bool      // there are more of the current or of former revisions
+	failed    *podState
+	succeeded *podState
+}
+
+// assess decides about a node. It changes only the reasons for which the pods
+// of the node leave, and what has ended with time.
+func (p *Planner) assess(n *nodeState) (a assessment) {
+	a.planner, a.node = p, n
+	p.startRevision(n)
+	for s := n.pods; s != nil; s = s.next {
+		s.leave = ""
+	}
+	switch {
+	case n.stored == nil:
+		a.nodeGone()
+	case !n.decision.shouldContinue:
+		a.misscheduled()
+	default:
+		a.classifyPods()
+		a.count()
+		a.createOrReplace()
+		a.rollOut()
+	}
+	for s := n.pods; s != nil; s = s.next {
+		a.due(s)
+		if s.leaving() && !s.ended() {
+			a.unlessWaiting(WaitTerminating, s)
+		}
+	}
+	if n.creation == creationUnclear && !a.retries { // also if the node is gone
+		a.readUnclear()
+	}
+	return a
+}
+
+// readUnclear has the pod of an unclear creation read when it is time. A retry,
+// which needs no further call, would say as much.
+func (a *assessment) readUnclear() {
+	readFrom := a.node.unclear.readFrom
+	if a.reads = !a.planner.now.Before(readFrom); !a.reads {
+		a.again(readFrom)
+	}
+}
+
+// nodeGone leaves what was scheduled to the pod garbage collector. Nothing else
+// deletes the other pods.
+func (a *assessment) nodeGone() {
+	for s := a.node.pods; s != nil; s = s.next {
+		if !s.leaving() && s.pod.Spec.NodeName == "" {
+			s.leave = StepNodeGone
+		}
+	}
+}
+
+func (a *assessment) misscheduled() {
+	for s := a.node.pods; s != nil; s = s.next {
+		if s.ended() {
+			continue
+		}
+		a.marks |= misscheduled
+		if !s.leaving() {
+			s.leave = StepMisscheduled
+		}
+	}
+}
+
+// classifyPods sets which pods are fresh, outdated, failed or duplicates.
+func (a *assessment) classifyPods() {
+	for s := a.node.pods; s != nil; s = s.next {
+		if s.ended() {
+			continue
+		}
+		a.any = true
+		if a.oldest == nil || before(s, a.oldest) {
+			a.oldest = s
+		}
+		if s.leaving() {
+			a.undecided = a.undecided || !s.agreed() && !s.terminal()
+			a.failing = a.failing || !s.agreed() && s.terminal()
+			continue
+		}
+		a.staying++
+		switch {
+		case s.pod.Status.Phase == corev1.PodSucceeded:
+			a.succeeded = s
+			a.replaceEnded(s, StepPodSucceeded)
+		case s.pod.Status.Phase == corev1.PodFailed:
+			a.fail(s)
+		case a.planner.spec.updated(s.pod):
+			a.fresh = a.keep(a.fresh, s)
+		default:
+			a.outdated = a.keep(a.outdated, s)
+		}
+	}
+	if !a.planner.surges {
+		a.keepOne()
+	}
+}
+
+// fail records a failed pod. One is replaced at a time, so that the wait after
+// it holds for the others.
+func (a *assessment) fail(s *podState) {
+	switch {
+	case a.failed == nil, s.counted && !a.failed.counted:
+		a.failed = s
+	case s.counted == a.failed.counted && before(s, a.failed):
+		a.failed = s
+	}
+}
+
+// keep returns which of two pods of one kind stays. The other leaves.
+func (a *assessment) keep(kept, s *podState) *podState {
+	if kept == nil {
+		return s
+	}
+	a.excess = true
+	if worth, other := a.value(s), a.value(kept); worth > other || worth == other && before(s, kept) {
+		s, kept = kept, s
+	}
+	s.leave = StepDuplicate
+	return kept
+}
+
+// keepOne makes one pod leave where an old one and a new one must not be
+// together.
+func (a *assessment) keepOne() {
+	if a.fresh == nil || a.outdated == nil {
+		return
+	}
+	a.excess = true
+	if a.value(a.outdated) > a.value(a.fresh) {
+		a.fresh.leave, a.fresh = StepDuplicate, nil
+		return
+	}
+	a.outdated.leave, a.outdated = StepDuplicate, nil // the rollout would replace it
+}
+
+// count counts a node for the status. The oldest of several pods counts, even
+// if it is leaving, as in kube-controller-manager.
+func (a *assessment) count() {
+	switch {
+	case a.node.decision.shouldRun:
+		a.marks |= desired
+	case a.any:
+		a.marks |= misscheduled
+	}
+	if !a.any || !a.node.decision.shouldRun {
+		return
+	}
+	a.marks |= current
+	if a.planner.spec.updated(a.oldest.pod) {
+		a.marks |= updated
+	}
+	if _, isReady := a.oldest.readySince(); isReady {
+		a.marks |= ready
+	}
+	if a.available(a.oldest) {
+		a.marks |= available
+	}
+}
+
+// createOrReplace has a missing pod created and a failed one replaced.
+func (a *assessment) createOrReplace() {
+	if a.failed != nil {
+		a.replaceEnded(a.failed, StepPodFailed)
+	}
+	switch {
+	case a.node.creating():
+		a.wait = Wait{Reason: WaitUnderWay}
+	case !a.node.decision.shouldRun:
+	case a.staying > 0, a.undecided:
+	case a.any && !a.planner.surges:
+		a.wait = Wait{Reason: WaitTerminating}
+	case a.node.held(a.planner.spec.Revision):
+		a.unlessWaiting(WaitCreationUnclear, nil)
+	case a.planner.now.Before(a.node.refused.retry()):
+		a.retries = true
+		a.await(WaitCreationRefused, nil, a.node.refused.retry())
+	default:
+		a.retries = true
+		a.create = true
+	}
+}
+
+// replaceEnded makes a terminated pod leave, after the back-off of the node.
+// Without back-off, a kubelet that rejects its pods would get pods without end.
+func (a *assessment) replaceEnded(s *podState, why StepReason) {
+	until := a.node.failed.replaceFrom(a.planner.now)
+	if a.planner.now.Before(until) && !s.counted {
+		a.await(WaitBackoff, s, until)
+		return
+	}
+	s.leave = why
+}
+
+// due decides whether a pod with a reason to leave is to be deleted now.
+func (a *assessment) due(s *podState) {
+	switch {
+	case s.leave == "":
+	case a.planner.now.Before(s.refused.retry()):
+		a.await(WaitDeletionRefused, s, s.refused.retry())
+	default:
+		a.deletes = true
+	}
+}
+
+// await records until when a node waits. The first reason is reported; the
+// earliest end is when the node is evaluated again.
+func (a *assessment) await(reason WaitReason, s *podState, until time.Time) {
+	if a.wait.Reason == "" {
+		a.unlessWaiting(reason, s)
+		a.wait.Until = until
+	}
+	a.again(until)
+}
+
+func (a *assessment) again(at time.Time) { a.until = earlier(a.until, at) }
+
+func (a *assessment) unlessWaiting(reason WaitReason, s *podState) {
+	if a.wait.Reason != "" {
+		return
+	}
+	a.wait.Reason = reason
+	if s != nil {
+		a.wait.Pod = s.pod.Name
+	}
+}

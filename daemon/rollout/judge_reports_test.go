@@ -1,0 +1,163 @@
+package rollout_test
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/daemon/rollout"
+)
+
+// selected is what the histories' Updates says.
+func selected(node *corev1.Node) bool { return node.Labels["canary"] == "yes" }
+
+// ahead wants what is under way or not observed to be bounded, and creations to
+// start slowly after a failure.
+func (j *judge) ahead(w *wants, plan *plan) {
+	unseen, asked := 0, 0
+	for _, p := range w.pods {
+		if p.made && !p.observed {
+			unseen++
+		}
+		if p.asked || w.deleting[p.object.UID] {
+			asked++
+		}
+	}
+	switch {
+	case len(plan.Create) > 0 && len(w.creating)+unseen > w.Burst:
+		j.violate(
+			NeverRunsAhead,
+			"%d creations are under way and %d not observed, want %d at most",
+			len(w.creating),
+			unseen,
+			w.Burst,
+		)
+	case len(plan.Delete) > 0 && asked > w.Burst:
+		j.violate(
+			NeverRunsAhead,
+			"%d deletions are under way or not observed, want %d at most",
+			asked,
+			w.Burst,
+		)
+	case len(plan.Create) > 0 && len(w.creating) > 1+j.refused.succeeded:
+		j.violate(
+			NeverRunsAhead,
+			"%d creations are under way, and %d have succeeded since one has failed",
+			len(w.creating),
+			j.refused.succeeded,
+		)
+	}
+}
+
+// report records how a step ended.
+func (j *judge) report(p *process, r *ended) {
+	k := p.knowledge
+	switch {
+	case r.Create != nil:
+		delete(k.creating, r.Create.Node)
+		j.trace(
+			"report: creation for %s: pod %v, taken %v, %v",
+			r.Create.Node,
+			nameOf(r.Pod),
+			r.Taken,
+			r.Err,
+		)
+		j.reportCreation(k, r)
+	case r.Delete != nil:
+		delete(k.deleting, r.Delete.UID)
+		j.trace("report: deletion of %s: gone %v, %v", r.Delete.Pod, r.Gone, r.Err)
+		known := k.pod(r.Delete.UID)
+		if r.Refused || known == nil {
+			return
+		}
+		known.asked, known.doubts = known.object.DeletionTimestamp == nil, 1
+		if r.Err != nil {
+			known.doubts = 2
+		}
+		if r.Gone {
+			k.forget(r.Delete.UID)
+		}
+	case r.Refresh != nil:
+		if of := r.Refresh.Creation; of != (rollout.Creation{}) {
+			j.trace("report: read the creation for %s: %v, %v", of.Node, nameOf(r.Pod), r.Err)
+			j.reportRead(k, r)
+			return
+		}
+		j.trace("report: refresh %s: %v, gone %v, %v", r.Refresh.Pod, nameOf(r.Pod), r.Gone, r.Err)
+		j.reportRefresh(k, r)
+	}
+}
+
+func (j *judge) reportRefresh(k *knowledge, r *ended) {
+	switch {
+	case r.Gone:
+		k.forget(r.Refresh.UID)
+	case r.Released:
+		k.drop(r.Refresh.UID)
+	case r.Pod != nil:
+		k.see(r.Pod, j.targets[r.Pod.UID], true)
+		if known := k.pod(r.Refresh.UID); known != nil && known.reading {
+			known.doubts--
+			known.asked = known.asked && known.doubts > 0 && known.object.DeletionTimestamp == nil
+			known.reading = false
+		}
+	}
+}
+
+// reportRead records whether there is the pod of a creation.
+func (j *judge) reportRead(k *knowledge, r *ended) {
+	if r.Err != nil {
+		return
+	}
+	if node := r.Refresh.Creation.Node; k.doubtful[node] == r.Refresh.Creation {
+		delete(k.doubtful, node)
+	}
+	if r.Pod == nil || r.Released {
+		return
+	}
+	if k.pod(r.Pod.UID) == nil {
+		k.see(r.Pod, j.targets[r.Pod.UID], false)
+	}
+	delete(j.denied, r.Refresh.Creation.Node)
+}
+
+func (j *judge) reportCreation(k *knowledge, r *ended) {
+	node := r.Create.Node
+	if r.Err == nil &&
+		k.doubtful[node].Revision == r.Create.Revision { // a refusal says nothing of the try before
+		delete(k.doubtful, node)
+	}
+	switch {
+	case r.Pod != nil:
+		if k.pod(r.Pod.UID) == nil {
+			k.see(r.Pod, j.targets[r.Pod.UID], false)
+		}
+		j.refused.succeeded++
+		j.refused.inRow, j.refused.alone = 0, false
+		delete(j.denied, node)
+	case r.Err != nil, r.Taken:
+		if r.Err != nil && !r.Refused {
+			k.doubtful[node] = *r.Create
+		}
+		if object := k.nodes[node]; object != nil && j.handed[node].After(j.refused.forgiven) {
+			denied := j.denied[node]
+			if denied.machine != object.UID {
+				denied = refusals{machine: object.UID}
+			}
+			denied.inRow, denied.last, denied.alone = denied.inRow+1, j.now, true
+			j.denied[node] = denied
+		}
+		j.refused.succeeded = 0
+		if handed := j.handed[node]; !handed.After(j.refused.forgiven) || !handed.After(j.refused.last) {
+			return // it counts with an earlier one
+		}
+		j.refused.inRow++
+		j.refused.last = j.now
+		j.refused.alone = true
+	}
+}
+
+func nameOf(pod *corev1.Pod) string {
+	if pod == nil {
+		return "none"
+	}
+	return pod.Name
+}

@@ -1,0 +1,212 @@
+package rollout
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Nodes holds the nodes of a cluster for any number of planners, so that each
+// node is stored once and observed once. [Config] names it. The zero value is a
+// store without nodes. It must not be copied.
+//
+// A planner keeps a record only of a node that should have its pod or still has
+// one. A change of a node costs those planners one evaluation. The others
+// evaluate only the placement, and only if the labels or taints have changed.
+//
+// Nodes is not safe for concurrent use. It and all its planners belong under
+// one lock: that of one [timedqueue.Dispatcher], whose core composes the
+// planners, for example with [timedqueue.RoundRobin].
+type Nodes struct {
+	byName   map[string]*storedNode
+	all      []*storedNode
+	planners []*Planner
+	changed  []*Planner // that Changed returns
+	leaving  []*Planner // those that were closed and have records left
+	joined   int        // how many planners have joined
+
+	slab []storedNode  // memory for nodes that come
+	free []*storedNode // that of nodes that are gone
+}
+
+// storedNode is a node and the records that planners keep of it.
+type storedNode struct {
+	object *corev1.Node
+	index  int           // in Nodes.all
+	states []*nodeState  // in the order of their planners' ids
+	one    [1]*nodeState // memory for states; most stores have one planner
+}
+
+// Grow makes room for so many more nodes. It saves time if their number is
+// known.
+func (s *Nodes) Grow(nodes int) {
+	nodes = max(nodes, 0)
+	s.all = slices.Grow(s.all, nodes)
+	s.slab = make([]storedNode, nodes)
+	grown := make(map[string]*storedNode, len(s.byName)+nodes)
+	maps.Copy(grown, s.byName)
+	s.byName = grown
+}
+
+// largestSlab is how many nodes one allocation is for, at most.
+const largestSlab = 10
+
+// allocate returns memory for a node. It reuses that of forgotten nodes first.
+// One allocation is for several nodes.
+func (s *Nodes) allocate() *storedNode {
+	if last := len(s.free) - 1; last >= 0 {
+		stored := s.free[last]
+		s.free[last], s.free = nil, s.free[:last]
+		return stored
+	}
+	if len(s.slab) == 0 {
+		s.slab = make([]storedNode, min(largestSlab, 1+len(s.all)))
+	}
+	stored := &s.slab[0]
+	s.slab = s.slab[1:]
+	return stored
+}
+
+// Observe records a node as it is now and informs the planners. It keeps the
+// pointer; the node must not be changed afterwards.
+func (s *Nodes) Observe(now time.Time, node *corev1.Node) {
+	s.detachSome(detachedPerChange)
+	stored := s.byName[node.Name]
+	if stored != nil && len(s.planners) > 1 && placedAlike(stored.object, node) {
+		stored.object = node
+		for _, n := range stored.states {
+			if !n.planner.closed() {
+				n.planner.observeState(now, n)
+			}
+		}
+		return
+	}
+	if stored == nil {
+		stored = s.allocate()
+		stored.index, stored.states = len(s.all), stored.one[:0]
+		s.all = append(s.all, stored)
+		if s.byName == nil {
+			s.byName = make(map[string]*storedNode)
+		}
+		s.byName[node.Name] = stored
+	}
+	stored.object = node
+	for _, p := range s.planners {
+		p.observeNode(now, stored)
+	}
+}
+
+// Forget records that a node is gone and informs the planners.
+func (s *Nodes) Forget(now time.Time, name string) {
+	s.detachSome(detachedPerChange)
+	stored := s.byName[name]
+	if stored == nil {
+		return
+	}
+	delete(s.byName, name)
+	last := len(s.all) - 1
+	s.all[stored.index] = s.all[last]
+	s.all[stored.index].index = stored.index
+	s.all[last] = nil
+	s.all = s.all[:last]
+	for _, n := range stored.states {
+		if n.planner.closed() {
+			n.stored = nil
+			continue
+		}
+		n.planner.forgetNode(now, n)
+	}
+	*stored = storedNode{}
+	s.free = append(s.free, stored)
+}
+
+// Changed returns [Config].Owner of each planner that has got nodes to evaluate
+// since the last call, in the order of the changes. A caller with many planners
+// then evaluates only these. The cost is that of the planners returned.
+func (s *Nodes) Changed() []types.UID {
+	owners := make([]types.UID, len(s.changed))
+	for i, p := range s.changed {
+		owners[i], p.reported = p.config.Owner, false
+	}
+	clear(s.changed)
+	s.changed = s.changed[:0]
+	return owners
+}
+
+// Len returns how many nodes there are.
+func (s *Nodes) Len() int { return len(s.all) }
+
+func (s *Nodes) join(p *Planner) {
+	s.joined++
+	p.index, p.id = len(s.planners), s.joined
+	s.planners = append(s.planners, p)
+}
+
+// leave removes a planner. Its records are detached by detachSome.
+func (s *Nodes) leave(p *Planner) {
+	if p.closed() {
+		return
+	}
+	last := len(s.planners) - 1
+	s.planners[p.index] = s.planners[last]
+	s.planners[p.index].index = p.index
+	s.planners[last] = nil
+	s.planners = s.planners[:last]
+	p.index = departed
+	s.changed = slices.DeleteFunc(s.changed, func(other *Planner) bool { return other == p })
+	s.leaving = append(s.leaving, p)
+	s.detachSome(detachedAtOnce)
+}
+
+const (
+	// detachedAtOnce is how many records of a planner go when it leaves.
+	detachedAtOnce = 1000
+	// detachedPerChange is how many of the others go with each change of a node.
+	detachedPerChange = 100
+)
+
+// detachSome detaches records of planners that have left. A planner may have
+// records of all nodes, so they go in slices.
+func (s *Nodes) detachSome(most int) {
+	for ; most > 0 && len(s.leaving) > 0; most-- {
+		p := s.leaving[len(s.leaving)-1]
+		last := len(p.states) - 1
+		if last < 0 {
+			s.leaving[len(s.leaving)-1] = nil
+			s.leaving = s.leaving[:len(s.leaving)-1]
+			continue
+		}
+		p.states[last].detach()
+		p.states[last], p.states = nil, p.states[:last]
+	}
+}
+
+// placedAlike reports whether each placement decides alike for two versions of
+// a node. A placement reads the name, the labels and the taints.
+func placedAlike(a, b *corev1.Node) bool {
+	return maps.Equal(a.Labels, b.Labels) &&
+		slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, func(a, b corev1.Taint) bool {
+			return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect
+		})
+}
+
+// stateOf returns the record that a planner keeps of a node, or nil.
+func (n *storedNode) stateOf(p *Planner) *nodeState {
+	if len(n.states) == 1 && n.states[0].planner == p { // as with one planner
+		return n.states[0]
+	}
+	if at, found := n.search(p); found {
+		return n.states[at]
+	}
+	return nil
+}
+
+func (n *storedNode) search(p *Planner) (int, bool) {
+	return slices.BinarySearchFunc(n.states, p.id, func(n *nodeState, id int) int {
+		return cmp.Compare(n.planner.id, id)
+	})
+}

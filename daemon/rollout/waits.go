@@ -1,0 +1,158 @@
+package rollout
+
+import (
+	"iter"
+	"slices"
+	"time"
+)
+
+// A Wait is why nothing is done for a node that is not as it should be.
+type Wait struct {
+	Node   string
+	Pod    string // that the reason is about; empty: none
+	Reason WaitReason
+	// Until is when the wait ends by itself; zero: an event ends it.
+	Until time.Time
+}
+
+// WaitReason is what a node waits for.
+type WaitReason string
+
+const (
+	// WaitPlanned: one of the next tasks is for the node.
+	WaitPlanned WaitReason = "Planned"
+	// WaitEvaluation: more nodes are to be evaluated before anything is decided.
+	WaitEvaluation WaitReason = "Evaluation"
+	// WaitUnderWay: a pod is being created.
+	WaitUnderWay WaitReason = "UnderWay"
+	// WaitTerminating: the former pod has to be gone before the next one comes.
+	WaitTerminating WaitReason = "Terminating"
+	// WaitBackoff: a pod has terminated, after others.
+	WaitBackoff WaitReason = "Backoff"
+	// WaitCreationRefused: the API server did not create the pod, or did not
+	// answer.
+	WaitCreationRefused WaitReason = "CreationRefused"
+	// WaitCreationUnclear: the answer to the creation of another revision's pod
+	// was lost. That pod may exist until it is shown or a read does not find it.
+	WaitCreationUnclear WaitReason = "CreationUnclear"
+	// WaitDeletionRefused: the API server did not delete the pod, or did not
+	// answer.
+	WaitDeletionRefused WaitReason = "DeletionRefused"
+	// WaitBurst: the most creations or deletions are under way.
+	WaitBurst WaitReason = "Burst"
+	// WaitHeld: a call for another node was refused, which pauses all for a time.
+	WaitHeld WaitReason = "Held"
+	// WaitHalted: the pod is deleted after [Planner.Resume].
+	WaitHalted WaitReason = "Halted"
+	// WaitMinReady: a pod is ready, but not for long enough yet.
+	WaitMinReady WaitReason = "MinReady"
+	// WaitNotAvailable: the new pod is not ready.
+	WaitNotAvailable WaitReason = "NotAvailable"
+	// WaitLimited: the old pod stays until MaxUnavailable or MaxSurge let it go.
+	WaitLimited WaitReason = "Limited"
+	// WaitPartitioned: the old pod stays because of the Partition.
+	WaitPartitioned WaitReason = "Partitioned"
+	// WaitOnDelete: the old pod stays until another client deletes it.
+	WaitOnDelete WaitReason = "OnDelete"
+	// WaitPaused: the old pod stays because the rollout is paused.
+	WaitPaused WaitReason = "Paused"
+	// WaitRolloutInvalid: the old pod stays because the rollout has
+	// [Spec.Problems].
+	WaitRolloutInvalid WaitReason = "RolloutInvalid"
+	// WaitSpecRefused: nothing is done because the latest spec was refused.
+	WaitSpecRefused WaitReason = "SpecRefused"
+	// WaitNotEligible: the old pod stays because the node is not Config.Eligible.
+	WaitNotEligible WaitReason = "NotEligible"
+)
+
+// Waits returns why nothing happens on nodes: all nodes that wait, by name, as
+// of the latest time that was passed. A node for which a task was just handed
+// out waits for that. While it is ranged over, it visits all nodes that have a
+// pod or should have one.
+func (p *Planner) Waits() iter.Seq[Wait] {
+	complete := p.evaluateChanges()
+	return func(yield func(Wait) bool) {
+		names := make([]string, 0, len(p.states))
+		for _, n := range p.states {
+			names = append(names, n.name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			n := p.lookup(name)
+			if n == nil {
+				continue // forgotten since the first was returned
+			}
+			if wait := p.waitOf(n, complete); wait.Reason != "" && !yield(wait) {
+				return
+			}
+		}
+	}
+}
+
+// WaitOf returns what one node waits for. The reason is empty if it waits for
+// nothing.
+func (p *Planner) WaitOf(node string) Wait {
+	complete := p.evaluateChanges()
+	if n := p.lookup(node); n != nil {
+		return p.waitOf(n, complete)
+	}
+	return Wait{Node: node}
+}
+
+// waitOf assesses the node once more, because to keep the wait would cost each
+// node memory.
+func (p *Planner) waitOf(n *nodeState, complete bool) Wait {
+	a := p.assess(n)
+	a.wait.Node = n.name
+	planned := a.wait.Reason == "" && (a.create || a.deletes) || a.wait.Reason == WaitLimited
+	switch {
+	case p.refusal != nil && planned:
+		a.wait.Reason = WaitSpecRefused
+	case planned && !complete:
+		a.wait.Reason = WaitEvaluation
+	case a.wait.Reason == "" && a.create:
+		a.wait.heldBy(p.mayCreate(), p.now, p.creations.refused.hold())
+	case a.wait.Reason == "" && a.deletes:
+		p.deletionHeld(&a.wait)
+	case a.wait.Reason == WaitLimited:
+		p.limited(n, &a)
+	}
+	return a.wait
+}
+
+// heldBy sets why a call is not made yet, given whether it may be made now, and
+// the end of a hold.
+func (w *Wait) heldBy(may bool, now, hold time.Time) {
+	switch {
+	case may:
+		w.Reason = WaitPlanned
+	case now.Before(hold):
+		w.Reason, w.Until = WaitHeld, hold
+	default:
+		w.Reason = WaitBurst
+	}
+}
+
+// deletionHeld sets why a deletion is not made yet.
+func (p *Planner) deletionHeld(w *Wait) {
+	if p.halted {
+		w.Reason = WaitHalted
+		return
+	}
+	w.heldBy(p.mayDelete(), p.now, p.deletions.refused.hold())
+}
+
+// limited sets what limits a candidate of the rollout.
+func (p *Planner) limited(n *nodeState, a *assessment) {
+	limits, ok := p.limitsNow()
+	switch {
+	case !ok:
+	case !p.partitionLets(n, limits):
+		a.wait.Reason = WaitPartitioned
+	case !p.mayTake(n):
+	case p.createsFirst(n):
+		a.wait.heldBy(p.mayCreate(), p.now, p.creations.refused.hold())
+	default:
+		p.deletionHeld(&a.wait)
+	}
+}
