@@ -9,8 +9,7 @@ import (
 // assessment is the evaluation of one node.
 type assessment struct {
 	situation
-	wait    Wait // why nothing is done, if something is missing
-	retries bool // an unclear creation is tried again, now or after a back-off
+	wait Wait // why nothing is done, if something is missing
 
 	planner *Planner
 	node    *nodeState
@@ -33,8 +32,11 @@ func (p *Planner) assess(n *nodeState) (a assessment) {
 	a.planner, a.node = p, n
 	p.startRevision(n)
 	for s := n.pods; s != nil; s = s.next {
-		s.leave = ""
+		if !s.phase.isDeletion() {
+			s.leave = ""
+		}
 	}
+	a.expireCreation()
 	switch {
 	case n.stored == nil:
 		a.nodeGone()
@@ -44,6 +46,7 @@ func (p *Planner) assess(n *nodeState) (a assessment) {
 		a.classifyPods()
 		a.count()
 		a.createOrReplace()
+		a.reconsider()
 		a.rollOut()
 	}
 	for s := n.pods; s != nil; s = s.next {
@@ -52,27 +55,34 @@ func (p *Planner) assess(n *nodeState) (a assessment) {
 			a.unlessWaiting(WaitTerminating, s)
 		}
 	}
-	if n.creation == creationUnclear && !a.retries { // also if the node is gone
-		a.readUnclear()
-	}
 	return a
 }
 
-// readUnclear has the pod of an unclear creation read when it is time. A retry,
-// which needs no further call, would say as much.
-func (a *assessment) readUnclear() {
-	readFrom := a.node.unclear.readFrom
-	if a.reads = !a.planner.now.Before(readFrom); !a.reads {
-		a.again(readFrom)
+// expireCreation ends an unanswered creation that is not sent again, because no
+// pod should be there any more, or that is always refused. The watch would have
+// shown its pod by now.
+func (a *assessment) expireCreation() {
+	if a.node.creation != creationUnanswered {
+		return
 	}
+	end := a.node.sent.unansweredAt.Add(longestDelay)
+	if a.planner.now.Before(end) {
+		a.wake(end)
+		return
+	}
+	a.node.enterCreation(creationIdle)
 }
 
 // nodeGone leaves what was scheduled to the pod garbage collector. Nothing else
 // deletes the other pods.
 func (a *assessment) nodeGone() {
 	for s := a.node.pods; s != nil; s = s.next {
-		if !s.leaving() && s.pod.Spec.NodeName == "" {
+		switch {
+		case s.leaving() && !s.unanswered():
+		case s.pod.Spec.NodeName == "":
 			s.leave = StepNodeGone
+		default:
+			s.leave = ""
 		}
 	}
 }
@@ -83,10 +93,42 @@ func (a *assessment) misscheduled() {
 			continue
 		}
 		a.marks |= misscheduled
-		if !s.leaving() {
+		if !s.leaving() || s.unanswered() {
 			s.leave = StepMisscheduled
 		}
 	}
+}
+
+// reconsider drops the reasons of unanswered deletions that would no longer be
+// made. Such a deletion is not sent again. What became of it is for the watch to
+// show, or for a read after the timeout.
+func (a *assessment) reconsider() {
+	for s := a.node.pods; s != nil; s = s.next {
+		if s.unanswered() && !a.stillDue(s) {
+			s.leave = ""
+		}
+	}
+}
+
+// stillDue reports whether the unanswered deletion of a pod would be made again.
+func (a *assessment) stillDue(s *podState) bool {
+	switch s.leave {
+	case StepPodFailed, StepPodSucceeded:
+		return true
+	case StepDuplicate:
+		kept := a.fresh
+		if kept == nil || a.planner.surges && !a.planner.spec.updated(s.pod) {
+			kept = a.outdated
+		}
+		return kept != nil && a.value(kept) >= a.value(s)
+	case StepReplaced:
+		_, isReady := s.readySince()
+		return !a.planner.spec.updated(s.pod) && a.fresh != nil && (!isReady || a.available(a.fresh))
+	case StepOutdated, StepOutdatedUnavailable:
+		return !a.planner.surges && !a.planner.spec.updated(s.pod) && a.staying == 0
+	case StepMisscheduled, StepNodeGone, StepMissing, StepSurging:
+	}
+	return false
 }
 
 // classifyPods sets which pods are fresh, outdated, failed or duplicates.
@@ -196,13 +238,9 @@ func (a *assessment) createOrReplace() {
 	case a.staying > 0, a.undecided:
 	case a.any && !a.planner.surges:
 		a.wait = Wait{Reason: WaitTerminating}
-	case a.node.held(a.planner.spec.Revision):
-		a.unlessWaiting(WaitCreationUnclear, nil)
 	case a.planner.now.Before(a.node.refused.retry()):
-		a.retries = true
 		a.await(WaitCreationRefused, nil, a.node.refused.retry())
 	default:
-		a.retries = true
 		a.create = true
 	}
 }
@@ -221,11 +259,13 @@ func (a *assessment) replaceEnded(s *podState, why StepReason) {
 // due decides whether a pod with a reason to leave is to be deleted now.
 func (a *assessment) due(s *podState) {
 	switch {
-	case s.leave == "":
+	case !s.toDelete(), s.unanswered() && s.leave.ofRollout():
 	case a.planner.now.Before(s.refused.retry()):
 		a.await(WaitDeletionRefused, s, s.refused.retry())
 	default:
 		a.deletes = true
+		a.redeletes = a.redeletes || s.unanswered()
+		a.again = a.again || a.redeletes
 	}
 }
 
@@ -236,10 +276,11 @@ func (a *assessment) await(reason WaitReason, s *podState, until time.Time) {
 		a.unlessWaiting(reason, s)
 		a.wait.Until = until
 	}
-	a.again(until)
+	a.wake(until)
 }
 
-func (a *assessment) again(at time.Time) { a.until = earlier(a.until, at) }
+// wake has the node evaluated at a time.
+func (a *assessment) wake(at time.Time) { a.until = earlier(a.until, at) }
 
 func (a *assessment) unlessWaiting(reason WaitReason, s *podState) {
 	if a.wait.Reason != "" {

@@ -53,7 +53,7 @@ func (a *assessment) value(s *podState) int {
 	case !isReady:
 	case a.planner.now.Before(from):
 		value++
-		a.again(from)
+		a.wake(from)
 	default:
 		value += 2
 	}

@@ -65,11 +65,12 @@
 //
 //   - A template whose node affinity has no valid term is refused, and no pod
 //     is deleted. There all are.
-//   - The retry of a creation whose answer was lost has the same name. There it
-//     has another name, and one pod is deleted later.
-//   - A node whose creation was not answered gets no pod of another revision
-//     until a read, half a minute later, says whether there is one. There the
-//     next one is created at once, and two pods may run.
+//   - A creation or deletion without an answer is sent again, and counts as done
+//     until it is answered. The name of the pod, or its UID, makes that harmless.
+//     There a creation gets another name, and one pod is deleted later.
+//   - A creation without an answer is sent again as it was, also if the template
+//     has changed since, and its pod is replaced. There the next one is created
+//     at once, and two pods may run.
 //   - Names follow from set, revision, node and attempt. There the API server
 //     makes them.
 //   - A write that is not observed delays its own node, and is read after half

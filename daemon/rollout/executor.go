@@ -92,7 +92,6 @@ func NewExecutor(config ExecutorConfig) (*Executor, error) {
 //     take its time. It is OutcomeGone if there was no such pod, or another one
 //     with its name.
 //   - A refresh is OutcomeDone or OutcomeReleased with the Pod, or OutcomeGone.
-//     That of a creation is about the pod of its name, whatever its UID.
 //   - Or it is OutcomeRefused or OutcomeFailed, with an Err. A failed creation
 //     or deletion may have been done all the same; a retry does it at most
 //     once.
@@ -240,13 +239,7 @@ func (c *call) delete(ctx context.Context, step *Deletion) Result {
 }
 
 func (c *call) refresh(ctx context.Context, step *Refresh) Result {
-	var live *corev1.Pod
-	var err error
-	if step.Creation == (Creation{}) {
-		live, err = c.read(ctx, step.Pod, step.UID)
-	} else {
-		live, err = c.readNamed(ctx, podName(c.owner.Object, step.Creation))
-	}
+	live, err := c.read(ctx, step.Pod, step.UID)
 	switch {
 	case err != nil:
 		return Result{Outcome: OutcomeFailed, Err: err}
@@ -258,29 +251,17 @@ func (c *call) refresh(ctx context.Context, step *Refresh) Result {
 	return Result{Outcome: OutcomeDone, Pod: live}
 }
 
-// read returns the pod with the UID, and nil if there is none.
-func (c *call) read(ctx context.Context, pod string, uid types.UID) (*corev1.Pod, error) {
-	live, err := c.readNamed(ctx, pod)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("with UID %s: %w", uid, err)
-	case live == nil, live.UID != uid:
-		return nil, nil
-	}
-	return live, nil
-}
-
-// readNamed returns the pod of a name, and nil if there is none. It asks for no
+// read returns the pod with the UID, and nil if there is none. It asks for no
 // resourceVersion, so that the answer is not an older one from a cache.
-func (c *call) readNamed(ctx context.Context, pod string) (*corev1.Pod, error) {
+func (c *call) read(ctx context.Context, pod string, uid types.UID) (*corev1.Pod, error) {
 	live, err := c.pods.Get(ctx, pod, metav1.GetOptions{})
 	switch {
-	case err == nil:
+	case err == nil && live.UID == uid:
 		return live, nil
-	case saysGone(err, pod):
+	case err == nil, saysGone(err, pod):
 		return nil, nil
 	}
-	return nil, fmt.Errorf("read pod %s: %w", pod, err)
+	return nil, fmt.Errorf("with UID %s: read pod %s: %w", uid, pod, err)
 }
 
 // refuses reports whether an error is an answer that proves that nothing was

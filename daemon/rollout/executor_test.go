@@ -336,37 +336,6 @@ func TestD4ACreationWhoseAnswerWasLostMakesOnePod(t *testing.T) {
 	}
 }
 
-// A creation whose answer was lost is read by the name that its pod gets.
-func TestD4TheReadOfACreationFindsItsPod(t *testing.T) {
-	server, spec := newPodServer(), specWith(everything())
-	plan := creations(1)
-	plan.Refresh = []rollout.Refresh{{Creation: plan.Create[0]}}
-	step := plan.Refresh[0]
-	executor := newExecutor(t, server)
-	read := func() ended {
-		return perform(t.Context(), executor, agents(), rollout.Task{Spec: spec, Refresh: &step})
-	}
-	require.Equal(t, ended{Refresh: &step, Gone: true}, read())
-
-	creation := rollout.Task{Spec: spec, Create: &plan.Create[0]}
-	created := perform(t.Context(), executor, agents(), creation)
-	require.NoError(t, created.Err)
-	require.Equal(t, ended{Refresh: &step, Pod: created.Pod}, read())
-
-	name := created.Pod.Name
-	require.Equal(t, []string{"get " + name, "create " + name, "get " + name}, server.calls)
-	server.stored[name].OwnerReferences = nil
-	require.Equal(t, ended{Refresh: &step, Pod: server.stored[name], Released: true}, read())
-
-	for what, failure := range badAnswers() {
-		server.before = func(context.Context, string, string) error { return failure }
-		result := read()
-		require.ErrorIs(t, result.Err, failure, what)
-		require.False(t, result.Gone, what)
-		require.Nil(t, result.Pod, what)
-	}
-}
-
 func TestD4APodOfTheNameIsOursOrTheNameIsTaken(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -7,16 +7,16 @@ import (
 
 // expectations are our writes that the watch has not shown. A watch delivers
 // our own writes late and occasionally drops an event. Until a write is shown,
-// the answer of the API server counts. After the timeout the pod is read.
+// the answer of the API server counts. After the timeout the pod is read. So it
+// is after a deletion without an answer that is not sent again.
 //
 // kube-controller-manager counts the expectations of a set, and stops the set
 // for five minutes when one is lost. Here a lost event delays only its own
 // node.
 type expectations struct {
 	timeout time.Duration
-	created int         // pods in podCreated, or with that as their former phase
-	writes  []write     // in their order; some may be shown already
-	unclear []*podState // to be read at once; some may be resolved
+	created int     // pods in podCreated, or with that as their former phase
+	writes  []write // in their order; some may be shown already
 }
 
 // write is when we wrote something of a pod.
@@ -35,9 +35,6 @@ func (e *expectations) expect(s *podState, at time.Time) {
 	e.writes = slices.Insert(e.writes, i, write{pod: s, at: at})
 }
 
-// expectAnswer has a pod read at once, because its deletion is unclear.
-func (e *expectations) expectAnswer(s *podState) { e.unclear = append(e.unclear, s) }
-
 // first returns the pod of the oldest write that was not shown, or nil.
 func (e *expectations) first() *podState {
 	for len(e.writes) > 0 {
@@ -54,18 +51,6 @@ func (e *expectations) pop() {
 	e.writes = e.writes[1:]
 }
 
-// firstUnclear returns a pod that is to be read at once, or nil.
-func (e *expectations) firstUnclear() *podState {
-	for len(e.unclear) > 0 {
-		if s := e.unclear[0]; s.phase == podDeletionUnclear && s.reading == podGone {
-			return s
-		}
-		e.unclear[0] = nil
-		e.unclear = e.unclear[1:]
-	}
-	return nil
-}
-
 // next returns when the expectation of the oldest write times out.
 func (e *expectations) next() time.Time {
 	s := e.first()
@@ -79,18 +64,15 @@ func (e *expectations) next() time.Time {
 // is false while a call is under way whose answer would say more than a read.
 func (s *podState) expected() bool {
 	switch s.phase {
-	case podGone, podObserved, podDeleting:
+	case podGone, podObserved, podDeleting, podDeletingAgain:
 		return false
-	case podCreated, podRead, podDeletionAccepted, podDeletionUnclear, podDeletionInFlight:
+	case podCreated, podRead, podDeletionAccepted, podDeletionUnanswered:
 	}
 	return s.reading == podGone
 }
 
 // toRefresh returns a pod that is to be read now, or nil.
 func (p *Planner) toRefresh() *podState {
-	if s := p.unseen.firstUnclear(); s != nil {
-		return s
-	}
 	if s := p.unseen.first(); s != nil && !p.now.Before(s.written.Add(p.unseen.timeout)) {
 		return s
 	}
@@ -150,14 +132,12 @@ func (s *podState) phaseRead(began, former podPhase) podPhase {
 	switch {
 	case !s.phase.isDeletion():
 		return former
-	case s.phase == podDeleting:
-		return podDeleting
+	case s.phase.isUnderWay():
+		return s.phase
 	case s.pod.DeletionTimestamp != nil:
 		return former
 	case s.phase != began:
 		return s.phase
-	case s.phase == podDeletionUnclear:
-		return podDeletionInFlight
 	}
 	return former
 }

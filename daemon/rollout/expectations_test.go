@@ -123,8 +123,8 @@ func TestD2APodThatIsReadRestoredIsManagedAgain(t *testing.T) {
 func TestD2AReadOfWhatTheWatchHasShownCountsNoMoreThanIt(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").template("new")
 	s.change("a-1", func(pod *corev1.Pod) { pod.ResourceVersion = "5" })
-	s.Report(s.now, ended{Delete: &s.Plan(s.now).Delete[0], Err: errLost})
-	refresh := s.Plan(s.now).Refresh[0]
+	s.Report(s.now, ended{Delete: &s.Plan(s.now).Delete[0]})
+	refresh := s.after(30 * time.Second).Plan(s.now).Refresh[0]
 	s.Report(s.now, ended{Refresh: &refresh, Pod: s.pods["a-1"].DeepCopy()})
 	require.Equal(t, 1, s.Status().Ready)
 	restored := s.pods["a-1"].DeepCopy()
@@ -200,6 +200,8 @@ func TestLostDeletionHoldsItsPlaceInTheBudget(t *testing.T) {
 		t,
 		s.Plan(s.now).Delete,
 	) // a-1 may be terminating already
+	s.after(250 * time.Millisecond).want("delete a-1: Outdated") // and not b-1
+	s.want("create on a: Missing")
 }
 
 // D2: a pod whose name another pod has had since its creation is not waited for,

@@ -43,7 +43,7 @@ func (p *Planner) Agrees() string {
 		} else if s.former != s.phase {
 			return "a pod without a deletion has another former phase"
 		}
-		if s.phase == podDeleting {
+		if s.phase.isUnderWay() {
 			deleting++
 		}
 	}
@@ -53,8 +53,8 @@ func (p *Planner) Agrees() string {
 			return "the records of nodes are not those by name"
 		case (n.stored == nil) != (p.gone[n.name] == n):
 			return "a node is gone and is not"
-		case n.inDoubt() != (n.unclear != nil):
-			return "what is unclear is not what the phase says"
+		case (n.creation == creationIdle) != (n.sent == nil):
+			return "what was sent is not what the phase says"
 		}
 		if n.creating() {
 			creating++

@@ -17,8 +17,6 @@ func (p *Planner) Finish(now time.Time, task Task, result Result) {
 		p.finishCreation(task.Create, &result)
 	case task.Delete != nil:
 		p.finishDeletion(task.Delete, &result)
-	case task.Refresh != nil && task.Refresh.Creation != (Creation{}):
-		p.finishCreationRead(&task.Refresh.Creation, &result)
 	case task.Refresh != nil:
 		p.finishRefresh(task.Refresh, &result)
 	}
@@ -43,17 +41,12 @@ func (p *Planner) finishCreation(step *Creation, result *Result) {
 	p.creations.underWay--
 	p.markStale(n)
 	outcome := result.creationOutcome()
-	n.endCreation(step, outcome, p.now, p.config.ExpectationTimeout)
+	n.endCreation(outcome, p.now)
 	switch {
 	case outcome == OutcomeDone:
 		n.created(result.Pod, p.now)
 		p.creations.succeeded(n.epoch)
 		p.write(result.Pod)
-	case outcome == OutcomeNameTaken && n.inDoubt(): // another name would be a second pod
-		p.refuseCreation(n)
-		if result.Pod != nil {
-			p.write(result.Pod)
-		}
 	case outcome == OutcomeNameTaken && result.Pod != nil: // mostly one that is being deleted
 		n.attempt++
 		p.write(result.Pod)
@@ -62,34 +55,6 @@ func (p *Planner) finishCreation(step *Creation, result *Result) {
 		p.refuseCreation(n)
 	default:
 		p.refuseCreation(n)
-	}
-}
-
-// finishCreationRead ends an unclear creation, unless the read has failed.
-func (p *Planner) finishCreationRead(step *Creation, result *Result) {
-	n := p.lookup(step.Node)
-	if n == nil || n.creation != creationReading || n.unclear.Creation != *step {
-		return // it was finished before
-	}
-	p.reads.underWay--
-	p.markStale(n)
-	outcome := result.outcome()
-	switch {
-	case outcome == OutcomeGone:
-	case outcome == OutcomeDone && result.Pod != nil:
-		n.created(result.Pod, p.now)
-	case outcome == OutcomeReleased: // the name stays taken
-		n.attempt++
-	default:
-		n.unclear.readFrom = p.now.Add(p.config.ExpectationTimeout)
-		n.enterCreation(creationUnclear)
-		p.reads.failed(n.epoch, p.now)
-		return
-	}
-	n.enterCreation(creationIdle)
-	p.reads.succeeded(n.epoch)
-	if outcome == OutcomeDone {
-		p.write(result.Pod)
 	}
 }
 
@@ -130,7 +95,7 @@ func (p *Planner) write(pod *corev1.Pod) {
 
 func (p *Planner) finishDeletion(step *Deletion, result *Result) {
 	s := p.pods[step.Pod]
-	if s == nil || s.pod.UID != step.UID || s.phase != podDeleting {
+	if s == nil || s.pod.UID != step.UID || !s.phase.isUnderWay() {
 		return // the watch has shown its end, or the task was finished before
 	}
 	if s.node != nil {
@@ -146,7 +111,8 @@ func (p *Planner) finishDeletion(step *Deletion, result *Result) {
 	switch {
 	case outcome == OutcomeGone:
 		p.vanish(s)
-	case s.pod.DeletionTimestamp != nil, outcome == OutcomeRefused: // shown meanwhile, or not done
+	case s.pod.DeletionTimestamp != nil, // shown meanwhile
+		outcome == OutcomeRefused && s.phase == podDeleting:
 		p.enter(s, s.former, s.former)
 		if s.expected() {
 			p.unseen.expect(s, s.written)
@@ -154,8 +120,11 @@ func (p *Planner) finishDeletion(step *Deletion, result *Result) {
 	case outcome == OutcomeDone:
 		p.enter(s, podDeletionAccepted, s.former)
 		p.unseen.expect(s, p.now)
+	case outcome == OutcomeRefused: // which says nothing of the call before
+		p.enter(s, podDeletionUnanswered, s.former)
+		p.unseen.expect(s, s.written)
 	default:
-		p.enter(s, podDeletionUnclear, s.former)
-		p.unseen.expectAnswer(s)
+		p.enter(s, podDeletionUnanswered, s.former)
+		p.unseen.expect(s, p.now)
 	}
 }

@@ -23,7 +23,7 @@ type knowledge struct {
 
 	creating map[string]rollout.Creation // under way, by node
 	deleting map[types.UID]bool          // under way
-	doubtful map[string]rollout.Creation // by node: not answered, shown or read since
+	doubtful map[string]unanswered       // by node: not answered or shown since
 	// secretly are pods that a call of the process has deleted although its answer
 	// said that it had failed.
 	secretly map[types.UID]bool
@@ -35,16 +35,23 @@ type knownPod struct {
 	made     bool // by a call of the process
 	observed bool // by the watch or a read, not only in the answer to a call
 	asked    bool // its deletion was agreed to, or not answered, and not observed
+	lost     bool // it was not answered
 	heard    bool // of from the watch
 	reading  bool // it is being read, and nothing was done with it since
-	doubts   int  // how often it has to be read until a deletion that was not answered was not done
+}
+
+// unanswered is a creation, and when it was known that it has no answer.
+type unanswered struct {
+	rollout.Creation
+
+	at time.Time
 }
 
 func newKnowledge() *knowledge {
 	return &knowledge{
 		nodes: map[string]*corev1.Node{}, byNode: map[string][]*knownPod{}, gone: map[types.UID]bool{},
 		creating: map[string]rollout.Creation{}, deleting: map[types.UID]bool{},
-		doubtful: map[string]rollout.Creation{}, secretly: map[types.UID]bool{},
+		doubtful: map[string]unanswered{}, secretly: map[types.UID]bool{},
 	}
 }
 
@@ -115,6 +122,12 @@ func (k *knowledge) stays(p *knownPod) bool {
 	return p.object.DeletionTimestamp == nil && !p.asked && !k.deleting[p.object.UID]
 }
 
+// again says whether the deletion of a pod may be sent again: it was not
+// answered, and may be done or not.
+func (k *knowledge) again(p *knownPod) bool {
+	return p.object.DeletionTimestamp == nil && p.asked && p.lost && !k.deleting[p.object.UID]
+}
+
 // lives says whether a pod stays, and has not come to an end.
 func (k *knowledge) lives(p *knownPod) bool { return k.stays(p) && !isTerminal(p.object) }
 
@@ -156,8 +169,20 @@ func (w *wants) keepsOn(node string) bool {
 }
 
 // doubts says whether a creation for a node, of whatever revision, may be done,
-// now or later, although it was not answered.
-func (w *wants) doubts(node string) bool { return w.doubtful[node] != (rollout.Creation{}) }
+// now or later, although it was not answered. What the watch has not shown in
+// time does not exist.
+func (w *wants) doubts(node string) bool {
+	lost, is := w.doubtful[node]
+	return is && w.now.Before(lost.at.Add(5*time.Minute))
+}
+
+// awaits says whether a creation may be done by a call that was not answered. If
+// it was sent again, and answered or shown, a former call is not expected any
+// more. It may arrive all the same, and its pod is a duplicate then, which goes.
+func (w *wants) awaits(c *rollout.Creation) bool {
+	lost := w.doubtful[c.Node]
+	return w.doubts(c.Node) && lost.Revision == c.Revision && lost.Attempt == c.Attempt
+}
 
 // living returns the pods of a node that live, current or former ones.
 func (w *wants) living(node string, updated bool) []*knownPod {

@@ -32,8 +32,6 @@ type process struct {
 	timer       int // number of the latest
 	changes     int // what was told or reported
 	calls       *int
-	// names are those of the pods that it was asked to create.
-	names map[rollout.Creation]string
 }
 
 // feed is one watch. What it tells comes in the order in which it happened,
@@ -246,14 +244,14 @@ func (p *process) plan() {
 		p.trace("plan: delete %s (%s) on %s: %s", d.Pod, d.UID, d.Node, d.Reason)
 		p.call(func(inTime bool) ended { return p.delete(&d, inTime) }, ended{Delete: &d})
 	}
-	for _, c := range plan.Create {
+	for i, c := range plan.Create {
 		p.trace("plan: create for %s: %s, attempt %d of %s", c.Node, c.Reason, c.Attempt, c.Revision)
 		spec := p.config.Spec
-		p.name(&spec, c)
-		p.call(func(bool) ended { return p.create(&spec, &c) }, ended{Create: &c})
+		spec.Template, spec.Revision = plan.Specs[i].Template, plan.Specs[i].Revision
+		p.call(func(inTime bool) ended { return p.create(&spec, &c, inTime) }, ended{Create: &c})
 	}
 	for _, l := range plan.Refresh {
-		p.trace("plan: refresh %s (%s) %s", l.Pod, l.UID, p.names[l.Creation])
+		p.trace("plan: refresh %s (%s)", l.Pod, l.UID)
 		p.call(func(bool) ended { return p.refresh(&l) }, ended{Refresh: &l})
 	}
 	p.await(plan.Next)
@@ -333,7 +331,7 @@ var (
 )
 
 // create does what the executor does, at the API server, at once.
-func (p *process) create(spec *rollout.Spec, c *rollout.Creation) ended {
+func (p *process) create(spec *rollout.Spec, c *rollout.Creation, inTime bool) ended {
 	result := ended{Create: c}
 	pod, err := rollout.NewPod(theSet, spec, *c)
 	if err != nil {
@@ -348,8 +346,12 @@ func (p *process) create(spec *rollout.Spec, c *rollout.Creation) ended {
 	case met == nil && p.quota:
 		result.Err, result.Refused = errQuota, true
 	case met == nil:
-		p.judge.created(p, spec, pod, c)
-		result.Pod = p.world.create(pod, c.Node, p.number).object
+		late := !inTime && !p.judge.wants(p).awaits(c)
+		if !late {
+			p.judge.created(p, spec, pod, c)
+		}
+		made := p.world.create(pod, c.Node, p.number)
+		made.late, result.Pod = late, made.object
 	case isOwned(met.object) && met.object.DeletionTimestamp == nil &&
 		revisionOf(met.object) == spec.Revision && met.target == c.Node:
 		result.Pod = met.object
@@ -370,24 +372,7 @@ func (p *process) delete(d *rollout.Deletion, inTime bool) ended {
 	return ended{Delete: d, Gone: !existed}
 }
 
-// name records the name that a pod gets.
-func (p *process) name(spec *rollout.Spec, c rollout.Creation) {
-	if pod, err := rollout.NewPod(theSet, spec, c); err == nil {
-		if p.names == nil {
-			p.names = map[rollout.Creation]string{}
-		}
-		p.names[c] = pod.Name
-	}
-}
-
 func (p *process) refresh(l *rollout.Refresh) ended {
-	if l.Creation != (rollout.Creation{}) {
-		r := p.find(p.names[l.Creation])
-		if r == nil {
-			return ended{Refresh: l, Gone: true}
-		}
-		return ended{Refresh: l, Pod: r.object, Released: !isOwned(r.object)}
-	}
 	r := p.find(l.Pod)
 	if r == nil || r.object.UID != l.UID {
 		return ended{Refresh: l, Gone: true}

@@ -290,7 +290,7 @@ func TestRandomHistories(t *testing.T) {
 	)
 	t.Errorf(
 		"%d of %d histories violate %v. The shortest is seed %d:\n%s\n"+
-			"Run it again with: go test ./daemon -run TestRandomHistories -args -first %d -seeds 1",
+			"Run it again with: go test ./daemon/rollout -run TestRandomHistories -args -first %d -seeds 1",
 		len(findings),
 		*seeds,
 		counts,

@@ -68,6 +68,7 @@ type record struct {
 	object *corev1.Pod
 	target string // the node that it is for
 	maker  int    // the process that made it; zero: another client
+	late   bool   // by a call that was sent again and answered before
 	stored bool
 }
 

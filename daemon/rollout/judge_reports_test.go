@@ -2,8 +2,6 @@ package rollout_test
 
 import (
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/kubelife/lifecycle/daemon/rollout"
 )
 
 // selected is what the histories' Updates says.
@@ -68,19 +66,11 @@ func (j *judge) report(p *process, r *ended) {
 		if r.Refused || known == nil {
 			return
 		}
-		known.asked, known.doubts = known.object.DeletionTimestamp == nil, 1
-		if r.Err != nil {
-			known.doubts = 2
-		}
+		known.asked, known.lost = known.object.DeletionTimestamp == nil, r.Err != nil
 		if r.Gone {
 			k.forget(r.Delete.UID)
 		}
 	case r.Refresh != nil:
-		if of := r.Refresh.Creation; of != (rollout.Creation{}) {
-			j.trace("report: read the creation for %s: %v, %v", of.Node, nameOf(r.Pod), r.Err)
-			j.reportRead(k, r)
-			return
-		}
 		j.trace("report: refresh %s: %v, gone %v, %v", r.Refresh.Pod, nameOf(r.Pod), r.Gone, r.Err)
 		j.reportRefresh(k, r)
 	}
@@ -95,28 +85,9 @@ func (j *judge) reportRefresh(k *knowledge, r *ended) {
 	case r.Pod != nil:
 		k.see(r.Pod, j.targets[r.Pod.UID], true)
 		if known := k.pod(r.Refresh.UID); known != nil && known.reading {
-			known.doubts--
-			known.asked = known.asked && known.doubts > 0 && known.object.DeletionTimestamp == nil
-			known.reading = false
+			known.asked, known.reading = false, false
 		}
 	}
-}
-
-// reportRead records whether there is the pod of a creation.
-func (j *judge) reportRead(k *knowledge, r *ended) {
-	if r.Err != nil {
-		return
-	}
-	if node := r.Refresh.Creation.Node; k.doubtful[node] == r.Refresh.Creation {
-		delete(k.doubtful, node)
-	}
-	if r.Pod == nil || r.Released {
-		return
-	}
-	if k.pod(r.Pod.UID) == nil {
-		k.see(r.Pod, j.targets[r.Pod.UID], false)
-	}
-	delete(j.denied, r.Refresh.Creation.Node)
 }
 
 func (j *judge) reportCreation(k *knowledge, r *ended) {
@@ -135,7 +106,7 @@ func (j *judge) reportCreation(k *knowledge, r *ended) {
 		delete(j.denied, node)
 	case r.Err != nil, r.Taken:
 		if r.Err != nil && !r.Refused {
-			k.doubtful[node] = *r.Create
+			k.doubtful[node] = unanswered{*r.Create, j.now}
 		}
 		if object := k.nodes[node]; object != nil && j.handed[node].After(j.refused.forgiven) {
 			denied := j.denied[node]

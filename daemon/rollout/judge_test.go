@@ -127,6 +127,11 @@ func (j *judge) handOut(w *wants, plan *plan) {
 	}
 	outdated := j.replaced(w, plan)
 	behind := j.behind(w)
+	for _, d := range plan.Delete {
+		if p := w.pod(d.UID); p != nil && w.again(p) && w.runsOn(d.Node) && !w.surges() {
+			behind++ // it may be there
+		}
+	}
 	served := w.count(w.serves)
 	for i := range plan.Create {
 		j.creation(w, &plan.Create[i])
@@ -170,7 +175,8 @@ func (j *judge) note(plan *plan) {
 // deletion judges one deletion by what it says of itself.
 func (j *judge) deletion(w *wants, d *rollout.Deletion) {
 	p := w.pod(d.UID)
-	if p == nil || p.object.Name != d.Pod || p.target != d.Node || !w.stays(p) {
+	again := p != nil && w.again(p)
+	if p == nil || p.object.Name != d.Pod || p.target != d.Node || !w.stays(p) && !again {
 		j.violate(UIDGuard, "%v is not a pod that is known to stay", *d)
 		return
 	}
@@ -179,8 +185,10 @@ func (j *judge) deletion(w *wants, d *rollout.Deletion) {
 	switch d.Reason {
 	case rollout.StepPodFailed:
 		ok = p.object.Status.Phase == corev1.PodFailed
-		j.tooSoon(w, d.Node)
-		j.failures[d.Node] = append(j.failures[d.Node], j.now)
+		if !again { // which is replaced once
+			j.tooSoon(w, d.Node)
+			j.failures[d.Node] = append(j.failures[d.Node], j.now)
+		}
 	case rollout.StepPodSucceeded:
 		ok = p.object.Status.Phase == corev1.PodSucceeded
 	case rollout.StepNodeGone:
@@ -280,7 +288,7 @@ func (j *judge) creation(w *wants, c *rollout.Creation) {
 	if !w.runsOn(c.Node) {
 		j.violate(RightPlace, "no pod belongs on %s", c.Node)
 	}
-	if c.Revision != w.Revision {
+	if c.Revision != w.Revision && !w.awaits(c) { // the call is sent again until it is answered
 		j.violate(Reasoned, "a pod of %s is made for %s, want %s", c.Revision, c.Node, w.Revision)
 	}
 	ofSet := 2 * time.Second
@@ -326,7 +334,7 @@ func (j *judge) held(node string, r *refusals, hold time.Duration) {
 func (j *judge) created(p *process, spec *rollout.Spec, pod *corev1.Pod, c *rollout.Creation) {
 	surges := (&wants{p.knowledge, *spec, p.config, j.now}).surges()
 	for _, r := range j.pods {
-		if r.target == c.Node && r.maker == p.number && isOwned(r.object) &&
+		if !r.late && r.target == c.Node && r.maker == p.number && isOwned(r.object) &&
 			(revisionOf(r.object) == revisionOf(pod) || !surges) &&
 			r.object.DeletionTimestamp == nil &&
 			!isTerminal(r.object) {

@@ -19,10 +19,10 @@ type nodeState struct {
 	machine types.UID   // of the node, or of the last one with the name
 	pods    *podState   // the first one for this node
 
-	attempt int              // part of the name of the next pod
-	unclear *unclearCreation // nil unless it is inDoubt
-	refused failures         // creations
-	failed  failures         // pods that had failed and were deleted
+	attempt int           // part of the name of the next pod
+	sent    *sentCreation // that is under way or was not answered; nil in creationIdle
+	refused failures      // creations
+	failed  failures      // pods that had failed and were deleted
 
 	situation situation
 	order     order
@@ -30,7 +30,7 @@ type nodeState struct {
 	index     int32                 // in Planner.states; dropped: it left them
 	revision  int32                 // Planner.revision that its failures are of
 	ranking   int32                 // Planner.ranking that its slots are of
-	epoch     int32                 // calls.epoch of the creation, or its read, under way
+	epoch     int32                 // calls.epoch of the creation under way
 
 	creation creationPhase
 	decision placed
@@ -52,72 +52,54 @@ func (n *nodeState) object() *corev1.Node {
 
 // creating reports whether a creation is under way.
 func (n *nodeState) creating() bool {
-	return n.creation == creationUnderWay || n.creation == creationRetried
+	return n.creation == creationUnderWay || n.creation == creationAgain
 }
-
-// doubts reports whether a pod of the revision may exist because the answer to
-// its creation was lost.
-func (n *nodeState) doubts(revision string) bool {
-	return n.inDoubt() && n.unclear.Revision == revision
-}
-
-func (n *nodeState) inDoubt() bool {
-	switch n.creation {
-	case creationUnclear, creationRetried, creationReading:
-		return true
-	case creationIdle, creationUnderWay:
-	}
-	return false
-}
-
-// held reports whether no pod of the revision may be created, because that of
-// an unclear creation may exist. A creation under the same name is harmless.
-func (n *nodeState) held(revision string) bool {
-	return n.creation == creationReading || n.inDoubt() && n.unclear.Revision != revision
-}
-
-// answers reports whether the answer to a call of ours may be about a pod of
-// the node that is gone by then.
-func (n *nodeState) answers() bool { return n.creating() || n.creation == creationReading }
 
 // enterCreation changes the phase of creations.
 func (n *nodeState) enterCreation(to creationPhase) {
 	n.creation = to
-	if !n.inDoubt() {
-		n.unclear = nil
+	if to == creationIdle {
+		n.sent = nil
 	}
 }
 
-// beginCreation begins a creation.
-func (n *nodeState) beginCreation() {
-	if n.creation == creationUnclear {
-		n.enterCreation(creationRetried)
-		return
+// beginCreation begins a creation and returns it. It is the former one again if
+// that was not answered.
+func (n *nodeState) beginCreation(why StepReason, spec *Spec) *sentCreation {
+	if n.creation == creationUnanswered {
+		n.sent.Reason = why
+		n.enterCreation(creationAgain)
+		return n.sent
+	}
+	n.sent = &sentCreation{
+		Creation: Creation{Node: n.name, Reason: why, Attempt: n.attempt, Revision: spec.Revision},
+		spec:     spec,
 	}
 	n.enterCreation(creationUnderWay)
+	return n.sent
 }
 
-// shown ends an unclear creation whose pod the watch has shown, unless another
-// call for it may still arrive.
+// shown ends an unanswered creation whose pod the watch has shown. The one that is
+// under way goes on alone.
 func (n *nodeState) shown(revision string) {
-	if n.creation == creationUnclear && n.doubts(revision) && !n.unclear.retried {
+	switch {
+	case n.sent == nil || n.sent.Revision != revision:
+	case n.creation == creationUnanswered:
 		n.enterCreation(creationIdle)
+	case n.creation == creationAgain:
+		n.enterCreation(creationUnderWay)
 	}
 }
 
-// endCreation ends the creation that is under way. Without an answer it is
-// unclear, and read after the timeout.
-func (n *nodeState) endCreation(
-	step *Creation, outcome Outcome, now time.Time, timeout time.Duration,
-) {
-	retried := n.creation == creationRetried
+// endCreation ends the creation that is under way. A refusal says nothing of the
+// call before.
+func (n *nodeState) endCreation(outcome Outcome, now time.Time) {
 	switch {
 	case outcome == OutcomeFailed:
-		n.unclear = &unclearCreation{*step, now.Add(timeout), retried}
-		n.enterCreation(creationUnclear)
-	case retried && (outcome == OutcomeRefused || now.Before(n.unclear.readFrom)):
-		n.unclear.retried = true
-		n.enterCreation(creationUnclear) // the answer is not about the earlier call
+		n.sent.unansweredAt = now
+		n.enterCreation(creationUnanswered)
+	case outcome == OutcomeRefused && n.creation == creationAgain:
+		n.enterCreation(creationUnanswered)
 	default:
 		n.enterCreation(creationIdle)
 	}
@@ -151,7 +133,7 @@ func (n *nodeState) replace(s *podState, now time.Time) {
 	n.failed.replaced(now)
 	for other := n.pods; other != nil; other = other.next {
 		due := !now.Before(other.refused.retry())
-		if other != s && other.leave.ofTerminal() && due {
+		if other != s && other.leave.ofTerminal() && !other.leaving() && due {
 			other.counted = true
 		}
 	}
@@ -250,45 +232,36 @@ type placed struct{ shouldRun, shouldContinue bool }
 // creationPhase is the life of the creations for a node:
 //
 //	idle ──handed out──► underWay ──answered──► idle
-//	                     underWay ──no answer─► unclear
-//	unclear ──the same one handed out──► retried
-//	                             retried ──answered late──► idle
-//	                             retried ──otherwise──────► unclear
-//	unclear ──read handed out──► reading ──there, or not──► idle
-//	                             reading ──no answer──────► unclear
-//	unclear, not retried ──shown──► idle
+//	                     underWay ──no answer─► unanswered
+//	unanswered ──handed out again──► again ──answered──► idle
+//	                                 again ──refused, or no answer──► unanswered
+//	unanswered ──its pod is shown, or not in time──► idle
+//	again ──the pod of the former call is shown──► underWay
 //
-// An answer to a retry is late if it comes when the creation may be read. Until
-// then the first call may still arrive, after the pod of the retry has gone.
-//
-// Only idle permits a creation under another name. The pod of the unclear one
-// may still appear, and two pods of the set would run on the node.
+// A creation has a name of its own, so that to send it again is harmless. Until
+// it is answered no other one is sent: its pod may exist, and two pods of the set
+// would run on the node. So the same one is sent again, also if the template has
+// changed since. It is not if no pod should be created any more.
 type creationPhase uint8
 
 const (
 	creationIdle creationPhase = iota
 	// creationUnderWay: a task is handed out.
 	creationUnderWay
-	// creationUnclear: an answer was lost, and the pod may exist or appear. The
-	// next creation of its revision has the same name.
-	creationUnclear
-	// creationRetried: a task is handed out, and an earlier one is unclear.
-	creationRetried
-	// creationReading: the pod of the unclear creation is being read. Only the
-	// result ends this phase, so that two reads never overlap.
-	creationReading
+	// creationUnanswered: it is unknown whether the pod was created.
+	creationUnanswered
+	// creationAgain: the task is handed out once more.
+	creationAgain
 )
 
 func (c creationPhase) String() string {
-	return [...]string{"idle", "underWay", "unclear", "retried", "reading"}[c]
+	return [...]string{"idle", "underWay", "unanswered", "again"}[c]
 }
 
-// unclearCreation is a creation whose answer was lost.
-type unclearCreation struct {
+// sentCreation is a creation that was handed out.
+type sentCreation struct {
 	Creation
 
-	// readFrom is when the call has arrived, or never will, so that a read says
-	// whether there is a pod.
-	readFrom time.Time
-	retried  bool // more than one call for it may arrive
+	spec         *Spec
+	unansweredAt time.Time // when it was known last that there is no answer
 }

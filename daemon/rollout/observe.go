@@ -100,10 +100,10 @@ func (p *Planner) ForgetPod(now time.Time, pod *corev1.Pod) {
 	}
 }
 
-// addTombstone records that a pod is gone while a creation for its node, or the
-// read of one, is under way. The answer to that may be about this pod.
+// addTombstone records that a pod is gone while a creation for its node is under
+// way. The answer to that may be about this pod.
 func (p *Planner) addTombstone(pod *corev1.Pod) {
-	if n := p.lookup(daemon.TargetNode(pod)); n != nil && n.answers() {
+	if n := p.lookup(daemon.TargetNode(pod)); n != nil && n.creating() {
 		p.tombstones.add(pod.UID, departureForgotten, p.now)
 	}
 }

@@ -20,18 +20,22 @@ var podTransitions = map[string][]string{
 	"observed": {"deleting", "gone"},
 	"created":  {"observed", "read", "deleting", "gone"},
 	"read":     {"observed", "deleting", "gone"},
-	"deleting": {"observed", "created", "read", "accepted", "unclear", "gone"},
+	"deleting": {"observed", "created", "read", "accepted", "unanswered", "gone"},
 	"accepted": {"observed", "read", "gone"},
-	"unclear":  {"observed", "read", "inFlight", "gone"},
-	"inFlight": {"observed", "read", "gone"},
+
+	"unanswered":    {"observed", "read", "deletingAgain", "gone"},
+	"deletingAgain": {"observed", "created", "read", "accepted", "unanswered", "gone"},
 }
 
 // rarePods are transitions that few histories show. Seldom is a pod deleted by
 // us before the watch shows it, and the answer lost, and it is gone or read
 // then.
 var rarePods = map[string]bool{
-	"unclear to read":     true,
-	"inFlight to read":    true,
+	"unanswered to read": true,
+
+	"deletingAgain to read":    true,
+	"deletingAgain to created": true,
+
 	"deleting to read":    true,
 	"deleting to created": true,
 }
@@ -39,14 +43,13 @@ var rarePods = map[string]bool{
 // creationTransitions are those of the diagram of creationPhase. A plan may
 // first end what is too old and then hand out.
 var creationTransitions = map[string][]string{
-	"idle":     {"underWay"},
-	"underWay": {"idle", "unclear"},
-	"unclear":  {"idle", "retried", "reading", "underWay"},
-	"retried":  {"idle", "unclear"},
-	"reading":  {"idle", "unclear"},
+	"idle":       {"underWay"},
+	"underWay":   {"idle", "unanswered"},
+	"unanswered": {"idle", "again", "underWay"},
+	"again":      {"idle", "unanswered", "underWay"},
 }
 
-var rareCreations = map[string]bool{"unclear to underWay": true}
+var rareCreations = map[string]bool{"unanswered to underWay": true, "again to underWay": true}
 
 // transitions counts how the phases of objects change from call to call.
 type transitions[K comparable] struct {

@@ -17,6 +17,7 @@ type plan struct {
 	Owner   string
 	Spec    *rollout.Spec
 	Create  []rollout.Creation
+	Specs   []*rollout.Spec // of the creations
 	Delete  []rollout.Deletion
 	Refresh []rollout.Refresh
 	Next    time.Time // zero: only an event makes a difference
@@ -55,7 +56,7 @@ func (p *plan) add(task rollout.Task) {
 	p.Owner, p.Spec = string(task.Owner), task.Spec
 	switch {
 	case task.Create != nil:
-		p.Create = append(p.Create, *task.Create)
+		p.Create, p.Specs = append(p.Create, *task.Create), append(p.Specs, task.Spec)
 	case task.Delete != nil:
 		p.Delete = append(p.Delete, *task.Delete)
 	case task.Refresh != nil:

@@ -149,8 +149,7 @@ type Planner struct {
 	revision   int32 // counts the revisions that were wanted
 	ranking    int32 // counts the orders that were wanted
 
-	// reads are those of unclear creations.
-	creations, deletions, reads calls
+	creations, deletions calls
 }
 
 // departed is the index of a planner that was closed.
@@ -187,7 +186,6 @@ func NewPlanner(config Config, now time.Time) (*Planner, error) {
 
 		creations: calls{burst: config.Burst, window: 1, epoch: 1},
 		deletions: calls{burst: config.Burst, window: config.Burst, epoch: 1},
-		reads:     calls{burst: config.Burst, window: config.Burst, epoch: 1},
 	}
 	p.rank()
 	p.use(config.Spec)

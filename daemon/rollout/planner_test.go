@@ -207,10 +207,6 @@ func listed(plan plan) string {
 		lines = append(lines, fmt.Sprintf("delete %s: %s", step.Pod, step.Reason))
 	}
 	for _, step := range plan.Refresh {
-		if step.Creation != (rollout.Creation{}) {
-			lines = append(lines, fmt.Sprintf("read the creation on %s", step.Creation.Node))
-			continue
-		}
 		lines = append(lines, fmt.Sprintf("refresh %s", step.Pod))
 	}
 	return strings.Join(lines, "\n")

@@ -15,7 +15,7 @@ type podState struct {
 	node *nodeState // nil: nothing says for which node it is
 	next *podState  // of the same node
 
-	leave   StepReason // why it is to be deleted; empty: it stays
+	leave   StepReason // why it is to be deleted, or is; empty: it stays
 	refused failures   // deletions
 	written time.Time  // of the latest write that the watch must show
 	epoch   int32      // calls.epoch of its deletion
@@ -52,7 +52,7 @@ func (p *Planner) countPhase(s *podState, by int) {
 	if s.phase.isDeletion() {
 		p.unresolved += by
 	}
-	if s.phase == podDeleting {
+	if s.phase.isUnderWay() {
 		p.deletions.underWay += by
 	}
 }
@@ -65,6 +65,18 @@ func (s *podState) leaving() bool {
 // agreed reports whether the API server has accepted a pod's deletion.
 func (s *podState) agreed() bool {
 	return s.pod.DeletionTimestamp != nil || s.phase == podDeletionAccepted
+}
+
+// toDelete reports whether a pod has a reason to leave for which its deletion may
+// be sent, for the first time or again.
+func (s *podState) toDelete() bool {
+	return s.leave != "" && (!s.leaving() || s.unanswered())
+}
+
+// unanswered reports whether a deletion was sent, and neither an answer nor the
+// watch tells whether it was done.
+func (s *podState) unanswered() bool {
+	return s.phase == podDeletionUnanswered && s.pod.DeletionTimestamp == nil
 }
 
 func (s *podState) terminal() bool {
@@ -133,7 +145,7 @@ func (s *podState) phaseSeen() podPhase {
 	switch {
 	case !s.phase.isDeletion():
 		return podObserved
-	case s.phase != podDeleting && s.pod.DeletionTimestamp != nil:
+	case !s.phase.isUnderWay() && s.pod.DeletionTimestamp != nil:
 		return podObserved
 	}
 	return s.phase
@@ -203,11 +215,15 @@ func olderVersion(pod, other *corev1.Pod) bool {
 //
 //	observed, created, read ──task handed out──► deleting
 //	deleting ──refused, or shown being deleted──► the former phase
-//	deleting ──agreed──► accepted
-//	deleting ──no answer──► unclear ──read, and stays──► inFlight
+//	deleting, deletingAgain ──agreed──► accepted
+//	deleting, deletingAgain ──no answer──► unanswered ──sent again──► deletingAgain
+//	deletingAgain ──refused──► unanswered
 //
-//	accepted, unclear, inFlight ──being deleted──► the former phase
-//	accepted, inFlight ──read, and stays──► the former phase
+//	deletingAgain, accepted, unanswered ──being deleted──► the former phase
+//	accepted, unanswered ──read, and stays──► the former phase
+//
+// A deletion has the UID of its pod as a precondition, so that to send it again
+// is harmless. A refusal says nothing of the call before.
 //
 // A pod whose deletion is under way may be shown or read meanwhile. Then the
 // former phase becomes observed or read. Each phase ends in gone.
@@ -227,18 +243,21 @@ const (
 	podDeleting
 	// podDeletionAccepted: the API server has agreed, and nothing was shown yet.
 	podDeletionAccepted
-	// podDeletionUnclear: the answer was lost. The pod is read at once.
-	podDeletionUnclear
-	// podDeletionInFlight: it was read since and is not being deleted. The call
-	// may still arrive, so it is read once more.
-	podDeletionInFlight
+	// podDeletionUnanswered: it is unknown whether the deletion was done. It is
+	// sent again if it would still be made.
+	podDeletionUnanswered
+	// podDeletingAgain: it is handed out once more, after one without an answer.
+	podDeletingAgain
 )
 
 func (p podPhase) String() string {
 	return [...]string{
-		"gone", "observed", "created", "read", "deleting", "accepted", "unclear", "inFlight",
+		"gone", "observed", "created", "read", "deleting", "accepted", "unanswered", "deletingAgain",
 	}[p]
 }
 
 // isDeletion reports whether a deletion of ours is not resolved yet.
 func (p podPhase) isDeletion() bool { return p >= podDeleting }
+
+// isUnderWay reports whether a deletion is handed out.
+func (p podPhase) isUnderWay() bool { return p == podDeleting || p == podDeletingAgain }

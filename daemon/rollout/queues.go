@@ -18,8 +18,6 @@ const (
 	outdatedUnavailable                  // candidates of the rollout, by candidacy
 	outdatedAvailable
 	toRetire
-	toAwaitUnclear
-	toRead // unclear creations
 	numberOfQueues
 )
 
@@ -27,6 +25,7 @@ const (
 // moved.
 type order struct {
 	object  *corev1.Node
+	again   bool // a call is to be sent again
 	extra   bool // no pod should run there
 	ignored bool
 	refused int32
@@ -34,6 +33,8 @@ type order struct {
 
 func (o *order) comesBefore(other *order, less func(a, b *corev1.Node) bool) (comes, differs bool) {
 	switch {
+	case o.again != other.again:
+		return o.again, true
 	case o.extra != other.extra:
 		return other.extra, true
 	case o.ignored != other.ignored:
@@ -55,7 +56,8 @@ type situation struct {
 	marks     marks
 	create    bool // a pod is to be created, because it is missing
 	deletes   bool // pods of it are to be deleted: those with a reason to leave
-	reads     bool // the pod of its unclear creation is to be read
+	redeletes bool // the deletion of one of them is sent again
+	again     bool // a call for it is sent again, and counts already
 	ignored   bool // its available pod goes after those of nodes that count
 	candidate candidacy
 	until     time.Time // when it changes by itself; zero: never
@@ -73,8 +75,6 @@ const (
 	// retire: its old pod is available, but none should run there. It is deleted
 	// once enough others serve. Only with MaxSurge.
 	retire
-	// awaitUnclear: its new pod may exist, and counts until that is known.
-	awaitUnclear
 )
 
 // reason returns why the old pod of a candidate is deleted.
@@ -84,7 +84,7 @@ func (c candidacy) reason() StepReason {
 		return StepOutdated
 	case retire:
 		return StepMisscheduled
-	case noCandidate, replaceUnavailable, awaitUnclear:
+	case noCandidate, replaceUnavailable:
 	}
 	return StepOutdatedUnavailable
 }
@@ -135,8 +135,9 @@ func (h *nodeHeap) set(n *nodeState, in bool) {
 	}
 }
 
-// newQueue returns a queue that orders nodes by less and then by name. Three
-// criteria come first. A node that should have a pod precedes the others, which
+// newQueue returns a queue that orders nodes by less and then by name. Four
+// criteria come first. A node for which a call is sent again precedes, because it
+// counts already and may go on where others may not. A node that should have a pod precedes the others, which
 // a partition keeps to the end. A node that counts precedes the ignored ones,
 // which would use up the budget while they are down. A node with fewer refusals
 // precedes, so that one with permanent refusals does not delay the others.
@@ -190,12 +191,12 @@ func (p *Planner) enqueue(n *nodeState) {
 	if n.ranking != p.ranking {
 		n.ranking, n.slots = p.ranking, [numberOfQueues]int32{} // those were of former queues
 	}
-	if !s.create && !s.deletes && !s.reads && s.candidate == noCandidate &&
+	if !s.create && !s.deletes && s.candidate == noCandidate &&
 		n.slots == ([numberOfQueues]int32{}) {
 		return // as are most nodes
 	}
 	n.order = order{
-		object: n.object(), extra: !n.decision.shouldRun, ignored: s.ignored,
+		object: n.object(), again: s.again, extra: !n.decision.shouldRun, ignored: s.ignored,
 		refused: int32(n.refused.times),
 	}
 	for pod := n.pods; pod != nil; pod = pod.next {
@@ -206,8 +207,6 @@ func (p *Planner) enqueue(n *nodeState) {
 	p.queues[outdatedUnavailable].set(n, s.candidate == replaceUnavailable)
 	p.queues[outdatedAvailable].set(n, s.candidate == replaceAvailable)
 	p.queues[toRetire].set(n, s.candidate == retire)
-	p.queues[toAwaitUnclear].set(n, s.candidate == awaitUnclear)
-	p.queues[toRead].set(n, s.reads)
 }
 
 // newTimers returns a queue of the nodes that change with time.

@@ -3,7 +3,7 @@ package rollout
 import corev1 "k8s.io/api/core/v1"
 
 // rolloutOrder is the order in which a rollout takes candidates.
-var rolloutOrder = [...]queueName{toAwaitUnclear, outdatedUnavailable, outdatedAvailable, toRetire}
+var rolloutOrder = [...]queueName{outdatedUnavailable, outdatedAvailable, toRetire}
 
 // rollOut decides how far a node is from its old pod to its new one.
 func (a *assessment) rollOut() {
@@ -16,15 +16,18 @@ func (a *assessment) rollOut() {
 		if a.any || a.node.decision.shouldRun {
 			a.markUnavailable(nil, unavailable|between)
 		}
+		a.replaceAgain()
 	case a.fresh != nil:
 		if !a.available(a.fresh) {
 			a.markUnavailable(a.fresh, unavailable|between)
 			a.unlessWaiting(WaitNotAvailable, a.fresh)
 		}
 	case a.available(a.outdated):
+		a.markBehind()
 		a.nominate(replaceAvailable)
 	default:
 		a.markUnavailable(a.outdated, unavailable)
+		a.markBehind()
 		a.nominate(replaceUnavailable)
 	}
 }
@@ -49,19 +52,33 @@ func (a *assessment) rollOutSurging() {
 	}
 }
 
+// replaceAgain has an unanswered deletion of the rollout sent again. The node
+// counts as one without an available pod meanwhile.
+func (a *assessment) replaceAgain() {
+	for s := a.node.pods; s != nil; s = s.next {
+		if !s.unanswered() || !s.leave.ofRollout() {
+			continue
+		}
+		a.outdated = s
+		a.again = true
+		if a.available(s) {
+			a.nominate(replaceAvailable)
+		} else {
+			a.nominate(replaceUnavailable)
+		}
+		return
+	}
+}
+
 // surge decides how the one pod of a node, which is an old one, may be
 // replaced. Another one that may exist counts against maxSurge, on any node.
 func (a *assessment) surge() {
-	doubtful := a.node.inDoubt()
-	if doubtful {
+	if a.node.creation == creationUnanswered {
 		a.marks |= surging
+		a.again = a.node.decision.shouldRun
 	}
+	a.markBehind()
 	switch {
-	case a.node.decision.shouldRun && a.node.held(a.planner.spec.Revision):
-		a.marks |= behind
-		a.unlessWaiting(WaitCreationUnclear, nil)
-	case doubtful && a.node.decision.shouldRun:
-		a.nominate(awaitUnclear)
 	case !a.available(a.outdated):
 		a.nominate(replaceUnavailable)
 	case a.node.decision.shouldRun:
@@ -119,6 +136,13 @@ func (a *assessment) markUnavailable(s *podState, as marks) {
 	}
 }
 
+// markBehind marks a node whose old pod is still to be replaced.
+func (a *assessment) markBehind() {
+	if a.node.decision.shouldRun {
+		a.marks |= behind
+	}
+}
+
 // ignores reports whether the caller ignores a node. The pod may be nil.
 func (a *assessment) ignores(s *podState) bool {
 	classify := a.planner.config.ClassifyUnavailable
@@ -132,21 +156,13 @@ func (a *assessment) ignores(s *podState) bool {
 	return classify(a.node.object(), pod) == UnavailabilityIgnored
 }
 
-// nominate makes a node a candidate of the rollout, if that goes on.
+// nominate makes a node a candidate of the rollout, if that goes on. A surge
+// that has begun is finished.
 func (a *assessment) nominate(as candidacy) {
-	if a.node.decision.shouldRun {
-		a.marks |= behind
-	}
-	strategy, config := &a.planner.spec.Strategy, &a.planner.config
+	stopped := a.stopped()
 	switch {
-	case strategy.OnDelete:
-		a.unlessWaiting(WaitOnDelete, a.outdated)
-	case a.planner.invalid:
-		a.unlessWaiting(WaitRolloutInvalid, a.outdated)
-	case strategy.Paused:
-		a.unlessWaiting(WaitPaused, a.outdated)
-	case config.Eligible != nil && !config.Eligible(a.node.object()):
-		a.unlessWaiting(WaitNotEligible, a.outdated)
+	case stopped != "" && !(a.again && a.planner.surges):
+		a.unlessWaiting(stopped, a.outdated)
 	case a.planner.surges && a.planner.now.Before(a.node.refused.retry()):
 		a.await(WaitCreationRefused, nil, a.node.refused.retry())
 	case a.planner.now.Before(a.outdated.refused.retry()):
@@ -156,6 +172,23 @@ func (a *assessment) nominate(as candidacy) {
 		a.situation.ignored = as == replaceAvailable && !a.planner.surges && a.ignores(a.outdated)
 		a.unlessWaiting(WaitLimited, a.outdated)
 	}
+}
+
+// stopped returns why the rollout begins on no further node like this one, and
+// nothing if it goes on.
+func (a *assessment) stopped() WaitReason {
+	strategy, config := &a.planner.spec.Strategy, &a.planner.config
+	switch {
+	case strategy.OnDelete:
+		return WaitOnDelete
+	case a.planner.invalid:
+		return WaitRolloutInvalid
+	case strategy.Paused:
+		return WaitPaused
+	case config.Eligible != nil && !config.Eligible(a.node.object()):
+		return WaitNotEligible
+	}
+	return ""
 }
 
 // limits caches the limits of the rollout for a number of desired nodes,
@@ -185,44 +218,51 @@ func (p *Planner) mayTake(n *nodeState) bool {
 	}
 	switch n.situation.candidate {
 	case replaceUnavailable:
-		return p.mayTakeUnavailable(now)
+		return p.mayTakeUnavailable(n, now)
 	case replaceAvailable:
-		return p.mayTakeAvailable(now)
+		return p.mayTakeAvailable(n, now)
 	case retire:
 		return p.counts.of(serving) > p.counts.of(desired)
-	case awaitUnclear: // it is counted among those with a second pod
-		return p.surged() <= now.Surge
 	case noCandidate:
 	}
 	return false
 }
 
 // mayTakeUnavailable is for a node whose old pod is not available.
-func (p *Planner) mayTakeUnavailable(now Limits) bool {
+func (p *Planner) mayTakeUnavailable(n *nodeState, now Limits) bool {
 	switch {
 	case !p.spec.Strategy.Strict:
 		return true
 	case p.surges:
-		return p.surged() < now.Surge
+		return p.surged(n) < now.Surge
 	}
-	return p.counts.of(between) < now.Unavailable
+	return p.others(n, between) < now.Unavailable
 }
 
 // mayTakeAvailable is for a node whose old pod is available.
-func (p *Planner) mayTakeAvailable(now Limits) bool {
+func (p *Planner) mayTakeAvailable(n *nodeState, now Limits) bool {
 	if p.surges {
-		return p.surged() < now.Surge
+		return p.surged(n) < now.Surge
 	}
-	return p.counts.of(unavailable) < now.Unavailable
+	return p.others(n, unavailable) < now.Unavailable
 }
 
-// surged returns how many nodes have a second pod.
-func (p *Planner) surged() int {
-	surged := p.counts.of(surging)
+// surged returns how many nodes besides one have a second pod.
+func (p *Planner) surged(n *nodeState) int {
+	surged := p.others(n, surging)
 	if p.spec.Strategy.Strict {
-		surged += p.counts.of(between)
+		surged += p.others(n, between)
 	}
 	return surged
+}
+
+// others returns how many nodes besides one have a mark. The node has it if a
+// call for it is sent again.
+func (p *Planner) others(n *nodeState, m marks) int {
+	if n.situation.marks&m != 0 {
+		return p.counts.of(m) - 1
+	}
+	return p.counts.of(m)
 }
 
 // partitionLets reports whether the partition lets a node go on. It counts the
@@ -232,7 +272,7 @@ func (p *Planner) partitionLets(n *nodeState, now Limits) bool {
 	if !n.decision.shouldRun {
 		return now.Partition == 0
 	}
-	return p.counts.of(behind) > now.Partition
+	return p.others(n, behind) >= now.Partition
 }
 
 // createsFirst reports whether a node gets its new pod before the old one goes.

@@ -31,9 +31,6 @@ func (p *Planner) Start(now time.Time) (Task, bool) {
 	if !complete {
 		return Task{}, false
 	}
-	if p.mayRead() {
-		return p.handOutRead(p.queues[toRead].first()), true
-	}
 	for from, ok := p.choose(); ok; from, ok = p.choose() {
 		if task, ok := p.begin(from); ok {
 			return task, true
@@ -49,7 +46,7 @@ func (p *Planner) Start(now time.Time) (Task, bool) {
 // returns false when only an observation or a result makes a difference.
 func (p *Planner) Next(now time.Time) (time.Time, bool) {
 	p.advance(now)
-	if p.deleting != nil || !p.upToDate() || p.toRefresh() != nil || p.mayRead() {
+	if p.deleting != nil || !p.upToDate() || p.toRefresh() != nil {
 		return now, true
 	}
 	if _, ok := p.choose(); ok {
@@ -57,7 +54,7 @@ func (p *Planner) Next(now time.Time) (time.Time, bool) {
 	}
 	next := p.nextTimer()
 	next = earlier(next, p.unseen.next())
-	for _, calls := range []*calls{&p.creations, &p.deletions, &p.reads} {
+	for _, calls := range []*calls{&p.creations, &p.deletions} {
 		if hold := calls.refused.hold(); p.now.Before(hold) {
 			next = earlier(next, hold)
 		}
@@ -67,10 +64,11 @@ func (p *Planner) Next(now time.Time) (time.Time, bool) {
 
 // choose returns the queue of the next task.
 func (p *Planner) choose() (queueName, bool) {
+	first := p.queues[toDelete].first()
 	switch {
 	case p.refusal != nil:
 		return 0, false
-	case p.queues[toDelete].first() != nil && p.mayDelete():
+	case first != nil && p.mayDelete(first.situation.redeletes):
 		return toDelete, true
 	case p.queues[toCreate].first() != nil && p.mayCreate():
 		return toCreate, true
@@ -94,7 +92,7 @@ func (p *Planner) hasRoom(n *nodeState) bool {
 	if p.createsFirst(n) {
 		return p.mayCreate()
 	}
-	return p.mayDelete()
+	return p.mayDelete(n.situation.again)
 }
 
 // begin hands out a task for a node of a queue.
@@ -106,7 +104,7 @@ func (p *Planner) begin(from queueName) (Task, bool) {
 	case toCreate:
 		n := p.pick(from, &p.creations, nil)
 		return p.handOutCreation(n, StepMissing), true
-	case toAwaitUnclear, outdatedUnavailable, outdatedAvailable, toRetire, toRead:
+	case outdatedUnavailable, outdatedAvailable, toRetire:
 	}
 	if p.createsFirst(p.queues[from].first()) {
 		return p.handOutCreation(p.pick(from, &p.creations, p.config.Less), StepSurging), true
@@ -122,9 +120,10 @@ func (p *Planner) nextDeletion() (Task, bool) {
 	if n == nil {
 		return Task{}, false
 	}
-	if !n.stale && p.refusal == nil && p.scan == (scan{}) && p.mayDelete() {
+	if !n.stale && p.refusal == nil && p.scan == (scan{}) {
 		for s := n.pods; s != nil; s = s.next {
-			if s.leave != "" && !s.leaving() && !p.now.Before(s.refused.retry()) {
+			due := s.toDelete() && !s.leave.ofRollout() && !p.now.Before(s.refused.retry())
+			if due && p.mayDelete(s.unanswered()) {
 				return p.handOutDeletion(s, s.leave), true
 			}
 		}
@@ -137,7 +136,8 @@ func (p *Planner) nextDeletion() (Task, bool) {
 func (p *Planner) handOutReplacement(n *nodeState) (Task, bool) {
 	why := n.situation.candidate.reason()
 	for s := n.pods; s != nil; s = s.next {
-		if s.leaving() || s.terminal() || s.leave != "" {
+		first := !s.leaving() && !s.terminal() && s.leave == ""
+		if !first && !(s.unanswered() && s.leave.ofRollout()) {
 			continue
 		}
 		task := p.handOutDeletion(s, why)
@@ -150,10 +150,18 @@ func (p *Planner) handOutReplacement(n *nodeState) (Task, bool) {
 }
 
 func (p *Planner) handOutDeletion(s *podState, why StepReason) Task {
-	if why.ofTerminal() {
+	phase := podDeleting
+	switch {
+	case s.phase == podDeletionUnanswered:
+		phase = podDeletingAgain
+		if s.reading != podGone {
+			s.reading = podDeleting // what is being read is of before
+		}
+	case why.ofTerminal():
 		s.node.replace(s, p.now)
 	}
-	p.enter(s, podDeleting, s.former)
+	s.leave = why
+	p.enter(s, phase, s.former)
 	s.epoch = p.deletions.epoch
 	return p.task(Task{Delete: &Deletion{
 		Pod: s.pod.Name, UID: s.pod.UID, Node: s.node.name, Reason: why,
@@ -161,15 +169,12 @@ func (p *Planner) handOutDeletion(s *podState, why StepReason) Task {
 }
 
 func (p *Planner) handOutCreation(n *nodeState, why StepReason) Task {
-	step := Creation{Node: n.name, Reason: why, Attempt: n.attempt, Revision: p.spec.Revision}
-	if n.doubts(step.Revision) {
-		step.Attempt = n.unclear.Attempt
-	}
-	n.beginCreation()
+	sent := n.beginCreation(why, p.spec)
+	step := sent.Creation
 	n.epoch = p.creations.epoch
 	p.creations.underWay++
 	p.evaluate(n)
-	return p.task(Task{Create: &step})
+	return Task{Owner: p.config.Owner, Spec: sent.spec, Create: &step}
 }
 
 func (p *Planner) task(t Task) Task {
@@ -179,22 +184,14 @@ func (p *Planner) task(t Task) Task {
 
 func (p *Planner) mayCreate() bool { return p.creations.room(p.now, p.unseen.created) }
 
-func (p *Planner) mayDelete() bool {
-	return !p.halted && p.deletions.room(p.now, p.unresolved-p.deletions.underWay)
-}
-
-// mayRead reports whether the pod of an unclear creation is to be read now. A
-// read that fails pauses the others, so that they too cost 30 calls a minute.
-func (p *Planner) mayRead() bool {
-	return p.queues[toRead].first() != nil && p.reads.room(p.now, 0)
-}
-
-func (p *Planner) handOutRead(n *nodeState) Task {
-	n.enterCreation(creationReading)
-	n.epoch = p.reads.epoch
-	p.reads.underWay++
-	p.evaluate(n)
-	return p.task(Task{Refresh: &Refresh{Creation: n.unclear.Creation}})
+// mayDelete reports whether one more deletion may be handed out. One that is sent
+// again is among the unresolved ones already.
+func (p *Planner) mayDelete(again bool) bool {
+	unseen := p.unresolved - p.deletions.underWay
+	if again {
+		unseen--
+	}
+	return !p.halted && p.deletions.room(p.now, unseen)
 }
 
 func (p *Planner) handOutRefresh(s *podState) Task {

@@ -14,7 +14,9 @@ type Task struct {
 	// Owner is the UID that [Config] names. [Executor.Act] performs the task for
 	// no other owner.
 	Owner types.UID
-	// Spec is the one that the task was planned for. Do not change it.
+	// Spec is the one that the task was planned for. For a creation that is sent
+	// again because it was not answered, that may be a former one. Do not change
+	// it.
 	Spec *Spec
 
 	// One of the three is set.
@@ -34,7 +36,7 @@ type Creation struct {
 	// the creation is known, so that a retry after a lost answer makes no second
 	// pod. It counts from when the planner was made.
 	Attempt int
-	// Revision is the one that the pod gets.
+	// Revision is the one that the pod gets: that of Task.Spec.
 	Revision string
 }
 
@@ -46,14 +48,10 @@ type Deletion struct {
 	Reason StepReason
 }
 
-// A Refresh is a pod to read from the API server: the one that is named, or
-// that of a Creation.
+// A Refresh is a pod to read from the API server.
 type Refresh struct {
 	Pod string
 	UID types.UID
-	// Creation is one whose answer was lost. Its pod has the name that [NewPod]
-	// derives, and no known UID. Zero: Pod and UID say which pod is read.
-	Creation Creation
 }
 
 // StepReason is why a pod is created or deleted.
@@ -93,6 +91,9 @@ const (
 // ofTerminal reports whether a pod is deleted because it has terminated.
 func (r StepReason) ofTerminal() bool { return r == StepPodFailed || r == StepPodSucceeded }
 
+// ofRollout reports whether the limits of the rollout hold for a deletion.
+func (r StepReason) ofRollout() bool { return r == StepOutdated || r == StepOutdatedUnavailable }
+
 // Outcome is how a [Task] ended. The zero value counts as OutcomeFailed, as
 // does any other string.
 type Outcome string
@@ -102,7 +103,7 @@ const (
 	// server has accepted the deletion. The pod may still take its time.
 	OutcomeDone Outcome = "Done"
 	// OutcomeGone: there is no pod with the name and UID that were to be deleted
-	// or read, or no pod of the creation.
+	// or read.
 	OutcomeGone Outcome = "Gone"
 	// OutcomeReleased: the pod that was read exists, and the set no longer owns
 	// it.
@@ -115,7 +116,7 @@ const (
 	// was not called.
 	OutcomeRefused Outcome = "Refused"
 	// OutcomeFailed: it is unknown whether anything was done. Until that is known
-	// it counts as done.
+	// it counts as done, and a creation or deletion is sent again.
 	OutcomeFailed Outcome = "Failed"
 )
 

@@ -32,9 +32,6 @@ const (
 	// WaitCreationRefused: the API server did not create the pod, or did not
 	// answer.
 	WaitCreationRefused WaitReason = "CreationRefused"
-	// WaitCreationUnclear: the answer to the creation of another revision's pod
-	// was lost. That pod may exist until it is shown or a read does not find it.
-	WaitCreationUnclear WaitReason = "CreationUnclear"
 	// WaitDeletionRefused: the API server did not delete the pod, or did not
 	// answer.
 	WaitDeletionRefused WaitReason = "DeletionRefused"
@@ -113,7 +110,7 @@ func (p *Planner) waitOf(n *nodeState, complete bool) Wait {
 	case a.wait.Reason == "" && a.create:
 		a.wait.heldBy(p.mayCreate(), p.now, p.creations.refused.hold())
 	case a.wait.Reason == "" && a.deletes:
-		p.deletionHeld(&a.wait)
+		p.deletionHeld(&a.wait, a.redeletes)
 	case a.wait.Reason == WaitLimited:
 		p.limited(n, &a)
 	}
@@ -134,12 +131,12 @@ func (w *Wait) heldBy(may bool, now, hold time.Time) {
 }
 
 // deletionHeld sets why a deletion is not made yet.
-func (p *Planner) deletionHeld(w *Wait) {
+func (p *Planner) deletionHeld(w *Wait, again bool) {
 	if p.halted {
 		w.Reason = WaitHalted
 		return
 	}
-	w.heldBy(p.mayDelete(), p.now, p.deletions.refused.hold())
+	w.heldBy(p.mayDelete(again), p.now, p.deletions.refused.hold())
 }
 
 // limited sets what limits a candidate of the rollout.
@@ -153,6 +150,6 @@ func (p *Planner) limited(n *nodeState, a *assessment) {
 	case p.createsFirst(n):
 		a.wait.heldBy(p.mayCreate(), p.now, p.creations.refused.hold())
 	default:
-		p.deletionHeld(&a.wait)
+		p.deletionHeld(&a.wait, a.again)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
-	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/daemonset/runner"
 	"github.com/kubelife/lifecycle/examples/process"
@@ -125,8 +124,6 @@ func withPod(logger klog.Logger, change controller.ChangePod) klog.Logger {
 		return logger.WithValues("node", task.Create.Node, "reason", task.Create.Reason)
 	case task.Delete != nil:
 		return logger.WithValues("node", task.Delete.Node, "reason", task.Delete.Reason, "pod", task.Delete.Pod)
-	case task.Refresh != nil && task.Refresh.Creation != (rollout.Creation{}):
-		return logger.WithValues("node", task.Refresh.Creation.Node)
 	case task.Refresh != nil:
 		return logger.WithValues("pod", task.Refresh.Pod)
 	}

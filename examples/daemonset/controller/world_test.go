@@ -57,8 +57,6 @@ type world struct {
 	// log are the tasks that were performed, in words, and events the Events.
 	log    []string
 	events []controller.Event
-	// asked are the names of the pods whose creation was asked for.
-	asked map[rollout.Creation]string
 	// kubelet makes pods ready as soon as they exist.
 	kubelet bool
 }
@@ -69,7 +67,6 @@ func newWorld(t *testing.T, change ...func(*controller.Config)) *world {
 		T: t, now: start, kubelet: true,
 		sets: map[string]*appsv1.DaemonSet{}, pods: map[string]*corev1.Pod{},
 		revisions: map[string]*appsv1.ControllerRevision{}, nodes: map[string]*corev1.Node{},
-		asked: map[rollout.Creation]string{},
 	}
 	var config controller.Config
 	for _, f := range change {
@@ -231,11 +228,6 @@ func (w *world) perform(task controller.Task) controller.Result {
 		w.events = append(w.events, record.Event)
 		return controller.Result{}
 	}
-	if change, ok := task.Action.(controller.ChangePod); ok && change.Task.Create != nil {
-		pod, err := rollout.NewPod(task.Owner, change.Task.Spec, *change.Task.Create)
-		require.NoError(w, err)
-		w.asked[*change.Task.Create] = pod.Name
-	}
 	if w.loses != nil && w.loses(task) {
 		w.log = append(w.log, w.describe(task)+": is lost")
 		return controller.Result{Pod: rollout.Result{Outcome: rollout.OutcomeFailed, Err: errFake}}
@@ -277,8 +269,6 @@ func (w *world) describe(task controller.Task) string {
 			return fmt.Sprintf("%s: create on %s", name, action.Task.Create.Node)
 		case action.Task.Delete != nil:
 			return fmt.Sprintf("%s: delete on %s, %s", name, action.Task.Delete.Node, action.Task.Delete.Reason)
-		case action.Task.Refresh.Creation != (rollout.Creation{}):
-			return fmt.Sprintf("%s: read the creation on %s", name, action.Task.Refresh.Creation.Node)
 		}
 		return name + ": refresh"
 	case controller.WriteStatus:
@@ -420,13 +410,8 @@ func (w *world) act(task controller.Task, step rollout.Task) rollout.Result {
 }
 
 func (w *world) read(task controller.Task, step *rollout.Refresh) rollout.Result {
-	named := step.Creation != (rollout.Creation{})
-	name := step.Pod
-	if named {
-		name = w.asked[step.Creation]
-	}
-	switch pod := w.pods[name]; {
-	case pod == nil, !named && pod.UID != step.UID:
+	switch pod := w.pods[step.Pod]; {
+	case pod == nil, pod.UID != step.UID:
 		return rollout.Result{Outcome: rollout.OutcomeGone}
 	case !metav1.IsControlledBy(pod, task.Owner.Object):
 		return rollout.Result{Outcome: rollout.OutcomeReleased, Pod: pod}

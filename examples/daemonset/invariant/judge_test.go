@@ -188,6 +188,17 @@ func TestWritesAreJudged(t *testing.T) {
 			s.Changes[len(s.Changes)-2].After, s.Changes[len(s.Changes)-1].After =
 				s.Changes[len(s.Changes)-1].After, s.Changes[len(s.Changes)-2].After
 		}, []Invariant{OnePerNode}},
+		{"a lost creation that was sent again, and arrives late", func(s *story) {
+			s.own(Pods, nil, s.pod("p", "ant", "one"))
+			s.other(Pods, s.pod("p", "ant", "one"), nil)
+			s.own(Pods, nil, s.pod("q", "ant", "two"))
+			s.own(Pods, nil, s.pod("p", "ant", "one"))
+			late := s.Calls[2] // it was sent first
+			for _, call := range s.Calls[:2] {
+				call.Decision.Order, call.Ended = call.Decision.Order+4, call.Ended+4
+			}
+			late.Decision.Order, late.Ended, late.Answered = 1, 2, false
+		}, nil},
 		{"a lost creation is read and is not there", func(s *story) {
 			s.own(Pods, nil, s.pod("p", "ant", "one"))
 			s.Calls[0].Answered = false

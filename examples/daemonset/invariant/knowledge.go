@@ -22,7 +22,7 @@ func (t *timeline) known(d *Decision) states {
 	all := states{t.at(at)}
 	for _, change := range t.changes {
 		if own := change.By; change.Version > at && own != nil && own.Decision.Life == d.Life &&
-			own.Decision.Order < d.Order && change.certain() {
+			own.Decision.Order < d.Order && change.certain() && !t.sentAgain(change, d) {
 			if change.lostTo(d) && !t.resolved(change, d) {
 				all = append(all, change.After)
 			} else {
@@ -59,12 +59,24 @@ func (t *timeline) resolved(c *Change, d *Decision) bool {
 	})
 }
 
+// sentAgain reports whether a life has sent a creation again after one without an
+// answer, and was answered. It need not expect that the first one arrives all the
+// same, after the pod of the second has gone. Such a pod is one too many, and has
+// to go when a watch shows it.
+func (t *timeline) sentAgain(c *Change, d *Decision) bool {
+	return c.lostTo(d) && slices.ContainsFunc(t.changes, func(other *Change) bool {
+		return other.Before == nil && other.By != nil && other.By.Decision.Life == d.Life &&
+			other.By.Decision.Order > c.By.Decision.Order && other.By.Answered && other.By.Ended < d.Order
+	})
+}
+
 // unanswered reports whether a life has created an object, as far as it knows
 // without the answer.
 func (t *timeline) unanswered(d *Decision) bool {
 	return slices.ContainsFunc(t.changes, func(c *Change) bool {
 		return c.By != nil && c.By.Decision.Life == d.Life && c.By.Decision.Order < d.Order && c.Before == nil &&
-			c.Version > d.Seen[t.kind] && (!c.By.Answered || c.By.Ended > d.Order) && !t.resolved(c, d)
+			c.Version > d.Seen[t.kind] && (!c.By.Answered || c.By.Ended > d.Order) && !t.resolved(c, d) &&
+			!t.sentAgain(c, d)
 	})
 }
 
