@@ -146,9 +146,13 @@ func TestWrongValues(t *testing.T) {
 			`feature gates`,
 		"--leader-elect-resource-name=":      "--leader-elect-resource-name is empty, want a name",
 		"--leader-elect-resource-namespace=": "--leader-elect-resource-namespace is empty, want a name",
-		"--kube-api-qps=0":                   "--kube-api-qps is 0, want more than 0",
-		"--kube-api-qps=NaN":                 "--kube-api-qps is NaN, want more than 0",
-		"--kube-api-burst=0":                 "--kube-api-burst is 0, want at least 1",
+		"--leader-elect-resource-name=Bad Name": `--leader-elect-resource-name is "Bad Name", want a DNS subdomain: ` +
+			"lowercase letters, digits, - and .",
+		"--leader-elect-resource-namespace=a.b": `--leader-elect-resource-namespace is "a.b", want a DNS label: ` +
+			"lowercase letters, digits and -",
+		"--kube-api-qps=0":   "--kube-api-qps is 0, want more than 0",
+		"--kube-api-qps=NaN": "--kube-api-qps is NaN, want more than 0",
+		"--kube-api-burst=0": "--kube-api-burst is 0, want at least 1",
 		"--leader-elect-renew-deadline=15s": "--leader-elect-renew-deadline 15s must be less than " +
 			"--leader-elect-lease-duration 15s",
 		"--leader-elect-renew-deadline=2s": "--leader-elect-renew-deadline 2s must be more than 1.2 times " +

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Process says how a process reaches a cluster and is reached. A program sets
@@ -94,6 +95,12 @@ func (p *Process) Check(c *Checks) {
 		strings.Join(p.FeatureGates, ","))
 	c.That(p.LeaseName != "", "--leader-elect-resource-name is empty, want a name")
 	c.That(p.LeaseNamespace != "", "--leader-elect-resource-namespace is empty, want a name")
+	// The API server would refuse the lease at each try, and no replica would ever
+	// lead.
+	c.That(p.LeaseName == "" || len(validation.IsDNS1123Subdomain(p.Lease())) == 0,
+		"--leader-elect-resource-name is %q, want a DNS subdomain: lowercase letters, digits, - and .", p.LeaseName)
+	c.That(p.LeaseNamespace == "" || len(validation.IsDNS1123Label(p.LeaseNamespace)) == 0,
+		"--leader-elect-resource-namespace is %q, want a DNS label: lowercase letters, digits and -", p.LeaseNamespace)
 	c.That(!p.Shadow || p.WithoutShadow == "", "--shadow is not supported: %s", p.WithoutShadow)
 	c.That(p.ShadowTolerance >= 0, "--shadow-tolerance is %v, want zero or more", p.ShadowTolerance)
 	c.That(p.ShadowHTML == "" || p.Shadow, "--shadow-html is %q, want --shadow with it", p.ShadowHTML)
