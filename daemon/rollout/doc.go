@@ -54,8 +54,8 @@
 //     adopted still runs.
 //   - Start nothing for a set that is being deleted, or that selects all pods.
 //   - Finish each task once, also one that was given up. A Dispatcher does.
-//   - Show [Planner.Problems]: an invalid rollout stops, and terms of a node
-//     affinity may be ignored.
+//   - Show [Planner.Problems]: terms of a node affinity may be ignored. Tell users
+//     when [Planner.Stopped] returns one, because nothing else would.
 //   - Close a planner whose store of nodes other planners use.
 //
 // # Differences from kube-controller-manager

@@ -268,6 +268,11 @@ func (p *Planner) SetEligible(now time.Time, eligible func(node *corev1.Node) bo
 // the spec in use. It returns nil if there are none.
 func (p *Planner) Problems() error { return errors.Join(p.refusal, p.spec.Problems()) }
 
+// Stopped returns why the rollout stands still until the spec is corrected: the
+// latest spec was refused, or the Strategy of the one in use is invalid. It is
+// nil if it goes on, also if terms of the node affinity are ignored.
+func (p *Planner) Stopped() error { return errors.Join(p.refusal, p.spec.rolloutProblems()) }
+
 // ObserveNode records a node as it is now, in the store and so for all planners
 // of it. It keeps the pointer; the node must not be changed afterwards.
 func (p *Planner) ObserveNode(now time.Time, node *corev1.Node) { p.store.Observe(now, node) }

@@ -57,6 +57,7 @@ func TestD1TermThatCannotBeUnderstoodLeavesTheOthers(t *testing.T) {
 	)
 	require.ErrorIs(t, s.Problems(), rollout.ErrInvalidSpec)
 	require.NoError(t, s.spec.Validate())
+	require.NoError(t, s.Stopped())
 
 	s.spec.Template = anyOf(good)
 	s.template("new")
@@ -125,6 +126,7 @@ func TestD5InvalidRolloutStopsNothingButTheRollout(t *testing.T) {
 				wantWait("unready", rollout.WaitRolloutInvalid)
 			require.ErrorIs(t, s.Problems(), rollout.ErrInvalidSpec)
 			require.ErrorContains(t, s.Problems(), want)
+			require.ErrorContains(t, s.Stopped(), want)
 			_, err := rollout.NewPlanner(rollout.Config{Spec: s.spec}, start)
 			require.NoError(t, err)
 
@@ -132,6 +134,7 @@ func TestD5InvalidRolloutStopsNothingButTheRollout(t *testing.T) {
 				wantWait("old", rollout.WaitOnDelete)
 			s.rollout(func(r *rollout.Strategy) { *r = rollout.Strategy{MaxUnavailable: intstr.FromInt32(9)} })
 			require.NoError(t, s.Problems())
+			require.NoError(t, s.Stopped())
 			s.want("delete unready-1: OutdatedUnavailable", "delete old-1: Outdated")
 		})
 	}
@@ -159,6 +162,7 @@ func TestD5AfterARefusedSpecNothingIsMadeOfTheFormerOne(t *testing.T) {
 	refused.Template = anyOf(labelled("cores", corev1.NodeSelectorOpGt, "many"))
 	require.ErrorIs(t, s.SetSpec(s.now, refused), rollout.ErrInvalidSpec)
 	require.ErrorContains(t, s.Problems(), "nodeSelectorTerms[0] matches no node")
+	require.ErrorIs(t, s.Stopped(), rollout.ErrInvalidSpec)
 	s.want("")
 	for _, node := range []string{"missing", "failed", "old", "out"} {
 		s.wantWait(node, rollout.WaitSpecRefused)

@@ -19,7 +19,7 @@
 //
 // # Differences from kube-controller-manager
 //
-// Packages daemon and examples/daemonset/controller list theirs. Compared with
+// Packages daemon/rollout and examples/daemonset/controller list theirs. Compared with
 // v1.37.1, the program adds:
 //
 //   - Its leader's lease has a name of its own, daemonset. There one lease is
@@ -30,6 +30,9 @@
 //     the number of sets that are synced at a time.
 //   - The metrics workqueue_* are not served, because there is no workqueue.
 //     daemonset_controller_sets_waiting shows what waits.
+//   - A set that waits for a correction of its spec has an Event that says why,
+//     RolloutStopped or InvalidSpec, and counts in
+//     daemonset_controller_sets_stopped. There nothing says so.
 //   - daemonset_controller_stale_sync_skips_total counts plans for a history
 //     that the API server has in a newer version. Pods and sets are never
 //     skipped: own writes count before the watch shows them.

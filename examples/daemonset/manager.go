@@ -90,6 +90,12 @@ func (m *manager) performed(ctx context.Context, task controller.Task, result co
 	if change, ok := task.Action.(controller.ChangePod); ok {
 		logger = withPod(logger, change)
 	}
+	if record, ok := task.Action.(controller.Record); ok {
+		switch event := record.Event; event.Reason {
+		case controller.ReasonRolloutStopped, controller.ReasonInvalid:
+			logger.Info("DaemonSet waits for a correction of its spec", "reason", event.Reason, "message", event.Message)
+		}
+	}
 	if failure != nil {
 		logger.Error(failure, "Task failed, will be tried again if it is still needed")
 	} else {

@@ -65,7 +65,7 @@ func (m *metrics) performed(kind string, failure error) {
 	m.tasks.WithLabelValues(kind, outcome).Inc()
 }
 
-// phases shows how many DaemonSets are in each phase.
+// phases shows how many DaemonSets are in each phase, and how many are stopped.
 type phases struct{ state read }
 
 var phaseMetric = prometheus.NewDesc("daemonset_controller_sets",
@@ -73,18 +73,29 @@ var phaseMetric = prometheus.NewDesc("daemonset_controller_sets",
 		"terminating.",
 	[]string{"phase"}, nil)
 
-func (p *phases) Describe(out chan<- *prometheus.Desc) { out <- phaseMetric }
+var stoppedMetric = prometheus.NewDesc("daemonset_controller_sets_stopped",
+	"DaemonSets whose rollout, or all of which, waits for a correction of the spec. An Event says why.", nil, nil)
+
+func (p *phases) Describe(out chan<- *prometheus.Desc) {
+	out <- phaseMetric
+	out <- stoppedMetric
+}
 
 func (p *phases) Collect(out chan<- prometheus.Metric) {
 	counts := map[string]int{
 		"waiting": 0, "claiming": 0, "revising": 0, "filling": 0, "managed": 0,
 		"selectingAll": 0, "invalid": 0, "terminating": 0,
 	}
+	stopped := 0
 	p.state(func(c *controller.Controller) {
 		for set := range c.Sets() {
 			counts[set.Phase]++
+			if set.Stopped {
+				stopped++
+			}
 		}
 	})
+	out <- prometheus.MustNewConstMetric(stoppedMetric, prometheus.GaugeValue, float64(stopped))
 	for phase, n := range counts {
 		out <- prometheus.MustNewConstMetric(phaseMetric, prometheus.GaugeValue, float64(n), phase)
 	}

@@ -81,7 +81,8 @@ func TestProgramWorksUntilItIsTerminated(t *testing.T) {
 		`daemonset_controller_sets{phase="waiting"} 0`, `daemonset_controller_sets{phase="filling"} 0`,
 		`daemonset_controller_sets{phase="managed"} 1`, `daemonset_controller_sets{phase="selectingAll"} 1`,
 		`daemonset_controller_stale_sync_skips_total{group="apps",resource="controllerrevisions"} 0`,
-		"daemonset_controller_tasks_under_way 0", "daemonset_controller_sets_waiting", "controller_halted 0",
+		"daemonset_controller_tasks_under_way 0", "daemonset_controller_sets_waiting",
+		"daemonset_controller_sets_stopped 0", "controller_halted 0",
 		"'s Lease holds all deletions of pods.\n# TYPE controller_halted",
 		"dispatcher_action_panics_total 0", `leader_election_master_status{name="daemonset"} 1`,
 	} {

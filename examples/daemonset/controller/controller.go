@@ -111,6 +111,9 @@ type State struct {
 	Phase string
 	// Problem is what is wrong with the set, for example with its rollout.
 	Problem error
+	// Stopped says that the rollout, or all of the set, waits for a correction of
+	// the spec. An Event has said why.
+	Stopped bool
 	// Counts are the newest that are complete.
 	Counts rollout.StatusCounts
 	// UnderWay is how many requests about its pods are under way.
@@ -121,7 +124,7 @@ type State struct {
 func (c *Controller) Sets() iter.Seq[State] {
 	return func(yield func(State) bool) {
 		for _, r := range c.inOrder {
-			state := State{r.set.Source.Owner, r.phase.String(), r.allProblems(), r.counts, r.underWay}
+			state := State{r.set.Source.Owner, r.phase.String(), r.allProblems(), r.told != "", r.counts, r.underWay}
 			if !yield(state) {
 				return
 			}

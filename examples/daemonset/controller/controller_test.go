@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/daemon/rollout"
@@ -184,15 +185,15 @@ func TestSetsThatAreLeftAlone(t *testing.T) {
 		"deleted": {func(set *appsv1.DaemonSet) { set.DeletionTimestamp = ptr.To(metav1.NewTime(start)) }, "terminating", 0},
 		"selects all": {func(set *appsv1.DaemonSet) { set.Spec.Selector = &metav1.LabelSelector{} },
 			"selectingAll", 1},
-		"no selector": {func(set *appsv1.DaemonSet) { set.Spec.Selector = nil }, "invalid", 0},
+		"no selector": {func(set *appsv1.DaemonSet) { set.Spec.Selector = nil }, "invalid", 1},
 		"labels that it does not select": {func(set *appsv1.DaemonSet) { set.Spec.Template.Labels = nil },
-			"invalid", 0},
+			"invalid", 1},
 		"an affinity without a valid term": {func(set *appsv1.DaemonSet) {
 			set.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 					NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
 						{Key: "size", Operator: corev1.NodeSelectorOpGt, Values: []string{"large"}}}}}}}}
-		}, "invalid", 0},
+		}, "invalid", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -204,6 +205,9 @@ func TestSetsThatAreLeftAlone(t *testing.T) {
 			}
 			require.Empty(t, w.pods)
 			require.Len(t, w.events, test.events)
+			if test.phase == "invalid" {
+				require.Equal(t, controller.ReasonInvalid, w.events[0].Reason)
+			}
 			for state := range w.Sets() {
 				require.Equal(t, test.phase, state.Phase)
 				require.Equal(t, test.phase == "terminating", state.Problem == nil)
@@ -732,4 +736,60 @@ func TestConfigSaysAllThatIsWrong(t *testing.T) {
 	require.ErrorIs(t, err, controller.ErrInvalidConfig)
 	_, err = controller.NewController(controller.Config{}, time.Time{})
 	require.ErrorIs(t, err, controller.ErrInvalidConfig)
+}
+
+// D5: a rollout that stops says so, once, and again when it stops again. The pods
+// are managed meanwhile.
+func TestARolloutThatStopsSaysSoOnce(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	w.addSet("agent")
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	w.events = nil
+	surge := func(set *appsv1.DaemonSet) {
+		set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateDaemonSet{MaxSurge: new(intstr.FromInt32(1))}
+		set.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
+	}
+	noTerm := func(set *appsv1.DaemonSet) {
+		set.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: "size", Operator: corev1.NodeSelectorOpGt, Values: []string{"large"}}}}}}}}
+	}
+	for _, c := range []struct {
+		change func(*appsv1.DaemonSet)
+		says   string
+	}{
+		{surge, "Stopped until the spec is corrected: invalid rollout spec: container agent asks for port 80: maxSurge needs"},
+		{noTerm, "invalid rollout spec: Template: nodeSelectorTerms[0] matches no node"},
+	} {
+		for range 2 {
+			before := w.sets["agent"].Spec.DeepCopy()
+			w.changeSet("agent", c.change)
+			w.pass(time.Hour)
+			w.changeSet("agent", func(set *appsv1.DaemonSet) { set.Annotations = map[string]string{"more": "x"} })
+			w.pass(time.Hour)
+			require.Len(t, w.events, 1)
+			require.Equal(t, corev1.EventTypeWarning, w.events[0].Type)
+			require.Equal(t, controller.ReasonRolloutStopped, w.events[0].Reason)
+			require.Contains(t, w.events[0].Message, c.says)
+			require.NotContains(t, w.events[0].Message, "\n")
+			require.Equal(t, []string{"ant"}, w.podsOn("agent"))
+			require.Equal(t, []bool{true}, w.stopped())
+			w.changeSet("agent", func(set *appsv1.DaemonSet) { set.Spec = *before })
+			w.pass(time.Hour)
+			require.Equal(t, []bool{false}, w.stopped())
+			w.events = nil
+		}
+	}
+}
+
+// stopped says of each set whether it waits for a correction.
+func (w *world) stopped() []bool {
+	var all []bool
+	for state := range w.Sets() {
+		all = append(all, state.Stopped)
+	}
+	return all
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,7 +11,14 @@ import (
 	"github.com/kubelife/lifecycle/daemon/rollout"
 )
 
-// The reasons of Events are those of kube-controller-manager v1.37.
+// ReasonRolloutStopped and ReasonInvalid are the reasons of Events about a set
+// that waits for a correction of its spec. kube-controller-manager has none.
+const (
+	ReasonRolloutStopped = "RolloutStopped"
+	ReasonInvalid        = "InvalidSpec"
+)
+
+// The other reasons of Events are those of kube-controller-manager v1.37.
 const (
 	reasonSelectingAll  = "SelectingAll"
 	reasonPodFailed     = "FailedDaemonPod"
@@ -29,6 +37,19 @@ type Event struct {
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type            string
 	Reason, Message string
+}
+
+// tellOnce records an Event about what is wrong with the spec of a set, unless it
+// was recorded already.
+func (c *Controller) tellOnce(r *record, reason string, problem error) {
+	message := ""
+	if problem != nil {
+		message = "Stopped until the spec is corrected: " + strings.ReplaceAll(problem.Error(), "\n", "; ")
+	}
+	if message != "" && message != r.told {
+		c.tell(Event{r.set.Source.Owner, corev1.EventTypeWarning, reason, message})
+	}
+	r.told = message
 }
 
 // podEvents returns the Events about a task that was performed.

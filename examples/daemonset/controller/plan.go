@@ -177,6 +177,7 @@ func (c *Controller) plan(now time.Time, r *record, hash string) {
 		if r.planner.SetSpec(now, spec) == nil {
 			r.planned = r.set.Source.Owner.Object.GetGeneration()
 		}
+		c.tellOnce(r, ReasonRolloutStopped, r.planner.Stopped())
 		return
 	}
 	config := c.config.Planner
@@ -191,6 +192,7 @@ func (c *Controller) plan(now time.Time, r *record, hash string) {
 	if c.halted {
 		planner.Halt(now)
 	}
+	c.tellOnce(r, ReasonRolloutStopped, planner.Stopped())
 }
 
 // closePlanner removes the planner of a set that is gone or being deleted.

@@ -66,6 +66,7 @@ type record struct {
 	phase   phase
 	own     *ownership.Ownership // nil if the selector is empty or invalid
 	problem error                // why the phase is selectingAll or invalid
+	told    string               // the message of the Event about what is wrong with the spec
 
 	// uncompared are the objects that are yet to be compared with the selector.
 	uncompared uncompared

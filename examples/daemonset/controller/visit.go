@@ -24,6 +24,9 @@ func (c *Controller) enter(now time.Time, r *record) {
 		owner := r.set.Source.Owner
 		c.tell(Event{owner, corev1.EventTypeWarning, reasonSelectingAll, messageSelectingAll})
 	}
+	if r.phase == phaseInvalid {
+		c.tellOnce(r, ReasonInvalid, r.problem)
+	}
 	keep(c.claims, r, r.phase == phaseClaiming, now)
 	switch {
 	case r.phase == phaseRevising && former != phaseRevising:
