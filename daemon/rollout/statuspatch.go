@@ -28,7 +28,8 @@ const StatusPatchType = types.MergePatchType
 // a lower one than before. With the same one it is written next to the other
 // fields. A client that waits for a rollout trusts those, so they must be of
 // that generation. If before comes from an old cache, the API server may have a
-// later generation, which these fields are not of.
+// later generation, which these fields are not of. One that is later than the
+// owner's own generation is wrong, and is written over.
 //
 // Declare counts without omitempty. Otherwise a merge patch would not change a
 // count to zero.
@@ -40,7 +41,7 @@ const StatusPatchType = types.MergePatchType
 // It is one call. kube-controller-manager makes an update and, after a
 // conflict, a read and another update.
 func StatusPatch[T any](owner metav1.Object, before, after T) ([]byte, error) {
-	patch, err := statusPatch(owner.GetUID(), before, after)
+	patch, err := statusPatch(owner, before, after)
 	if err != nil {
 		return nil, fmt.Errorf("patch of the status of %s/%s: %w",
 			owner.GetNamespace(), owner.GetName(), err)
@@ -48,8 +49,8 @@ func StatusPatch[T any](owner metav1.Object, before, after T) ([]byte, error) {
 	return patch, nil
 }
 
-func statusPatch(uid types.UID, before, after any) ([]byte, error) {
-	if uid == "" {
+func statusPatch(owner metav1.Object, before, after any) ([]byte, error) {
+	if owner.GetUID() == "" {
 		return nil, errors.New("the owner has no UID to guard it with, want one from the API server")
 	}
 	former, err := statusFields(before)
@@ -60,7 +61,7 @@ func statusPatch(uid types.UID, before, after any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("after: %w", err)
 	}
-	if err := keepGeneration(former, wanted); err != nil {
+	if err := keepGeneration(owner.GetGeneration(), former, wanted); err != nil {
 		return nil, err
 	}
 	changed := false
@@ -75,13 +76,14 @@ func statusPatch(uid types.UID, before, after any) ([]byte, error) {
 	if !changed {
 		return nil, nil
 	}
-	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": wanted})
+	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": owner.GetUID()}, "status": wanted})
 }
 
 const generationField = "observedGeneration"
 
-// keepGeneration drops the generation from both if it falls.
-func keepGeneration(former, wanted map[string]json.RawMessage) error {
+// keepGeneration drops the generation from both if it falls, unless the owner has
+// no such generation yet. An owner of a kind without generations has zero.
+func keepGeneration(generation int64, former, wanted map[string]json.RawMessage) error {
 	before, err := generationIn(former)
 	if err != nil {
 		return fmt.Errorf("before: %w", err)
@@ -90,7 +92,8 @@ func keepGeneration(former, wanted map[string]json.RawMessage) error {
 	if err != nil {
 		return fmt.Errorf("after: %w", err)
 	}
-	if after < before {
+	isWrong := generation != 0 && before > generation
+	if after < before && !isWrong {
 		delete(former, generationField)
 		delete(wanted, generationField)
 	}

@@ -82,6 +82,20 @@ func TestD3CountsFromAnOldCacheNameTheirGeneration(t *testing.T) {
 	require.EqualValues(t, 8, stored.Status.ObservedGeneration)
 }
 
+// Another client has written a generation that the set does not have. Clients
+// would take any later spec for observed.
+func TestD3AGenerationThatTheSetDoesNotHaveIsWrittenOver(t *testing.T) {
+	set := setWithStatus(appsv1.DaemonSetStatus{NumberReady: 3, ObservedGeneration: 100})
+	set.Generation = 8
+	patch, err := rollout.StatusPatchOf(set, rollout.Status{Ready: 3}, 8)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(patch, set))
+	require.EqualValues(t, 8, set.Status.ObservedGeneration)
+	patch, err = rollout.StatusPatchOf(set, rollout.Status{Ready: 3}, 7)
+	require.NoError(t, err)
+	require.Nil(t, patch, "and none falls that the set has")
+}
+
 // What a patch does not mention stays, and so does what decoding over a struct
 // does not.
 func TestD3ThePatchedStatusIsTheOneThatWasWanted(t *testing.T) {

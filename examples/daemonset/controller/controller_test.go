@@ -385,7 +385,7 @@ func TestStatusIsOfTheGenerationThatItNames(t *testing.T) {
 			w.pass(10 * time.Minute)
 			require.Zero(t, w.sets["agent"].Status.NumberReady)
 			require.Zero(t, w.sets["agent"].Status.UpdatedNumberScheduled)
-			require.Equal(t, max(2, test.observed), w.sets["agent"].Status.ObservedGeneration)
+			require.Equal(t, int64(2), w.sets["agent"].Status.ObservedGeneration)
 		})
 	}
 }

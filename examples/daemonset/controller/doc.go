@@ -35,6 +35,7 @@
 // Status.observedGeneration rises when all nodes have been evaluated for the
 // spec of that generation. Clients that wait for a rollout can then trust the
 // counts. If another controller has raised it, nothing is written before that.
+// A generation that the set does not have is written over.
 //
 // # Concurrency and the budget of requests
 //

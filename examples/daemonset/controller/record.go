@@ -160,6 +160,16 @@ func (r *record) mayWriteStatus() bool {
 	return r.phase.acts() && r.planned >= min(r.set.Status.Observed, r.set.Source.Owner.Object.GetGeneration())
 }
 
+// observed returns the generation that the status says was observed. If the set
+// has no such generation yet, another client has written a wrong one, and it is
+// zero.
+func (r *record) observed() int64 {
+	if observed := r.set.Status.Observed; observed <= r.set.Source.Owner.Object.GetGeneration() {
+		return observed
+	}
+	return 0
+}
+
 // excess reports whether the history has revisions that may have to be deleted.
 func (r *record) excess() bool {
 	limit := int32(10)

@@ -100,7 +100,7 @@ func (c *Controller) settle(now time.Time, r *record) {
 	if waits && !hasTask {
 		c.visitAt(r, next)
 	}
-	r.counts = counts.Counts(max(r.planned, r.set.Status.Observed))
+	r.counts = counts.Counts(max(r.planned, r.observed()))
 	c.keepStatus(now, r)
 }
 

@@ -90,7 +90,7 @@ var ofController = []mutant.Mutation{
 		worlds(invariant.StatusConverged)),
 	mutant.New("observedGeneration rises before the nodes are evaluated",
 		controller, "(*Controller) settle",
-		"max(r.planned, r.set.Status.Observed) -> r.set.Source.Owner.Object.GetGeneration()",
+		"max(r.planned, r.observed()) -> r.set.Source.Owner.Object.GetGeneration()",
 		worlds(invariant.StatusTrue)),
 	mutant.New("counts from an old cache do not name their generation", "daemon/rollout", "keepGeneration",
 		"a < b -> a <= b",
