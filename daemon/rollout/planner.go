@@ -19,7 +19,8 @@ type Config struct {
 	// Spec is what is wanted. [Planner.SetSpec] changes it.
 	Spec Spec
 	// Owner is the UID of the set. A task carries it, so that it is not performed
-	// for another set, for example one that was created again under the name.
+	// for another set, for example one that was created again under the name. The
+	// names of pods follow from it, so that a planner skips those that are taken.
 	// Empty: the tasks are for any owner.
 	Owner types.UID
 	// Nodes is the store of nodes, which other planners may use too. Nil: one of

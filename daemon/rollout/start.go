@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"strings"
 	"time"
 
 	"github.com/kubelife/lifecycle/timedqueue"
@@ -169,12 +170,35 @@ func (p *Planner) handOutDeletion(s *podState, why StepReason) Task {
 }
 
 func (p *Planner) handOutCreation(n *nodeState, why StepReason) Task {
+	p.skipTakenNames(n)
 	sent := n.beginCreation(why, p.spec)
 	step := sent.Creation
 	n.epoch = p.creations.epoch
 	p.creations.underWay++
 	p.evaluate(n)
 	return Task{Owner: p.config.Owner, Spec: sent.spec, Create: &step}
+}
+
+// skipTakenNames counts the attempts whose names known pods of the node have, for
+// example one that terminates. A new planner counts from zero, and each name that
+// is taken would cost a call. Without Config.Owner no name is known.
+func (p *Planner) skipTakenNames(n *nodeState) {
+	if n.creation == creationUnanswered || p.config.Owner == "" || n.pods == nil {
+		return // the name is known, or no pod can have it
+	}
+	taken := func() bool {
+		next := Creation{Node: n.name, Revision: p.spec.Revision, Attempt: n.attempt}
+		ending := "-" + suffix(p.config.Owner, &next)
+		for s := n.pods; s != nil; s = s.next {
+			if strings.HasSuffix(s.pod.Name, ending) {
+				return true
+			}
+		}
+		return false
+	}
+	for taken() {
+		n.attempt++
+	}
 }
 
 func (p *Planner) task(t Task) Task {

@@ -34,7 +34,8 @@ type Creation struct {
 	Reason StepReason
 	// Attempt is part of the pod's name. It stays the same until the outcome of
 	// the creation is known, so that a retry after a lost answer makes no second
-	// pod. It counts from when the planner was made.
+	// pod. It counts from when the planner was made, and skips the names of pods
+	// that are known.
 	Attempt int
 	// Revision is the one that the pod gets: that of Task.Spec.
 	Revision string

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubelife/lifecycle/daemon/rollout"
 )
@@ -263,6 +264,42 @@ func TestD2RefusedCreationKeepsItsName(t *testing.T) {
 	s.Report(s.now, ended{Create: &second, Taken: true})
 	s.wantWait("a", rollout.WaitCreationRefused).after(time.Second)
 	require.Equal(t, first.Attempt+1, s.Plan(s.now).Create[0].Attempt)
+}
+
+// D2: a new planner counts attempts from zero. It skips the names of pods that it
+// knows, which may take their time to go.
+func TestD2NewPlannerSkipsNamesThatAreTaken(t *testing.T) {
+	spec, owner := *specWith(everything()), agents()
+	made := func(attempt int) *corev1.Pod {
+		pod := newPod(t, &spec, rollout.Creation{Node: "a", Revision: spec.Revision, Attempt: attempt})
+		pod.UID, pod.Spec.NodeName = types.UID(fmt.Sprint(attempt)), "a"
+		return pod
+	}
+	spec.Template.Spec.Affinity, spec.Template.Spec.NodeSelector = nil, nil
+	spec.Strategy = rollout.Strategy{MaxSurge: intstr.FromInt32(1)} // the next one comes while they go
+	for name, uid := range map[string]types.UID{"known": owner.Object.GetUID(), "not known": ""} {
+		t.Run(name, func(t *testing.T) {
+			planner, err := rollout.NewPlanner(rollout.Config{Owner: uid, Spec: spec}, start)
+			require.NoError(t, err)
+			planner.ObserveNode(start, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+			for attempt := range 2 {
+				pod := made(attempt)
+				terminating(pod)
+				planner.ObservePod(start, pod)
+			}
+			task, ok := planner.Start(start)
+			require.True(t, ok)
+			if uid == "" {
+				require.Zero(t, task.Create.Attempt)
+				return
+			}
+			require.Equal(t, 2, task.Create.Attempt)
+			planner.Finish(start, task, rollout.Result{})
+			task, ok = planner.Start(start.Add(time.Minute))
+			require.True(t, ok)
+			require.Equal(t, 2, task.Create.Attempt, "the same one is sent again")
+		})
+	}
 }
 
 // loseDeletion has the answer to the only deletion that is planned be lost.
