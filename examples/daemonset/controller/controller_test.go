@@ -748,7 +748,7 @@ func TestARolloutThatStopsSaysSoOnce(t *testing.T) {
 	w.pass(time.Minute)
 	w.events = nil
 	surge := func(set *appsv1.DaemonSet) {
-		set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateDaemonSet{MaxSurge: new(intstr.FromInt32(1))}
+		set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateDaemonSet{MaxSurge: ptr.To(intstr.FromInt32(1))}
 		set.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
 	}
 	noTerm := func(set *appsv1.DaemonSet) {
