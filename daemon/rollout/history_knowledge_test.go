@@ -22,6 +22,7 @@ type knowledge struct {
 	gone   map[types.UID]bool     // never to come back, whatever arrives late
 
 	creating map[string]rollout.Creation // under way, by node
+	shown    map[string]bool             // by node: a pod as that of the creation under way
 	deleting map[types.UID]bool          // under way
 	doubtful map[string]unanswered       // by node: not answered or shown since
 	// secretly are pods that a call of the process has deleted although its answer
@@ -51,7 +52,7 @@ func newKnowledge() *knowledge {
 	return &knowledge{
 		nodes: map[string]*corev1.Node{}, byNode: map[string][]*knownPod{}, gone: map[types.UID]bool{},
 		creating: map[string]rollout.Creation{}, deleting: map[types.UID]bool{},
-		doubtful: map[string]unanswered{}, secretly: map[types.UID]bool{},
+		shown: map[string]bool{}, doubtful: map[string]unanswered{}, secretly: map[types.UID]bool{},
 	}
 }
 
@@ -85,6 +86,9 @@ func (k *knowledge) see(pod *corev1.Pod, target string, observed bool) {
 		if p.object.Name == pod.Name {
 			k.forget(p.object.UID)
 		}
+	}
+	if c, is := k.creating[target]; is && c.Revision == revisionOf(pod) {
+		k.shown[target] = true // before the answer
 	}
 	if k.doubtful[target].Revision == revisionOf(pod) {
 		delete(k.doubtful, target) // this may be the one

@@ -105,7 +105,7 @@ func (j *judge) reportCreation(k *knowledge, r *ended) {
 		j.refused.inRow, j.refused.alone = 0, false
 		delete(j.denied, node)
 	case r.Err != nil, r.Taken:
-		if r.Err != nil && !r.Refused {
+		if r.Err != nil && !r.Refused && !k.shown[node] {
 			k.doubtful[node] = unanswered{*r.Create, j.now}
 		}
 		if object := k.nodes[node]; object != nil && j.handed[node].After(j.refused.forgiven) {

@@ -152,6 +152,7 @@ func (j *judge) handOut(w *wants, plan *plan) {
 	}
 	for i := range plan.Create {
 		w.creating[plan.Create[i].Node] = plan.Create[i]
+		delete(w.shown, plan.Create[i].Node)
 		j.handed[plan.Create[i].Node] = j.now
 	}
 	j.kept(w, plan, behind)

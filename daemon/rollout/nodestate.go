@@ -79,15 +79,15 @@ func (n *nodeState) beginCreation(why StepReason, spec *Spec) *sentCreation {
 	return n.sent
 }
 
-// shown ends an unanswered creation whose pod the watch has shown. The one that is
-// under way goes on alone.
+// shown ends an unanswered creation whose pod the watch has shown. That of one
+// that is under way needs no answer any more.
 func (n *nodeState) shown(revision string) {
 	switch {
 	case n.sent == nil || n.sent.Revision != revision:
 	case n.creation == creationUnanswered:
 		n.enterCreation(creationIdle)
-	case n.creation == creationAgain:
-		n.enterCreation(creationUnderWay)
+	default:
+		n.sent.shown = true
 	}
 }
 
@@ -95,6 +95,8 @@ func (n *nodeState) shown(revision string) {
 // call before.
 func (n *nodeState) endCreation(outcome Outcome, now time.Time) {
 	switch {
+	case n.sent.shown:
+		n.enterCreation(creationIdle)
 	case outcome == OutcomeFailed:
 		n.sent.unansweredAt = now
 		n.enterCreation(creationUnanswered)
@@ -236,7 +238,7 @@ type placed struct{ shouldRun, shouldContinue bool }
 //	unanswered ──handed out again──► again ──answered──► idle
 //	                                 again ──refused, or no answer──► unanswered
 //	unanswered ──its pod is shown, or not in time──► idle
-//	again ──the pod of the former call is shown──► underWay
+//	underWay, again ──no answer, and its pod was shown──► idle
 //
 // A creation has a name of its own, so that to send it again is harmless. Until
 // it is answered no other one is sent: its pod may exist, and two pods of the set
@@ -263,5 +265,6 @@ type sentCreation struct {
 	Creation
 
 	spec         *Spec
+	shown        bool      // the watch has shown its pod meanwhile
 	unansweredAt time.Time // when it was known last that there is no answer
 }

@@ -46,10 +46,10 @@ var creationTransitions = map[string][]string{
 	"idle":       {"underWay"},
 	"underWay":   {"idle", "unanswered"},
 	"unanswered": {"idle", "again", "underWay"},
-	"again":      {"idle", "unanswered", "underWay"},
+	"again":      {"idle", "unanswered"},
 }
 
-var rareCreations = map[string]bool{"unanswered to underWay": true, "again to underWay": true}
+var rareCreations = map[string]bool{"unanswered to underWay": true}
 
 // transitions counts how the phases of objects change from call to call.
 type transitions[K comparable] struct {

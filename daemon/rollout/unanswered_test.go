@@ -118,6 +118,16 @@ func TestD2UnansweredCreationThatTheWatchShowsIsNotSentAgain(t *testing.T) {
 	require.Equal(t, "new", plan.Create[0].Revision)
 }
 
+// The watch shows the pod before it is known that the answer is lost.
+func TestD2CreationThatWasShownBeforeItsAnswerWasLostIsOver(t *testing.T) {
+	s := newSet(t).nodes("a")
+	lost := s.Plan(s.now).Create[0]
+	s.ObservePod(s.now, late(lost))
+	s.Report(s.now, ended{Create: &lost, Err: errLost})
+	s.template("new").want("delete late: OutdatedUnavailable")
+	require.Equal(t, "new", s.after(time.Second).Plan(s.now).Create[0].Revision)
+}
+
 // The watch shows the pod and its end while the creation is sent again.
 func TestD2UnansweredCreationThatWentWhileItWasSentAgainIsNotThere(t *testing.T) {
 	s := newSet(t).nodes("a")
