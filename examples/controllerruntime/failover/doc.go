@@ -64,9 +64,8 @@
 // # Not here
 //
 // The taints of the old cluster are not read again before a binding moves from
-// it. A
-// taint that was removed a moment ago may still move one. Bindings of a deleted
-// cluster stay, as its taints are gone. No page lists what waits, and no shadow
-// compares with another controller. An Event about a patch whose answer was
-// lost is not recorded.
+// it. A taint that was removed a moment ago may still move one. Bindings of a
+// deleted cluster stay, as its taints are gone. No page lists what waits, and no
+// shadow compares with another controller. An Event about a patch whose answer
+// was lost is not recorded.
 package failover
