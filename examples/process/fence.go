@@ -24,7 +24,8 @@ type fence struct {
 	// sight is told what comes of the calls about the lease.
 	sight sight
 	// until is when the lease ends, as unix nanoseconds by the wall clock: unlike
-	// the monotonic one it goes on while the machine is suspended.
+	// the monotonic one it goes on while the machine is suspended. It is zero while
+	// there is none.
 	until atomic.Int64
 	// won says that the lease was ours at some time.
 	won atomic.Bool
@@ -38,6 +39,19 @@ type fence struct {
 func (f *fence) renewed(sent time.Time) { f.until.Store(sent.Add(f.duration).UnixNano()) }
 
 func (f *fence) valid(now time.Time) bool { return now.UnixNano() < f.until.Load() }
+
+// check says that the process is ill if our lease has ended, for as long as a
+// lease lasts, and was not released. What acts had to stop before that.
+// client-go's HealthzAdaptor, at v0.35, reads what the election writes, without
+// its lock.
+func (f *fence) check(now time.Time) error {
+	until := f.until.Load()
+	if until == 0 || now.UnixNano() < until+f.duration.Nanoseconds() {
+		return nil
+	}
+	return fmt.Errorf("the leader's lease ended at %s, and its work has not",
+		time.Unix(0, until).UTC().Format(time.RFC3339))
+}
 
 // lock wraps a resource lock so that the fence sees the renewals.
 func (f *fence) lock(inner resourcelock.Interface) resourcelock.Interface {
@@ -84,11 +98,11 @@ func (l *fencedLock) write(ctx context.Context, record resourcelock.LeaderElecti
 	if err != nil {
 		return err
 	}
-	if renews {
-		l.fence.won.Store(true)
-	} else {
-		sent = time.Time{} // released
+	if !renews {
+		l.fence.until.Store(0) // released
+		return nil
 	}
+	l.fence.won.Store(true)
 	l.fence.renewed(sent)
 	return nil
 }

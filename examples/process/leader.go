@@ -30,7 +30,6 @@ type election struct {
 	client          kubernetes.Interface
 	recorder        record.EventRecorder
 	fence           *fence
-	health          *leaderelection.HealthzAdaptor
 	// resigned is closed to release the lease although act has not returned, and
 	// released once the election has ended.
 	resigned, released chan struct{}
@@ -105,7 +104,6 @@ func (e *election) run(
 	if err != nil {
 		return fmt.Errorf("set up leader election: %w", err)
 	}
-	e.health.SetLeaderElection(elector) // of client-go only RunOrDie does that
 	var idling sync.WaitGroup
 	defer idling.Wait()
 	idling.Go(func() { idle(waiting) })

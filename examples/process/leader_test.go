@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/kubelife/lifecycle/examples/process/commandline"
@@ -37,9 +36,7 @@ func newReplica(client kubernetes.Interface) *replica {
 	return &replica{
 		election: election{
 			namespace: "kube-system", name: "tester", timing: timing, client: client, recorder: &record.FakeRecorder{},
-			fence:  &fence{duration: timing.LeaseDuration},
-			health: leaderelection.NewLeaderHealthzAdaptor(timing.LeaseDuration),
-
+			fence:    &fence{duration: timing.LeaseDuration},
 			resigned: make(chan struct{}), released: make(chan struct{}),
 		},
 		fails: make(chan error, 1),
@@ -203,8 +200,8 @@ func TestLeaderThatCannotRenewEndsOrSaysThatItIsIll(t *testing.T) {
 		wait(15 * time.Second)
 		require.True(t, second.acts.Load())
 		require.Empty(t, first.ended, "what acts has not returned")
-		require.Error(t, first.health.Check(nil))
-		require.NoError(t, second.health.Check(nil))
+		require.Error(t, first.fence.check(time.Now()))
+		require.NoError(t, second.fence.check(time.Now()))
 		wait(time.Hour)
 		require.ErrorIs(t, <-first.ended, ErrLost)
 		require.False(t, first.acts.Load())

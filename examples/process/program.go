@@ -10,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/metrics"
 	"k8s.io/client-go/tools/record"
 
@@ -125,7 +124,6 @@ func (p *Program) run(
 	if service.Stop != nil {
 		defer service.Stop()
 	}
-	adaptor := leaderelection.NewLeaderHealthzAdaptor(p.Replica.LeaderElection.LeaseDuration)
 	halting := &halter{
 		namespace: p.Process.LeaseNamespace, name: p.Process.Lease(),
 		client: clients.Watching, recorder: service.Leadership,
@@ -139,7 +137,7 @@ func (p *Program) run(
 	dog := &watchdog{}
 	server, err := newServer(ctx, p.Process, plain, all, service.Pages, &health{
 		checks: []check{
-			{"leaderElection", adaptor.Check},
+			{"leaderElection", func(*http.Request) error { return guard.check(time.Now()) }},
 			{"controller", func(*http.Request) error { return dog.check() }},
 		},
 		halted: halting.state,
@@ -151,7 +149,7 @@ func (p *Program) run(
 	elect := &election{
 		namespace: p.Process.LeaseNamespace, name: p.Process.Lease(),
 		timing: p.Replica.LeaderElection, client: clients.Electing, recorder: service.Leadership,
-		fence: guard, health: adaptor,
+		fence:    guard,
 		resigned: make(chan struct{}), released: make(chan struct{}),
 	}
 	if p.Replica.LeaderElection.Elect {
