@@ -30,7 +30,7 @@ type Config[T metav1.Object] struct {
 	// neither Wrote nor Deleted is ever called.
 	Store Store
 	// OwnWriteTimeout is how long an own write outranks older reports, once the
-	// informer has received something after it. Zero means one minute.
+	// informer has reached it. Zero means one minute.
 	OwnWriteTimeout time.Duration
 }
 

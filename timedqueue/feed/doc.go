@@ -42,15 +42,16 @@
 //     that the object is gone if it is not there. No other report of it need
 //     follow.
 //
-// OwnWriteTimeout begins when the informer has received something after the
-// write: an event of any object, a bookmark or a list. While a watch delivers
-// nothing, what its store has is older than the write, and the write is the
-// truth as far as it is known. A watch that works delivers a bookmark about once
-// a minute.
+// OwnWriteTimeout begins when the informer has reached the write: with an event
+// of any object of that version or a later one, a bookmark or a list. What a
+// watch delivers before, however late, is older than the write, and the write is
+// the truth as far as it is known. A watch that works delivers a bookmark about
+// once a minute. The timeout also begins when the informer goes back, as it does
+// when it lists a restored backup, if versions do not compare, and after ten
+// times as long in which the informer delivers but does not reach the write.
 //
-// So a core that follows the truth converges without a restart. A watch that
-// delivers, and is behind for longer than OwnWriteTimeout, may make it repeat a
-// write. Guard each write by UID and version or by what it was computed from,
+// So a core that follows the truth converges without a restart. It may still
+// repeat a write: guard each by UID and version or by what it was computed from,
 // and back off.
 //
 // The store returns how far it is from LastStoreSyncResourceVersion (KEP-5647,

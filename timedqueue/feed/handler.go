@@ -148,7 +148,7 @@ func (h *Handler[T]) wrote(now time.Time, object T) {
 	case known && former.GetUID() != object.GetUID():
 		h.config.Gone(now, former)
 	}
-	h.own.record(object, false)
+	h.own.record(now, object, false)
 	h.config.Seen(now, object)
 }
 
@@ -175,7 +175,7 @@ func (h *Handler[T]) deleted(now time.Time, object T) {
 		}
 		h.config.Gone(now, former)
 	}
-	h.own.record(object, true)
+	h.own.record(now, object, true)
 	h.config.Gone(now, object)
 }
 
@@ -189,8 +189,8 @@ func (h *Handler[T]) Expire() {
 	})
 }
 
-// look starts the timeouts of the writes after which the informer has received
-// something. It is the begin of each turn.
+// look starts the timeouts of the writes that the informer has reached. It is
+// the begin of each turn.
 func (h *Handler[T]) look(now time.Time) {
 	if h.config.Store != nil {
 		h.own.look(now, h.config.Store.LastSyncResourceVersion())

@@ -405,7 +405,9 @@ func TestAListThatDoesNotGoBackWaitsForTheTimeout(t *testing.T) {
 		time.Sleep(time.Minute / 2)
 		w.Expire()
 		require.Empty(t, w.took(), "a@1 is withheld")
-		w.bookmark()
+		for range 3 { // until the server is further than our writes were
+			w.bookmark()
+		}
 		synctest.Wait()
 		w.Expire()
 		time.Sleep(time.Minute)
@@ -431,13 +433,15 @@ func TestAnObjectThatComesBackIsBelieved(t *testing.T) {
 }
 
 // storeOf is a store of one pod which knows a version. Its informer has received
-// another version each time that it is asked.
+// another version each time that it is asked, later than any write of a test.
 type storeOf struct {
 	pod     *corev1.Pod
 	version string
 }
 
-func (s storeOf) LastSyncResourceVersion() string { return strconv.Itoa(int(asked.Add(1))) }
+func (s storeOf) LastSyncResourceVersion() string {
+	return strconv.Itoa(int(2_000_000_000 + asked.Add(1)))
+}
 
 var asked atomic.Int64
 
@@ -475,6 +479,72 @@ func TestStoreThatCannotTellWaitsForTheTimeout(t *testing.T) {
 				h.OnUpdate(podOf("7"), podOf("8"))
 				require.Equal(t, [][]string{{"seen a@8 first"}}, core.took())
 				require.Empty(t, h.own.of)
+			})
+		})
+	}
+}
+
+// lateStore is that of an informer whose watch is late.
+type lateStore struct {
+	storeOf
+
+	received *int
+}
+
+func (s lateStore) LastSyncResourceVersion() string { return strconv.Itoa(*s.received) }
+
+// What a late watch delivers is older than the write, for minutes. Only after
+// the informer has reached the write may it be missing there.
+func TestALateWatchSaysNothingAboutAWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, received := newCore(), 100
+		h := newHandler(t, core.config(silentStore{lateStore{storeOf{pod: podOf("8")}, &received}}))
+		h.Wrote(podOf("1000"))
+		core.took()
+		for range 9 {
+			time.Sleep(time.Minute)
+			received++
+			h.OnUpdate(podOf("7"), podOf("8"))
+			require.Empty(t, core.took())
+		}
+		received = 1000
+		h.Expire()
+		time.Sleep(time.Minute - 1)
+		h.OnUpdate(podOf("7"), podOf("8"))
+		require.Empty(t, core.took())
+		time.Sleep(time.Nanosecond)
+		h.Expire()
+		require.Equal(t, [][]string{{"seen a@8 first"}}, core.took())
+	})
+}
+
+// An informer that was behind a restored backup does not go back, and reaches no
+// write from before it for long. A watch is not trusted to be that late.
+func TestAWriteThatTheInformerDoesNotReachEnds(t *testing.T) {
+	for name, test := range map[string]struct {
+		receives int
+		after    time.Duration
+	}{
+		"it goes back":        {50, time.Minute},
+		"it is behind so far": {101, 11 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				core, received := newCore(), 100
+				h := newHandler(t, core.config(silentStore{lateStore{storeOf{pod: podOf("8")}, &received}}))
+				h.Wrote(podOf("1000"))
+				core.took()
+				began := time.Now()
+				received = test.receives
+				for len(h.own.of) > 0 {
+					h.Expire()
+					time.Sleep(time.Second)
+					if test.after > time.Minute {
+						received++
+					}
+				}
+				require.InDelta(t, test.after.Seconds(), time.Since(began).Seconds(), 2)
+				require.Equal(t, [][]string{{"seen a@8 first"}}, core.took())
 			})
 		})
 	}

@@ -23,9 +23,11 @@ type ownWrite[T metav1.Object] struct {
 	// deletion. The core has seen it, or has been told that it is gone.
 	object  T
 	deleted bool
-	// receivedAt is when it was first known that the informer has received
-	// something after the write. Until then it is zero.
-	receivedAt time.Time
+	// recordedAt is when we learned of it.
+	recordedAt time.Time
+	// passedAt is when it was first known that the informer is as far as the
+	// write. Until then it is zero.
+	passedAt time.Time
 }
 
 func (w *ownWrite[T]) uid() types.UID  { return w.object.GetUID() }
@@ -41,48 +43,62 @@ func (w *ownWrite[T]) outranks(object T) bool {
 }
 
 // ownWrites are the writes that the informer has not shown yet, one for each
-// name. All have the same timeout, so they end in the order in which they were
-// recorded. A list is enough where other waits need a timedqueue.Queue. Those
-// whose timeout has not started are at its end.
+// name. All have the same timeout, so they end in the order in which it started.
+// Lists are enough where other waits need a timedqueue.Queue.
 type ownWrites[T metav1.Object] struct {
 	timeout time.Duration
 	latest  time.Time              // a clock that goes back is not trusted
 	version string                 // of the informer at the last look
-	inOrder *list.List             // of *ownWrite[T], the oldest first
-	of      map[name]*list.Element // elements of inOrder
+	ahead   *list.List             // of *ownWrite[T] that it has not reached, the oldest first
+	ending  *list.List             // of those whose timeout runs, the first first
+	of      map[name]*list.Element // elements of either
 }
 
 func newOwnWrites[T metav1.Object](timeout time.Duration) *ownWrites[T] {
 	return &ownWrites[T]{
-		timeout: timeout, inOrder: list.New(), of: make(map[name]*list.Element),
+		timeout: timeout, ahead: list.New(), ending: list.New(), of: make(map[name]*list.Element),
 	}
 }
 
 // record replaces the write of a name.
-func (w *ownWrites[T]) record(object T, deleted bool) {
+func (w *ownWrites[T]) record(now time.Time, object T, deleted bool) {
 	w.forget(object)
-	w.of[nameOf(object)] = w.inOrder.PushBack(&ownWrite[T]{object: object, deleted: deleted})
+	w.of[nameOf(object)] = w.ahead.PushBack(&ownWrite[T]{
+		object: object, deleted: deleted, recordedAt: w.clamp(now),
+	})
 }
 
-// look starts the timeouts of all writes if the informer's version has changed.
+// look starts the timeouts of the writes that the informer has reached, if its
+// version has changed. A watch that is minutes late is behind them, and says
+// nothing about them. After a restored backup the informer may never reach them.
+// As a rule it goes back then, and all timeouts start. It does not if it was
+// behind the backup, so a watch is trusted to be late for so long only.
 func (w *ownWrites[T]) look(now time.Time, version string) {
 	if version == w.version {
 		return
 	}
+	wentBack := !hasReached(version, w.version)
 	w.version = version
-	for element := w.inOrder.Back(); element != nil; element = element.Prev() {
-		own := element.Value.(*ownWrite[T]) //nolint:errcheck // the list holds nothing else
-		if !own.receivedAt.IsZero() {
+	for first := w.ahead.Front(); first != nil; first = w.ahead.Front() {
+		own := first.Value.(*ownWrite[T]) //nolint:errcheck // the lists hold nothing else
+		isLate := w.clamp(now).Sub(own.recordedAt) < latestWatch*w.timeout
+		if isLate && !wentBack && !hasReached(version, own.version()) {
 			return
 		}
-		own.receivedAt = w.clamp(now)
+		own.passedAt = w.clamp(now)
+		w.ahead.Remove(first)
+		w.of[nameOf(own.object)] = w.ending.PushBack(own)
 	}
 }
+
+// latestWatch is how many timeouts a watch may be late.
+const latestWatch = 10
 
 // forget drops the write of the name of an object.
 func (w *ownWrites[T]) forget(object T) {
 	if element, ok := w.of[nameOf(object)]; ok {
-		w.inOrder.Remove(element)
+		w.ahead.Remove(element) // does nothing to one of the other list
+		w.ending.Remove(element)
 		delete(w.of, nameOf(object))
 	}
 }
@@ -101,7 +117,7 @@ func (w *ownWrites[T]) find(object T) *ownWrite[T] {
 
 // expired drops and returns the oldest write if its timeout is over, or nil.
 func (w *ownWrites[T]) expired(now time.Time) *ownWrite[T] {
-	first := w.inOrder.Front()
+	first := w.ending.Front()
 	if first == nil {
 		return nil
 	}
@@ -115,7 +131,7 @@ func (w *ownWrites[T]) expired(now time.Time) *ownWrite[T] {
 
 // isOver reports whether the timeout of a write is over.
 func (w *ownWrites[T]) isOver(now time.Time, own *ownWrite[T]) bool {
-	return !own.receivedAt.IsZero() && w.clamp(now).Sub(own.receivedAt) >= w.timeout
+	return !own.passedAt.IsZero() && w.clamp(now).Sub(own.passedAt) >= w.timeout
 }
 
 func (w *ownWrites[T]) clamp(now time.Time) time.Time {

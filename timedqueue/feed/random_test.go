@@ -22,14 +22,13 @@ var noon = time.Date(2031, 2, 3, 12, 0, 0, 0, time.UTC)
 type history struct {
 	*rand.Rand
 
-	t       *testing.T
-	now     time.Time
-	version int
-	uids    int
-	pods    map[string]*corev1.Pod // the API server's
-	// received counts what the informer has received.
-	received int
-	events   []func() // that the informer has not received
+	t        *testing.T
+	now      time.Time
+	version  int
+	uids     int
+	pods     map[string]*corev1.Pod // the API server's
+	received int                    // the version that the informer has received
+	events   []func()               // that the informer has not received
 	store    map[string]*corev1.Pod
 	reports  []func() // that the handler has not been called with
 	answers  []func() // that have not arrived
@@ -94,9 +93,9 @@ func (h *history) goes(_ time.Time, pod *corev1.Pod) {
 	h.gone[pod.UID] = true
 }
 
-func (h *history) told(apply func()) {
+func (h *history) told(version int, apply func()) {
 	h.events = append(h.events, func() {
-		h.received++
+		h.received = version
 		apply()
 	})
 }
@@ -120,7 +119,7 @@ func (h *history) write(name string) *corev1.Pod {
 		pod.UID = types.UID(fmt.Sprintf("%s-%d", name, h.uids))
 	}
 	h.pods[name] = pod
-	h.told(func() {
+	h.told(version, func() {
 		former := h.store[name]
 		h.store[name] = pod
 		h.reach(version)
@@ -143,7 +142,7 @@ func (h *history) delete(name string) *corev1.Pod {
 	last.ResourceVersion = strconv.Itoa(version)
 	before := h.pods[name]
 	delete(h.pods, name)
-	h.told(func() {
+	h.told(version, func() {
 		delete(h.store, name)
 		h.reach(version)
 		h.reports = append(h.reports, func() { h.handler.OnDelete(last) })
@@ -154,7 +153,7 @@ func (h *history) delete(name string) *corev1.Pod {
 // list has the informer list: it misses what it has not received.
 func (h *history) list() {
 	h.events = nil
-	h.received++
+	h.received = h.version
 	before := h.store
 	h.store = maps.Clone(h.pods)
 	h.reach(h.version)
@@ -216,7 +215,9 @@ func (h *history) settle() {
 			pop(all)
 		}
 	}
-	h.received++ // a bookmark
+	h.now = h.now.Add(latestWatch * defaultOwnWriteTimeout)
+	h.version++
+	h.received = h.version // a bookmark
 	h.handler.Expire()
 	h.now = h.now.Add(defaultOwnWriteTimeout)
 	for len(h.handler.own.of) > 0 {
@@ -224,7 +225,7 @@ func (h *history) settle() {
 	}
 	require.Equal(h.t, h.store, h.seen)
 	require.Empty(h.t, h.handler.own.of)
-	require.Zero(h.t, h.handler.own.inOrder.Len())
+	require.Zero(h.t, h.handler.own.ahead.Len()+h.handler.own.ending.Len())
 }
 
 // While the watch is late by less than the timeout, no core goes back. In the
