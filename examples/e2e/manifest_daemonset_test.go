@@ -43,20 +43,25 @@ func TestManifestOfDaemonsetGivesTheLeastRights(t *testing.T) {
 		return nil
 	})
 
-	// The name of the next revision is taken, and the one before is deleted.
-	next := c.daemonSet("agent")
-	next.Spec.Template.Spec.Containers[0].Image = "example.invalid/agent:2"
+	// The name of the next revision is taken, and the one before is deleted. The
+	// program tells the name: it is of its version of Kubernetes.
+	rollOut := func(image string) {
+		_, err := c.client.AppsV1().DaemonSets(agent.Namespace).Patch(t.Context(), "agent",
+			types.StrategicMergePatchType, fmt.Appendf(nil,
+				`{"spec":{"template":{"spec":{"containers":[{"name":"agent","image":%q}]}}}}`, image), metav1.PatchOptions{})
+		require.NoError(t, err)
+		c.eventually(image+" is rolled out", c.wantRolledOut("agent", 2))
+	}
+	rollOut("example.invalid/agent:2")
+	taken := c.revisionOf("agent").Name
+	rollOut("example.invalid/agent:1")
 	_, err = c.client.AppsV1().ControllerRevisions(agent.Namespace).
 		Create(t.Context(), &appsv1.ControllerRevision{
-			ObjectMeta: metav1.ObjectMeta{Name: "agent-" + revision.Hash(&next.Spec.Template, nil)},
+			ObjectMeta: metav1.ObjectMeta{Name: taken},
 			Data:       runtime.RawExtension{Raw: []byte(`{"spec":{}}`)},
 		}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	_, err = c.client.AppsV1().DaemonSets(agent.Namespace).Patch(t.Context(), "agent", types.StrategicMergePatchType,
-		[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"agent","image":"example.invalid/agent:2"}]}}}}`),
-		metav1.PatchOptions{})
-	require.NoError(t, err)
-	c.eventually("it is rolled out", c.wantRolledOut("agent", 2))
+	rollOut("example.invalid/agent:2")
 
 	// The name of the first pod of a set is taken.
 	c.addSet("late", map[string]string{"late": "yes"})
