@@ -113,7 +113,8 @@ func equal(a, b *corev1.Taint) bool {
 
 // timeAdded returns since when a taint counts: the earliest time that current
 // holds for its lineage, else the given one. A zero time counts as missing,
-// because protobuf decodes an empty field to it.
+// because protobuf decodes an empty field to it. The caller's function knows the
+// taint: one that is passed on to a Lineage would be moved to the heap.
 func timeAdded(
 	current []corev1.Taint, otherwise *metav1.Time, inLineage func(*corev1.Taint) bool,
 ) *metav1.Time {

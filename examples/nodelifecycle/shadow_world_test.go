@@ -26,7 +26,9 @@ const shadowFleet = "shadow"
 
 // tolerationsOfPods are those of the pods of each node, in seconds; nil is for
 // ever.
-var tolerationsOfPods = []*int64{ptr.To(int64(0)), ptr.To(int64(6)), ptr.To(int64(6)), ptr.To(int64(6)), ptr.To(int64(6)), nil, nil}
+var tolerationsOfPods = []*int64{
+	ptr.To(int64(0)), ptr.To(int64(6)), ptr.To(int64(6)), ptr.To(int64(6)), ptr.To(int64(6)), nil, nil,
+}
 
 // shadowWorld is three zones of 20 nodes of examples/hollownode, with their
 // pods.

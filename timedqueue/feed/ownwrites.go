@@ -77,15 +77,16 @@ func (w *ownWrites[T]) look(now time.Time, version string) {
 	if version == w.version {
 		return
 	}
+	now = w.clamp(now)
 	wentBack := !hasReached(version, w.version)
 	w.version = version
 	for first := w.ahead.Front(); first != nil; first = w.ahead.Front() {
 		own := first.Value.(*ownWrite[T]) //nolint:errcheck // the lists hold nothing else
-		isLate := w.clamp(now).Sub(own.recordedAt) < latestWatch*w.timeout
-		if isLate && !wentBack && !hasReached(version, own.version()) {
+		mayBeLate := now.Sub(own.recordedAt) < latestWatch*w.timeout
+		if mayBeLate && !wentBack && !hasReached(version, own.version()) {
 			return
 		}
-		own.passedAt = w.clamp(now)
+		own.passedAt = now
 		w.ahead.Remove(first)
 		w.of[nameOf(own.object)] = w.ending.PushBack(own)
 	}

@@ -114,7 +114,9 @@ func setImage(set *appsv1.DaemonSet, image string) {
 
 // setStrategy sets one of seven strategies.
 func setStrategy(set *appsv1.DaemonSet, n int) {
-	rolling := &appsv1.RollingUpdateDaemonSet{MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromInt32(0))}
+	rolling := &appsv1.RollingUpdateDaemonSet{
+		MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromInt32(0)),
+	}
 	strategy := appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType, RollingUpdate: rolling}
 	switch n % 7 {
 	case 0, 1, 2:
