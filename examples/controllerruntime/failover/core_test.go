@@ -523,6 +523,35 @@ func TestAfterAnOutageOfTheAPIServerNothingMovesBeforeAClusterIsHeard(t *testing
 	require.Equal(t, []string{"patient a-0 b-1"}, w.moves, "no other is known to live")
 }
 
+// A cluster that waits for its taint when an outage begins may be back when it
+// ends. It has an interval to be heard before it is tainted.
+func TestAfterAnOutageOfTheAPIServerAClusterThatIsBackIsNotTainted(t *testing.T) {
+	w := newWorld(t, map[string]int{"a": 6})
+	w.run(grace)
+	w.cut["a-0"] = true
+	for w.core.Silent() == 0 {
+		w.run(time.Second)
+	}
+	require.True(t, readyIs(w.clusters["a-0"], metav1.ConditionUnknown))
+	require.False(t, w.unreachable("a-0"), "its region is judged first")
+
+	w.blind = true
+	w.run(2 * interval) // until the core knows
+	var sent []time.Time
+	w.jobs = w.core.Jobs(Actions{
+		Declare: w.declare, Move: w.move,
+		Taint: func(ctx context.Context, m Marking) timedqueue.Result {
+			sent = append(sent, w.now)
+			return w.mark(ctx, m)
+		},
+	})
+	w.run(5 * time.Minute)
+	w.blind, w.cut["a-0"] = false, false
+	w.run(5 * time.Minute)
+	require.Empty(t, sent)
+	require.Zero(t, w.core.Silent())
+}
+
 // A patch that the API server refuses is decided again. A cluster whose
 // heartbeat the cache has not shown is not declared.
 func TestARefusedPatchIsDecidedAgain(t *testing.T) {
