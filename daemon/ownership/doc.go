@@ -15,18 +15,17 @@
 //	claim := own.Claim(pod) // {Adopt, Orphaned}
 //
 // [ClaimAll] does it for a list, with one patch for each object that changes.
-// An [Overlay] shows a cache as it will be once it has those patches. They are
-// strategic merge patches, which the API server accepts for built-in kinds
-// only. For custom resources, the caller must write the result of Claim in
-// another way.
+// These are strategic merge patches, which the API server accepts for built-in
+// kinds only. For custom resources, the caller must write the result of Claim
+// in another way.
 //
 // # One pass
 //
 //	claimer, err := ownership.NewClaimer(owner, sets) // the client of the kind
-//	newest := overlay.Merge(time.Now(), pods) // those of the namespace, cached
-//	claimed, err := ownership.ClaimAll(ctx, claimer, podClient, newest)
-//	overlay.Patched(time.Now(), claimed.Adopted...)
-//	overlay.Patched(time.Now(), claimed.Released...)
+//	claimed, err := ownership.ClaimAll(ctx, claimer, podClient, pods)
+//	for _, pod := range slices.Concat(claimed.Adopted, claimed.Released) {
+//		podFeed.Wrote(pod) // a feed.Handler of package timedqueue/feed
+//	}
 //	// claimed.Owned are the owner's pods.
 //
 // # The caller's duties
@@ -36,16 +35,15 @@
 //   - After an error of [ClaimAll], decide nothing from Owned. It may lack a
 //     running pod whose adoption has failed, and a second one would be created.
 //   - Claim nothing for an owner whose selector is empty: [ErrEmptySelector].
-//   - Record each adoption and release in the [Overlay], and in other state
-//     that outlives a pass. The cache shows them late.
+//   - Record each adoption and release in what outlives a pass. The cache shows
+//     them late. A pass without them sends the same patch again, which changes
+//     nothing.
 //   - Check with [Owner.ValidateLabels] that the owner keeps what it creates.
 //
 // # Differences from kube-controller-manager
 //
 // Compared with v1.37.1:
 //
-//   - A second adoption of the same pod, by a cache that is behind, does not
-//     happen with an Overlay. There it is sent, and changes nothing.
 //   - An owner that could not be read is an error once in a pass. There it is
 //     one for each orphan.
 //   - A selector that does not select the labels of the owner's own template is

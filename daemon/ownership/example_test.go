@@ -2,7 +2,6 @@ package ownership_test
 
 import (
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,45 +51,4 @@ func ExampleOwnership_Claim() {
 	// orphaned   Adopt    Orphaned
 	// relabelled Release  Unselected
 	// another's  Ignore   OtherController
-}
-
-// A pod is adopted, and the cache shows it late.
-func ExampleOverlay() {
-	owner := agentSet()
-	own, err := ownership.NewOwnership(owner)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	now := time.Now()
-	overlay, err := ownership.NewOverlay[*corev1.Pod](ownership.OverlayConfig{}, now)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-
-	orphan := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: "agent-1", Namespace: "logging", ResourceVersion: "7",
-		Labels: map[string]string{"app": "agent"},
-	}}
-	cached := []*corev1.Pod{orphan}
-	for _, pod := range overlay.Merge(now, cached) {
-		fmt.Println("first pass: ", own.Claim(pod).Action)
-	}
-
-	adopted := orphan.DeepCopy() // as the API server returns it
-	adopted.ResourceVersion = "9"
-	reference := metav1.NewControllerRef(owner.Object, owner.Kind)
-	adopted.OwnerReferences = []metav1.OwnerReference{*reference}
-	overlay.Patched(now, adopted)
-	for _, pod := range cached {
-		fmt.Println("cache alone:", own.Claim(pod).Action)
-	}
-	for _, pod := range overlay.Merge(now, cached) {
-		fmt.Println("second pass:", own.Claim(pod).Action)
-	}
-	// Output:
-	// first pass:  Adopt
-	// cache alone: Adopt
-	// second pass: Keep
 }

@@ -17,7 +17,6 @@
 //		Collisions: set.Status.CollisionCount, Limit: set.Spec.RevisionHistoryLimit,
 //	}, revisions, slices.Values(pods))
 //	result, err := manager.Apply(ctx, plan)
-//	result.Record(time.Now(), revisionOverlay, podOverlay)
 //	hash := result.Hash()
 //
 // [ComputeRollback] finds a former revision and the patch that returns the
@@ -28,8 +27,9 @@
 //
 //   - Claim revisions and pods first, with package ownership, and pass those
 //     that are owned.
-//   - Pass the newest objects that are known: the cache with own writes over
-//     it, as [ownership.Overlay.Merge] returns them.
+//   - Pass the newest objects that are known: those of the cache, and those of
+//     a [Result] until the cache shows them. Package timedqueue/feed does that
+//     for informers.
 //   - Pass nil for the pods until all of them are known. A revision whose pods
 //     are missing is deleted.
 //   - Build with a k8s.io/api that is not older than the cluster. An older one

@@ -129,8 +129,8 @@ type Deletion struct {
 //     carries is always kept and counts.
 //
 // Revisions are the newest that are known: those of the cache with our own
-// writes over them, see [ownership.Overlay]. Older ones give the same plan once
-// more, and the API server refuses it.
+// writes over them. Older ones give the same plan once more, and the API server
+// refuses it.
 //
 // Pods are those that the owner controls, failed and terminating ones included.
 // They are ranged over at most once, and only if something may have to be

@@ -1,16 +1,13 @@
 package revision
 
 import (
-	"time"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/kubelife/lifecycle/daemon/ownership"
 )
 
 // Result is what a [Manager] has done. Objects are as the API server returned
-// them.
+// them. The caches show that late: pass each to what the next plan is computed
+// from, for example to a feed.Handler of package timedqueue/feed.
 type Result struct {
 	// Current is the revision of the owner's template, and nil if it could not be
 	// created. If its update has failed it is as it was before; its hash is right.
@@ -34,23 +31,4 @@ func (r *Result) Hash() string {
 		return ""
 	}
 	return hashOf(r.Current)
-}
-
-// Record records all writes of the result in the overlays of the caller's
-// caches, so that the next plan is computed from them. A nil overlay is left
-// out.
-func (r *Result) Record(
-	now time.Time,
-	revisions *ownership.Overlay[*appsv1.ControllerRevision], pods *ownership.Overlay[*corev1.Pod],
-) {
-	if revisions != nil {
-		if r.Created || r.Found {
-			revisions.Created(now, r.Current)
-		}
-		revisions.Patched(now, r.Updated...)
-		revisions.Deleted(now, r.Deleted...)
-	}
-	if pods != nil {
-		pods.Patched(now, r.Relabelled...)
-	}
 }

@@ -1,8 +1,9 @@
 package revision_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,31 +14,21 @@ import (
 	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
-var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-
-func newOverlay[T metav1.Object](t *testing.T) *ownership.Overlay[T] {
-	t.Helper()
-	overlay, err := ownership.NewOverlay[T](ownership.OverlayConfig{}, noon)
-	require.NoError(t, err)
-	return overlay
+// after is a list of the cache with what was written.
+func after[T metav1.Object](cached, written []T, deleted ...T) []T {
+	named := map[string]T{}
+	for _, object := range slices.Concat(cached, written) {
+		named[object.GetName()] = object
+	}
+	for _, object := range deleted {
+		delete(named, object.GetName())
+	}
+	return slices.Collect(maps.Values(named))
 }
 
-// versioned gives what was written another version, as an API server does and
-// the fake does not.
-func versioned(result *revision.Result) {
-	if result.Current != nil {
-		result.Current.ResourceVersion = "9"
-	}
-	for _, updated := range result.Updated {
-		updated.ResourceVersion = "9"
-	}
-	for _, relabelled := range result.Relabelled {
-		relabelled.ResourceVersion = "9"
-	}
-}
-
-// D3: nothing is written twice because the caches show it late.
-func TestD3RecordedWritesAreNotRepeated(t *testing.T) {
+// D3: nothing is written twice because the caches show it late. A result has
+// all that was written.
+func TestD3WritesOfAResultAreNotRepeated(t *testing.T) {
 	set := shippers("shipper:1")
 	one, two := recorded(t, set, 1, "one"), recorded(t, shippers("shipper:2"), 2, "two")
 	twin := recorded(t, set, 3, "twin")
@@ -47,7 +38,6 @@ func TestD3RecordedWritesAreNotRepeated(t *testing.T) {
 	set.Spec.RevisionHistoryLimit = new(int32)
 	*set.Spec.RevisionHistoryLimit = 1
 	pod := shipper("p", "one")
-	pod.ResourceVersion = "7"
 	type revisions = []*appsv1.ControllerRevision
 	for _, c := range []struct {
 		name         string
@@ -70,29 +60,18 @@ func TestD3RecordedWritesAreNotRepeated(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, api.calls(), c.calls)
 
-			versioned(&result)
-			history, pods := newOverlay[*appsv1.ControllerRevision](t), newOverlay[*corev1.Pod](t)
-			result.Record(noon, history, pods)
-			merged := pods.Merge(noon, []*corev1.Pod{pod})
-			if len(result.Relabelled) > 0 {
-				require.Equal(t, result.Hash(), merged[0].Labels[hashLabel])
+			written := result.Updated
+			if result.Created || result.Found {
+				written = append(written, result.Current)
 			}
-			plan := compute(t, set, history.Merge(noon, c.cached), merged...)
+			pods := after([]*corev1.Pod{pod}, result.Relabelled)
+			plan := compute(t, set, after(c.cached, written, result.Deleted...), pods...)
 			require.True(t, plan.Empty(), "%+v", plan)
 			require.Equal(t, result.Hash(), plan.Hash)
 			stale := compute(t, set, c.cached, pod)
 			require.False(t, stale.Empty(), "the caches alone repeat it")
-			result.Record(noon, nil, nil) // for a caller without overlays
 		})
 	}
-}
-
-func TestD3ResultOfNothingRecordsNothing(t *testing.T) {
-	history := newOverlay[*appsv1.ControllerRevision](t)
-	(&revision.Result{}).Record(noon, history, nil)
-	kept := recorded(t, shippers("shipper:1"), 1, "")
-	(&revision.Result{Current: kept}).Record(noon, history, nil) // nothing was written
-	require.Empty(t, history.Merge(noon, nil))
 }
 
 func TestAPlanThatWasNotComputedIsRefused(t *testing.T) {

@@ -38,14 +38,13 @@ func (r *record) nextClaim() Claim {
 func (c *Controller) finishClaim(now time.Time, task *Task, action Claim, result *Result) {
 	r, failure := task.of, result.Failed(action)
 	c.claims.Finish(now, task.item, outcomeOf(failure))
-	r.written.Patched(now, slices.Concat(result.Revisions.Adopted, result.Revisions.Released)...)
 	if failure != nil {
 		r.claimFrom += len(action.Revisions) + len(action.Pods)
 	}
 	if failure == nil {
 		c.forgetUnclaimed(now, action, result)
 	}
-	c.considerRevisions(now, r)
+	c.considerRevisions(r)
 	c.enter(now, r)
 }
 

@@ -3,8 +3,8 @@ package controller
 import "time"
 
 // Finish takes the result of a task. Pods that were adopted, released or
-// relabelled must have been observed before, as the API server has returned
-// them.
+// relabelled, and revisions, must have been observed before, as the API server
+// has returned them, or forgotten if they were deleted.
 func (c *Controller) Finish(now time.Time, task Task, result Result) {
 	if _, ok := task.Action.(Record); ok || task.of == nil {
 		return

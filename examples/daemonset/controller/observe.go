@@ -52,13 +52,9 @@ func (c *Controller) ownAgain(r *record, former ownership.Owner) {
 }
 
 func (c *Controller) addSet(now time.Time, set Set) {
-	written, err := ownership.NewOverlay[*appsv1.ControllerRevision](ownership.OverlayConfig{}, now)
-	if err != nil {
-		return // now is zero, which NewController refuses
-	}
 	namespace := set.Source.Owner.Object.GetNamespace()
 	r := &record{
-		uid: set.UID(), group: group{namespace, set.UID()}, set: set, phase: phaseWaiting, written: written,
+		uid: set.UID(), group: group{namespace, set.UID()}, set: set, phase: phaseWaiting,
 		creating: make(map[string]int), made: make(map[types.UID]*corev1.Pod), statusDue: now,
 	}
 	c.sets[r.uid] = r
@@ -170,7 +166,7 @@ func (c *Controller) revisionsChanged(now time.Time, in group) {
 		return // the first visit considers all of them
 	}
 	for _, r := range c.ownersOf(in) {
-		c.considerRevisions(now, r)
+		c.considerRevisions(r)
 		c.enter(now, r)
 		c.tidy(now, r)
 	}

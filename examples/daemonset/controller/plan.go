@@ -43,7 +43,7 @@ func (r *record) orphans() group { return group{namespace: r.group.namespace} }
 func (c *Controller) compare(now time.Time, r *record) {
 	if r.uncompared.revisions {
 		r.uncompared.revisions = false
-		c.considerRevisions(now, r)
+		c.considerRevisions(r)
 	}
 	consider := func(pod *corev1.Pod) { c.considerPod(r, pod) }
 	c.slice(c.pods.groups[r.group].all(), &r.uncompared.own, consider)
@@ -81,18 +81,18 @@ func (c *Controller) considerPod(r *record, pod *corev1.Pod) {
 
 // considerRevisions records which revisions a set has, and which it has to
 // adopt or release.
-func (c *Controller) considerRevisions(now time.Time, r *record) {
+func (c *Controller) considerRevisions(r *record) {
 	if r.own == nil {
 		return
 	}
-	var cached []*appsv1.ControllerRevision
+	var known []*appsv1.ControllerRevision
 	for _, g := range []group{r.group, r.orphans()} {
-		cached = append(cached, c.revisions.groups[g].all()...)
+		known = append(known, c.revisions.groups[g].all()...)
 	}
-	c.left -= len(cached)
-	slices.SortFunc(cached, func(a, b *appsv1.ControllerRevision) int { return strings.Compare(a.Name, b.Name) })
+	c.left -= len(known)
+	slices.SortFunc(known, func(a, b *appsv1.ControllerRevision) int { return strings.Compare(a.Name, b.Name) })
 	r.revisionClaims, r.history = nil, nil
-	for _, revision := range r.written.Merge(now, cached) {
+	for _, revision := range known {
 		switch r.own.Claim(revision).Action {
 		case ownership.ActionAdopt, ownership.ActionRelease:
 			r.revisionClaims = append(r.revisionClaims, revision)

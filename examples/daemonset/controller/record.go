@@ -76,9 +76,7 @@ type record struct {
 	// claimFrom is where the next claim begins among the two. A claim that fails
 	// moves it on, so that objects that are always refused keep no others waiting.
 	claimFrom int
-	// history are the revisions that the set controls, with our own writes.
-	history []*appsv1.ControllerRevision
-	written *ownership.Overlay[*appsv1.ControllerRevision]
+	history   []*appsv1.ControllerRevision // that the set controls
 
 	// creating counts, by the hash that they get, the pods whose creation is under
 	// way. Nothing shows these yet.

@@ -70,8 +70,7 @@ func (c *Controller) finishRevise(now time.Time, task *Task, action Revise, resu
 	r, failure := task.of, result.Failed(action)
 	c.revises.Finish(now, task.item, outcomeOf(failure))
 	done := &result.Revision
-	done.Record(now, r.written, nil)
-	c.considerRevisions(now, r)
+	c.considerRevisions(r)
 	planned := Set{Source: action.Plan.Source}
 	current := planned.version() == r.set.version()
 	if done.Collisions != nil && current { // the set as the watch shows it may lack this

@@ -48,6 +48,8 @@ type world struct {
 	// wait for deliver.
 	watch  []func()
 	behind bool
+	// wrote are the versions of the revisions, by name, that answers have shown.
+	wrote map[string]int
 	// fails says which tasks fail, after they were done or without.
 	fails func(controller.Task) bool
 	// refuses are the objects that cannot be claimed, by name.
@@ -66,7 +68,7 @@ func newWorld(t *testing.T, change ...func(*controller.Config)) *world {
 	w := &world{
 		T: t, now: start, kubelet: true,
 		sets: map[string]*appsv1.DaemonSet{}, pods: map[string]*corev1.Pod{},
-		revisions: map[string]*appsv1.ControllerRevision{}, nodes: map[string]*corev1.Node{},
+		revisions: map[string]*appsv1.ControllerRevision{}, nodes: map[string]*corev1.Node{}, wrote: map[string]int{},
 	}
 	var config controller.Config
 	for _, f := range change {
@@ -182,7 +184,21 @@ func (w *world) removePod(name string) {
 func (w *world) putRevision(revision *appsv1.ControllerRevision) *appsv1.ControllerRevision {
 	w.stamp(revision)
 	w.revisions[revision.Name] = revision
-	w.tell(func() { w.ObserveRevision(w.now, revision) })
+	version := w.versions
+	w.tell(func() {
+		if version > w.wrote[revision.Name] {
+			w.ObserveRevision(w.now, revision)
+		}
+	})
+	return revision
+}
+
+// answerRevision is putRevision for a write of the controller. The answer shows
+// it at once, and older reports that come later do not count.
+func (w *world) answerRevision(revision *appsv1.ControllerRevision) *appsv1.ControllerRevision {
+	w.stamp(revision)
+	w.revisions[revision.Name], w.wrote[revision.Name] = revision, w.versions
+	w.ObserveRevision(w.now, revision)
 	return revision
 }
 
@@ -315,7 +331,7 @@ func (w *world) claim(task controller.Task, action controller.Claim, result *con
 		}
 		changed := now.DeepCopy()
 		adopted := change(changed)
-		w.putRevision(changed)
+		w.answerRevision(changed)
 		if adopted {
 			result.Revisions.Adopted = append(result.Revisions.Adopted, changed)
 		} else {
@@ -335,7 +351,7 @@ func (w *world) revise(task controller.Task, action controller.Revise, result *c
 			w.collide(task, action, result)
 			return
 		default:
-			done.Current, done.Created = w.putRevision(create.DeepCopy()), true
+			done.Current, done.Created = w.answerRevision(create.DeepCopy()), true
 		}
 	}
 	for _, update := range action.Plan.Update {
@@ -343,7 +359,7 @@ func (w *world) revise(task controller.Task, action controller.Revise, result *c
 		if update.Number != 0 {
 			changed.Revision = update.Number
 		}
-		w.putRevision(changed)
+		w.answerRevision(changed)
 		done.Updated = append(done.Updated, changed)
 		if update.Revision == action.Plan.Current {
 			done.Current = changed
@@ -357,7 +373,8 @@ func (w *world) revise(task controller.Task, action controller.Revise, result *c
 	for _, deletion := range action.Plan.Delete {
 		if w.revisions[deletion.Revision.Name] != nil {
 			delete(w.revisions, deletion.Revision.Name)
-			w.tell(func() { w.ForgetRevision(w.now, deletion.Revision) })
+			w.wrote[deletion.Revision.Name] = w.versions
+			w.ForgetRevision(w.now, deletion.Revision)
 		}
 		done.Deleted = append(done.Deleted, deletion.Revision)
 	}

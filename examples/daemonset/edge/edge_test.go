@@ -43,6 +43,7 @@ type world struct {
 	client     *memory.Client
 	dispatcher *dispatcher
 	core       *controller.Controller
+	late       time.Duration // the watch of revisions
 
 	mu     sync.Mutex
 	events []string
@@ -51,9 +52,15 @@ type world struct {
 
 func inWorld(t *testing.T, nodes int, play func(w *world)) {
 	t.Helper()
+	inLateWorld(t, nodes, 0, play)
+}
+
+// inLateWorld is inWorld with a watch of revisions that is late.
+func inLateWorld(t *testing.T, nodes int, late time.Duration, play func(w *world)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		w := &world{T: t, ctx: ctx, cluster: memory.NewCluster()}
+		w := &world{T: t, ctx: ctx, cluster: memory.NewCluster(), late: late}
 		w.client = w.cluster.NewClient()
 		for i := range nodes {
 			w.addNode(fmt.Sprintf("node-%d", i))
@@ -108,7 +115,7 @@ func (w *world) start() <-chan struct{} {
 	for _, add := range []struct {
 		informer cache.SharedIndexInformer
 		handler  cache.ResourceEventHandler
-	}{{sets, e.Sets}, {revisions, e.Revisions}, {nodes, e.Nodes}, {pods, e.Pods}} {
+	}{{sets, e.Sets}, {revisions, lateHandler{e.Revisions, w.late}}, {nodes, e.Nodes}, {pods, e.Pods}} {
 		registration, err := add.informer.AddEventHandler(add.handler)
 		require.NoError(w, err)
 		synced = append(synced, registration.HasSynced)
@@ -123,6 +130,24 @@ func (w *world) start() <-chan struct{} {
 		factory.Shutdown()
 	}()
 	return ended
+}
+
+// lateHandler is told of changes late. What is there at the start it knows.
+type lateHandler struct {
+	cache.ResourceEventHandler
+	late time.Duration
+}
+
+func (h lateHandler) OnAdd(object any, isInInitialList bool) {
+	time.AfterFunc(h.late, func() { h.ResourceEventHandler.OnAdd(object, isInInitialList) })
+}
+
+func (h lateHandler) OnUpdate(before, after any) {
+	time.AfterFunc(h.late, func() { h.ResourceEventHandler.OnUpdate(before, after) })
+}
+
+func (h lateHandler) OnDelete(object any) {
+	time.AfterFunc(h.late, func() { h.ResourceEventHandler.OnDelete(object) })
 }
 
 func (w *world) addNode(name string) {
@@ -232,6 +257,34 @@ func TestD3ASetIsCreatedAndRolledOut(t *testing.T) {
 		require.Contains(t, w.events, "SuccessfulCreate")
 		require.Contains(t, w.events, "SuccessfulDelete")
 	})
+}
+
+// D3: a watch of revisions that is late costs no request: they are created,
+// renumbered and deleted once.
+func TestD3OwnWritesOfRevisionsCountAtOnce(t *testing.T) {
+	play := func(late time.Duration) (requests map[string]int) {
+		inLateWorld(t, 2, late, func(w *world) {
+			w.addSet("agent", func(set *appsv1.DaemonSet) { set.Spec.RevisionHistoryLimit = ptr.To[int32](1) })
+			w.pass(10)
+			for _, image := range []string{"agent:2", "agent:1", "agent:3"} {
+				w.changeSet("agent", func(set *appsv1.DaemonSet) { set.Spec.Template.Spec.Containers[0].Image = image })
+				w.pass(2)
+			}
+			w.pass(60)
+			requests = map[string]int{}
+			for request, n := range w.client.Requests() {
+				if request.Resource == "controllerrevisions" {
+					requests[request.String()] = n
+				}
+			}
+		})
+		return requests
+	}
+	require.Equal(t, map[string]int{
+		"watch controllerrevisions": 1, "create controllerrevisions": 3, "patch controllerrevisions": 1,
+		"delete controllerrevisions": 1,
+	}, play(0))
+	require.Equal(t, play(0), play(5*time.Second))
 }
 
 // Orphans come back, what is not selected goes, and no pod is restarted for it.

@@ -92,6 +92,9 @@ func (c *call[T]) revise(ctx context.Context, action controller.Revise) controll
 	for _, revision := range done.Updated {
 		c.ofRevisions.Wrote(revision)
 	}
+	for _, revision := range done.Deleted {
+		c.ofRevisions.Deleted(revision)
+	}
 	for _, pod := range done.Relabelled {
 		c.ofPods.Wrote(pod)
 	}
