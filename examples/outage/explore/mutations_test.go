@@ -228,7 +228,7 @@ var ofNodes = []mutant.Mutation{
 		ordinary(invariant.SparedInOutage).From(6050)),
 	mutant.New("a window passes in which nothing could be heard", "zone", "(*Tracker) Unconfirm",
 		"t.Stabilize(n) -> _ = n",
-		ordinary(invariant.SparedInOutage)),
+		unit("nodelifecycle/controller", "TestZ3AWindowThatEndsInBlindnessBeginsAgain")),
 	mutant.New("one look at the zones is enough", "zone", "(t *Tracker) Observe",
 		"z.extentKnownAt(n, w) -> t.now.Add(0 * z.extentKnownAt(n, w).Sub(t.now))",
 		ordinary(invariant.KnownFirst)),
