@@ -40,7 +40,7 @@ func (r *record) orphans() group { return group{namespace: r.group.namespace} }
 
 // compare decides about the objects that the set may own, as many as the turn
 // may visit.
-func (c *Controller) compare(now time.Time, r *record) {
+func (c *Controller) compare(r *record) {
 	if r.uncompared.revisions {
 		r.uncompared.revisions = false
 		c.considerRevisions(r)

@@ -66,7 +66,7 @@ func (c *Controller) visit(now time.Time, r *record) {
 	c.left--
 	switch {
 	case r.phase == phaseWaiting:
-		c.compare(now, r)
+		c.compare(r)
 		c.enter(now, r)
 	case r.phase == phaseFilling:
 		c.fill(now, r)
