@@ -39,20 +39,27 @@ func doubting(t *testing.T) *controller.Controller {
 		}},
 	})
 	core.MarkSynced(began)
+	act := failing(t, core)
 	for range 600 {
 		time.Sleep(time.Second)
 		core.Answered(time.Now(), time.Now())
-		act(core)
+		act()
 	}
 	time.Sleep(time.Minute)
-	act(core)
+	act()
 	return core
 }
 
-// act performs all that a controller asks for. Each read fails.
-func act(core *controller.Controller) {
-	for task, ok := core.Start(time.Now()); ok; task, ok = core.Start(time.Now()) {
-		core.Finish(time.Now(), task, controller.Result{})
+// failing returns what ends all that a controller asks for now. Each action
+// fails.
+func failing(t *testing.T, core *controller.Controller) (act func()) {
+	t.Helper()
+	jobs, err := core.Jobs(controller.Actions{}, time.Now())
+	require.NoError(t, err)
+	return func() {
+		for job, ok := jobs.Start(time.Now()); ok; job, ok = jobs.Start(time.Now()) {
+			job.Finish(time.Now())
+		}
 	}
 }
 
@@ -125,7 +132,7 @@ Node n in zone "" since 2000-01-01T00:00:50Z: blind
 		require.NoError(t, err)
 		fresh.MarkSynced(time.Now())
 		time.Sleep(time.Minute)
-		act(fresh)
+		failing(t, fresh)()
 		require.Equal(t, `Nothing is doubted, 2000-01-01T00:12:00Z.
 Silent nodes that are not confirmed: 0. Confirmed ones that have yet to be declared: 0.
 `, page(t, fresh, "").Body.String())
@@ -176,9 +183,10 @@ func TestAZoneThatRecoversIsOnThePageAndInAMetric(t *testing.T) {
 		observe(corev1.ConditionFalse, "a", "b", "c")
 		time.Sleep(51 * time.Second)
 		observe(corev1.ConditionTrue, "d")
-		act(core)
+		act := failing(t, core)
+		act()
 		observe(corev1.ConditionTrue, "a")
-		act(core)
+		act()
 		require.Contains(t, page(t, core, "").Body.String(),
 			"Zone \"\" recovers: until 2000-01-01T00:01:02Z its rate stays at 0 nodes a second, so that all nodes "+
 				"that are back can be heard.\n")
@@ -192,7 +200,7 @@ nodelifecycle_zone_recovering{zone=""} 1
 `), "nodelifecycle_zone_recovering"))
 
 		time.Sleep(11 * time.Second)
-		act(core)
+		act()
 		require.NotContains(t, page(t, core, "").Body.String(), "recovers")
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
@@ -18,10 +17,8 @@ import (
 func TestAnEvictionThatKeepsFailingIsAnEventOfThePod(t *testing.T) {
 	taints := record.NewFakeRecorder(2)
 	p := &performer{events: &events{taints: taints}}
-	action := controller.Evict{Task: eviction.Task{Node: "n", Attempts: 1}}
-	p.tell(klog.Background(), action, controller.Result{
-		Eviction: eviction.Result{Outcome: eviction.OutcomeFailed, Err: errors.New("denied")},
-	})
+	p.tellOfEviction(t.Context(), eviction.Task{Node: "n", Attempts: 1},
+		eviction.Result{Outcome: eviction.OutcomeFailed, Err: errors.New("denied")})
 	require.Len(t, taints.Events, 1)
 	require.Equal(t, "Warning FailedEviction Eviction from node n has failed 2 times and is tried again: denied",
 		<-taints.Events)

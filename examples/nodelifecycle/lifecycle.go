@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
@@ -58,7 +59,16 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 	if l.metrics, err = newMetrics(s, l.registry, l); err != nil {
 		return nil, err
 	}
-	performer, err := newPerformer(s, meansOf(clients.Acting, l.shadow), l.events, l.metrics)
+	if l.dispatcher, err = l.newDispatcher(clients.Acting); err != nil {
+		return nil, err
+	}
+	return l, l.informers.connect(l.dispatcher, core, l.shadow)
+}
+
+// newDispatcher returns the dispatcher of what the controller hands out.
+func (l *lifecycle) newDispatcher(acting kubernetes.Interface) (*dispatcher, error) {
+	with := meansOf(acting, l.shadow)
+	performer, err := newPerformer(l.settings, with, &l.informers.handlers, l.events, l.metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -66,19 +76,14 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 	if err != nil {
 		return nil, err
 	}
-	perform := func(ctx context.Context, task controller.Task) controller.Result {
-		result := performer.perform(ctx, task)
-		l.informers.handlers.Answered(result)
-		return result
-	}
-	l.dispatcher, err = timedqueue.NewDispatcher(core, perform, timedqueue.DispatcherConfig{
-		Workers:  s.ConcurrentSyncs,
-		Finished: counting,
-	})
+	jobs, err := l.core.Jobs(performer.actions(), time.Now())
 	if err != nil {
 		return nil, err
 	}
-	return l, l.informers.connect(l.dispatcher, core, l.shadow)
+	return timedqueue.NewJobDispatcher(jobs, timedqueue.DispatcherConfig{
+		Workers:  l.settings.ConcurrentSyncs,
+		Finished: counting,
+	})
 }
 
 // addShadow makes the controller a shadow, if the flags say so.

@@ -111,21 +111,13 @@ func dampedWrites(state reader) prometheus.Collector {
 	})
 }
 
-func (m *metrics) performed(action controller.Action, result controller.Result, started, ended time.Time) {
-	what, _ := describe(action)
-	if result.Err != nil || result.Eviction.Outcome == eviction.OutcomeFailed {
-		m.failures.WithLabelValues(what).Inc()
+func (m *metrics) failed(action string) { m.failures.WithLabelValues(action).Inc() }
+
+func (m *metrics) evicted(task eviction.Task, result eviction.Result, ended time.Time) {
+	if result.Outcome == eviction.OutcomeFailed {
+		m.failed("evict")
 	}
-	switch action := action.(type) {
-	case controller.DeclareUnknown:
-		m.declareSeconds.Observe(ended.Sub(started).Seconds())
-	case controller.PatchTaints:
-		if action.Released && result.Err == nil {
-			m.nodesTainted.inc(action.Zone)
-		}
-	case controller.Evict:
-		m.evictions.Acted(action.Task, result.Eviction, ended)
-	}
+	m.evictions.Acted(task, result, ended)
 }
 
 // zoneMetrics reads the zones when it is asked, so that a zone that is gone is

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strconv"
 	"testing"
 	"time"
@@ -10,8 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -50,6 +53,31 @@ func TestBlindnessIsShown(t *testing.T) {
 	require.InDelta(t, 3599, values()["nodelifecycle_blind_seconds_total"], 0.1)
 }
 
+// answering are actions of which only those about nodes succeed.
+func answering(node func(controller.NodeChange) controller.Result[*corev1.Node]) controller.Actions {
+	return controller.Actions{
+		ReadLeases: func(context.Context, controller.LeaseRead) (none controller.Leases) { return none },
+		Declare: func(context.Context, controller.Declaration) (none controller.Result[*corev1.Node]) {
+			return none
+		},
+		ChangeNode: func(_ context.Context, change controller.NodeChange) controller.Result[*corev1.Node] {
+			return node(change)
+		},
+		MarkPod: func(context.Context, controller.PodMark) (none controller.Result[*corev1.Pod]) { return none },
+		Evict:   func(context.Context, eviction.Task) (none eviction.Result) { return none },
+		Record:  func(context.Context, controller.Record) struct{} { return struct{}{} },
+	}
+}
+
+// perform performs all that a controller asks for.
+func perform(t *testing.T, jobs timedqueue.Source[timedqueue.Job], now time.Time) {
+	t.Helper()
+	for job, ok := jobs.Start(now); ok; job, ok = jobs.Start(now) {
+		job.Perform(t.Context())
+		job.Finish(now)
+	}
+}
+
 // C2: that writes to a node that changes all the time are damped is shown.
 func TestC2DampedWritesAreShown(t *testing.T) {
 	now := time.Now()
@@ -62,21 +90,21 @@ func TestC2DampedWritesAreShown(t *testing.T) {
 	_, err = newMetrics(&s, registry, state{core})
 	require.NoError(t, err)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}}
+	jobs, err := core.Jobs(answering(func(controller.NodeChange) controller.Result[*corev1.Node] {
+		node = node.DeepCopy()
+		version, err := strconv.Atoi(node.ResourceVersion)
+		require.NoError(t, err)
+		node.ResourceVersion = strconv.Itoa(version + 1)
+		node.Labels["beta.kubernetes.io/os"] = node.Labels[corev1.LabelOSStable]
+		return controller.Result[*corev1.Node]{Object: node}
+	}), now)
+	require.NoError(t, err)
 	for version := 1; version <= 6; version++ {
 		node = node.DeepCopy()
 		node.ResourceVersion = strconv.Itoa(2 * version)
 		node.Labels = map[string]string{corev1.LabelOSStable: strconv.Itoa(version)}
 		core.ObserveNode(now, node)
-		for task, ok := core.Start(now); ok; task, ok = core.Start(now) {
-			var result controller.Result
-			if _, is := task.Action.(controller.PatchLabels); is {
-				node = node.DeepCopy()
-				node.ResourceVersion = strconv.Itoa(2*version + 1)
-				node.Labels["beta.kubernetes.io/os"] = strconv.Itoa(version)
-				result.Node = node
-			}
-			core.Finish(now, task, result)
-		}
+		perform(t, jobs, now)
 	}
 	families, err := registry.Gather()
 	require.NoError(t, err)
@@ -100,7 +128,9 @@ func TestEvictionsOfANewZoneAreZero(t *testing.T) {
 	}}
 	core.ObserveNode(now, node)
 	core.MarkSynced(now)
-	core.Start(now)
+	jobs, err := core.Jobs(controller.Actions{}, now)
+	require.NoError(t, err)
+	jobs.Start(now)
 
 	var s settings
 	command(&s).FlagSet()
@@ -116,7 +146,7 @@ func TestEvictionsOfANewZoneAreZero(t *testing.T) {
 	for _, label := range []string{"b", "c"} {
 		moved.Labels = map[string]string{corev1.LabelTopologyZone: label}
 		core.ObserveNode(now, moved)
-		core.Start(now)
+		jobs.Start(now)
 		require.Len(t, evictionsTotal(t, registry), 2)
 	}
 	require.Equal(t, map[string]float64{name: 1, zone.ByTopology(moved): 0},

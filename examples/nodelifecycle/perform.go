@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
@@ -55,8 +56,11 @@ func meansOf(client kubernetes.Interface, shadowing *shadow.Shadow) means {
 	}
 }
 
-// newPerformer returns what acts with what it is given.
-func newPerformer(s *settings, with means, events *events, metrics *metrics) (*performer, error) {
+// newPerformer returns what acts with what it is given. The handlers are used
+// once there is an action.
+func newPerformer(
+	s *settings, with means, handlers *edge.Handlers, events *events, metrics *metrics,
+) (*performer, error) {
 	evict, err := s.Evicting.NewAction(evicting.Clients{
 		Pods: with.pods, Nodes: with.nodes, NewDeletion: edge.NewDeletion,
 	})
@@ -64,11 +68,13 @@ func newPerformer(s *settings, with means, events *events, metrics *metrics) (*p
 		return nil, err
 	}
 	acts, err := edge.NewPerformer(edge.PerformerConfig{
-		Nodes:  with.nodes,
-		Pods:   func(namespace string) edge.Pods { return with.pods(namespace) },
-		Leases: with.leases,
-		Evict:  evict,
-		Record: events.record,
+		Nodes:     with.nodes,
+		Pods:      func(namespace string) edge.Pods { return with.pods(namespace) },
+		Leases:    with.leases,
+		Evict:     evict,
+		Record:    events.record,
+		WroteNode: func(node *corev1.Node) { handlers.Nodes.Wrote(node) },
+		WrotePod:  func(pod *corev1.Pod) { handlers.Pods.Wrote(pod) },
 	})
 	if err != nil {
 		return nil, err
@@ -76,76 +82,108 @@ func newPerformer(s *settings, with means, events *events, metrics *metrics) (*p
 	return &performer{acts, events, metrics}, nil
 }
 
-func (p *performer) perform(ctx context.Context, task controller.Task) controller.Result {
+func (p *performer) actions() controller.Actions {
+	return controller.Actions{
+		ReadLeases: p.readLeases,
+		Declare:    p.declare,
+		ChangeNode: p.changeNode,
+		MarkPod:    p.markPod,
+		Evict:      p.evict,
+		Record:     p.edge.Record,
+	}
+}
+
+func (p *performer) readLeases(ctx context.Context, read controller.LeaseRead) controller.Leases {
+	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
+	defer cancel()
+	leases := p.edge.ReadLeases(ctx, read)
+	if read.Node != nil {
+		p.tell(ctx, "read lease", klog.KObj(read.Node), leases.Err)
+	} else {
+		p.tell(ctx, "list leases", klog.KRef(corev1.NamespaceNodeLease, ""), leases.Err)
+	}
+	return leases
+}
+
+func (p *performer) declare(
+	ctx context.Context, d controller.Declaration,
+) controller.Result[*corev1.Node] {
 	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
 	defer cancel()
 	started := time.Now()
-	result := p.edge.Perform(ctx, task)
-	p.metrics.performed(task.Action, result, started, time.Now())
-	p.tell(klog.FromContext(ctx), task.Action, result)
+	result := p.edge.Declare(ctx, d)
+	p.metrics.declareSeconds.Observe(time.Since(started).Seconds())
+	p.tell(ctx, "declare unknown", klog.KObj(d.Node), result.Err)
 	return result
 }
 
-// tell logs what was done, and what failed. That an eviction keeps failing is an
-// Event too.
-func (p *performer) tell(logger klog.Logger, action controller.Action, result controller.Result) {
-	if evict, ok := action.(controller.Evict); ok {
-		evictionreport.Log(logger, evict.Task, result.Eviction)
-		evictionreport.RecordFailure(p.events.taints, evict.Task, result.Eviction)
+func (p *performer) changeNode(
+	ctx context.Context, change controller.NodeChange,
+) controller.Result[*corev1.Node] {
+	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
+	defer cancel()
+	result := p.edge.ChangeNode(ctx, change)
+	if change.Released && result.Err == nil {
+		p.metrics.nodesTainted.inc(change.Zone)
+	}
+	if change.Action == controller.NodeActionRead && result.Err == nil {
+		tellStale(ctx, "node", change.Node, result.Object)
+	}
+	p.tell(ctx, string(change.Action), klog.KObj(change.Node), result.Err)
+	return result
+}
+
+func (p *performer) markPod(
+	ctx context.Context, mark controller.PodMark,
+) controller.Result[*corev1.Pod] {
+	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
+	defer cancel()
+	result := p.edge.MarkPod(ctx, mark)
+	if mark.Action == controller.PodActionRead && result.Err == nil {
+		tellStale(ctx, "pod", mark.Pod, result.Object)
+	}
+	p.tell(ctx, string(mark.Action), klog.KObj(mark.Pod), result.Err)
+	return result
+}
+
+func (p *performer) evict(ctx context.Context, task eviction.Task) eviction.Result {
+	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
+	defer cancel()
+	result := p.edge.Evict(ctx, task)
+	p.metrics.evicted(task, result, time.Now())
+	p.tellOfEviction(ctx, task, result)
+	return result
+}
+
+// tellOfEviction logs what was done. That an eviction keeps failing is an Event
+// too.
+func (p *performer) tellOfEviction(ctx context.Context, task eviction.Task, result eviction.Result) {
+	evictionreport.Log(klog.FromContext(ctx), task, result)
+	evictionreport.RecordFailure(p.events.taints, task, result)
+}
+
+// tell logs what was done, and logs and counts what failed. Evictions have lines
+// and metrics of their own.
+func (p *performer) tell(ctx context.Context, action string, object klog.ObjectRef, err error) {
+	logger := klog.FromContext(ctx)
+	if err == nil {
+		logger.V(2).Info("Done", "action", action, "object", object)
 		return
 	}
-	tellStale(logger, action, result)
-	what, object := describe(action)
-	switch {
-	case object == nil:
-	case apierrors.IsNotFound(result.Err):
-		logger.V(2).Info("Object is gone", "action", what, "object", object)
-	case result.Err != nil:
-		logger.Error(result.Err, "Action failed, will try again", "action", what, "object", object)
-	default:
-		logger.V(2).Info("Done", "action", what, "object", object)
+	p.metrics.failed(action)
+	if apierrors.IsNotFound(err) {
+		logger.V(2).Info("Object is gone", "action", action, "object", object)
+		return
 	}
+	logger.Error(err, "Action failed, will try again", "action", action, "object", object)
 }
 
 // tellStale logs that the API server has another version of an object than the
 // cache, from which a refused write was computed.
-func tellStale(logger klog.Logger, action controller.Action, result controller.Result) {
-	switch action := action.(type) {
-	case controller.ReadNode:
-		if live := result.Node; live != nil && live.ResourceVersion != action.Node.ResourceVersion {
-			logger.Info("The cached node is stale", "node", klog.KObj(live),
-				"cachedVersion", action.Node.ResourceVersion, "version", live.ResourceVersion)
-		}
-	case controller.ReadPod:
-		if live := result.Pod; live != nil && live.ResourceVersion != action.Pod.ResourceVersion {
-			logger.Info("The cached pod is stale", "pod", klog.KObj(live),
-				"cachedVersion", action.Pod.ResourceVersion, "version", live.ResourceVersion)
-		}
+func tellStale(ctx context.Context, kind string, cached, live metav1.Object) {
+	if live.GetResourceVersion() == cached.GetResourceVersion() {
+		return
 	}
-}
-
-// describe names an action and its object for the log. Evictions have lines and
-// metrics of their own.
-func describe(action controller.Action) (string, any) {
-	switch action := action.(type) {
-	case controller.ReadLease:
-		return "read lease", klog.KObj(action.Node)
-	case controller.ListLeases:
-		return "list leases", klog.KRef(corev1.NamespaceNodeLease, "")
-	case controller.DeclareUnknown:
-		return "declare unknown", klog.KObj(action.Node)
-	case controller.ReadNode:
-		return "read node", klog.KObj(action.Node)
-	case controller.PatchTaints:
-		return "patch taints", klog.KObj(action.Node)
-	case controller.PatchLabels:
-		return "patch labels", klog.KObj(action.Node)
-	case controller.ReadPod:
-		return "read pod", klog.KObj(action.Pod)
-	case controller.MarkPodNotReady:
-		return "mark pod not ready", klog.KObj(action.Pod)
-	case controller.Evict:
-		return "evict", klog.KRef(action.Task.Pod.Namespace, action.Task.Pod.Name)
-	}
-	return "", nil
+	klog.FromContext(ctx).Info("The cached "+kind+" is stale", kind, klog.KObj(live),
+		"cachedVersion", cached.GetResourceVersion(), "version", live.GetResourceVersion())
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -10,8 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/klog/v2"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 )
 
 // An operator finds in the log which object's watch is behind.
@@ -22,37 +28,62 @@ func TestAStaleObjectIsLogged(t *testing.T) {
 	pod := func(version string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", ResourceVersion: version}}
 	}
-	for want, test := range map[string]struct {
-		action controller.Action
-		result controller.Result
-	}{
-		`"msg"="The cached node is stale" "node"={"name"="n1"} "cachedVersion"="7" "version"="9"`: {
-			controller.ReadNode{Node: node("7")}, controller.Result{Node: node("9")},
-		},
-		`"msg"="The cached pod is stale" "pod"={"name"="cart" "namespace"="shop"} "cachedVersion"="7" "version"="9"`: {
-			controller.ReadPod{Pod: pod("7")}, controller.Result{Pod: pod("9")},
-		},
+	logged := func(do func(ctx context.Context, p *performer)) (lines []string) {
+		logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+		acts, err := edge.NewPerformer(edge.PerformerConfig{
+			Nodes: liveNodes{node("9")}, Pods: func(string) edge.Pods { return livePods{pod("9")} },
+			Leases: fake.NewClientset().CoordinationV1().Leases(""),
+			Evict:  func(context.Context, eviction.Task) eviction.Result { return eviction.Result{} },
+		})
+		require.NoError(t, err)
+		do(klog.NewContext(t.Context(), logger), &performer{edge: acts})
+		return lines
+	}
+	change := func(action controller.NodeAction, version string) []string {
+		return logged(func(ctx context.Context, p *performer) {
+			p.changeNode(ctx, controller.NodeChange{Action: action, Node: node(version)})
+		})
+	}
+	mark := func(action controller.PodAction, version string) []string {
+		return logged(func(ctx context.Context, p *performer) {
+			p.markPod(ctx, controller.PodMark{Action: action, Pod: pod(version)})
+		})
+	}
+	for want, lines := range map[string][]string{
+		`"msg"="The cached node is stale" "node"={"name"="n1"} "cachedVersion"="7" "version"="9"`:                    change(controller.NodeActionRead, "7"),
+		`"msg"="The cached pod is stale" "pod"={"name"="cart" "namespace"="shop"} "cachedVersion"="7" "version"="9"`: mark(controller.PodActionRead, "7"),
 	} {
-		lines := linesOf(test.action, test.result)
 		require.Len(t, lines, 1)
 		require.Contains(t, lines[0], want)
 	}
-	for _, test := range []struct {
-		action controller.Action
-		result controller.Result
-	}{
-		{controller.ReadNode{Node: node("7")}, controller.Result{Node: node("7")}},
-		{controller.ReadPod{Pod: pod("7")}, controller.Result{Pod: pod("7")}},
-		{controller.PatchTaints{Node: node("7")}, controller.Result{Node: node("9")}},
-	} {
-		require.Empty(t, linesOf(test.action, test.result))
-	}
+	require.Empty(t, change(controller.NodeActionRead, "9"))
+	require.Empty(t, mark(controller.PodActionRead, "9"))
+	require.Empty(t, change(controller.NodeActionTaint, "7"))
+	require.Empty(t, mark(controller.PodActionMark, "7"))
 }
 
-func linesOf(action controller.Action, result controller.Result) (lines []string) {
-	logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
-	(&performer{}).tell(logger, action, result)
-	return lines
+// liveNodes and livePods return one object.
+type (
+	liveNodes struct{ node *corev1.Node }
+	livePods  struct{ pod *corev1.Pod }
+)
+
+func (l liveNodes) Get(context.Context, string, metav1.GetOptions) (*corev1.Node, error) {
+	return l.node, nil
+}
+
+func (l liveNodes) Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string,
+) (*corev1.Node, error) {
+	return l.node, nil
+}
+
+func (l livePods) Get(context.Context, string, metav1.GetOptions) (*corev1.Pod, error) {
+	return l.pod, nil
+}
+
+func (l livePods) Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string,
+) (*corev1.Pod, error) {
+	return l.pod, nil
 }
 
 // The alerts read these counters.
@@ -74,17 +105,15 @@ func TestRefusedWritesAndStaleObjectsAreCounted(t *testing.T) {
 	tainted := cordoned.DeepCopy()
 	tainted.ResourceVersion = "9"
 	tainted.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}
-	for range 3 {
-		for task, ok := core.Start(now); ok; task, ok = core.Start(now) {
-			var result controller.Result
-			switch task.Action.(type) {
-			case controller.PatchTaints:
-				result.Err = apierrors.NewConflict(corev1.Resource("nodes"), "n", nil)
-			case controller.ReadNode:
-				result.Node = tainted
-			}
-			core.Finish(now, task, result)
+	jobs, err := core.Jobs(answering(func(change controller.NodeChange) controller.Result[*corev1.Node] {
+		if change.Action == controller.NodeActionRead {
+			return controller.Result[*corev1.Node]{Object: tainted}
 		}
+		return controller.Result[*corev1.Node]{Err: apierrors.NewConflict(corev1.Resource("nodes"), "n", nil)}
+	}), now)
+	require.NoError(t, err)
+	for range 3 {
+		perform(t, jobs, now)
 		now = now.Add(time.Minute)
 	}
 	values := map[string]float64{}

@@ -44,7 +44,7 @@ func zoneWithoutRate(t *testing.T, notReady int) *controller.Controller {
 	}
 	core.MarkSynced(time.Now())
 	time.Sleep(time.Second)
-	act(core)
+	failing(t, core)()
 	return core
 }
 

@@ -201,7 +201,13 @@ func upstreamVersion() string {
 func locked[T, R any](tb testing.TB, core timedqueue.Core[T, R]) *timedqueue.Dispatcher {
 	tb.Helper()
 	act := func(context.Context, T) (result R) { return result }
-	dispatcher, err := timedqueue.NewDispatcher(core, act, timedqueue.DispatcherConfig{})
+	return lockedJobs(tb, timedqueue.Jobs(core, act))
+}
+
+// lockedJobs is locked for several cores.
+func lockedJobs(tb testing.TB, jobs timedqueue.Source[timedqueue.Job]) *timedqueue.Dispatcher {
+	tb.Helper()
+	dispatcher, err := timedqueue.NewJobDispatcher(jobs, timedqueue.DispatcherConfig{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -75,17 +75,21 @@ func (m monitorCore) look(tb testing.TB, now time.Time) {
 	m.Next(now)
 }
 
-type controllerCore struct{ *controller.Controller }
+type controllerCore struct {
+	*controller.Controller
+
+	jobs timedqueue.Source[timedqueue.Job]
+}
 
 func (c controllerCore) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
 	c.Controller.ObserveLease(now, lease)
 }
 
 func (c controllerCore) look(tb testing.TB, now time.Time) {
-	if action, found := c.Start(now); found {
-		tb.Fatalf("nothing had to be done, but %T was", action)
+	if job, found := c.jobs.Start(now); found {
+		tb.Fatalf("nothing had to be done, but %T was", job.Task())
 	}
-	c.Next(now)
+	c.jobs.Next(now)
 }
 
 // beats is the heartbeats of one period, spread over it.
@@ -152,25 +156,30 @@ func quietController(tb testing.TB, size int) work {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	dispatcher := locked(tb, whole)
+	jobs, err := whole.Jobs(controller.Actions{}, epoch)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	dispatcher, core := lockedJobs(tb, jobs), controllerCore{whole, jobs}
 	b := &beats{cluster: newCluster(size), now: epoch}
 	for i := range b.cluster.nodes {
 		whole.ObserveNode(epoch, b.cluster.nodes[i])
 		whole.ObserveLease(epoch, b.cluster.leases[i])
 	}
 	whole.MarkSynced(epoch)
-	for task, ok := whole.Start(epoch); ok; task, ok = whole.Start(epoch) {
-		if _, isRecord := task.Action.(controller.Record); !isRecord { // RegisteredNode
-			tb.Fatalf("nothing had to be done, but %T was", task.Action)
+	for job, ok := jobs.Start(epoch); ok; job, ok = jobs.Start(epoch) {
+		if _, isRecord := job.Task().(controller.Record); !isRecord { // RegisteredNode
+			tb.Fatalf("nothing had to be done, but %T was", job.Task())
 		}
+		job.Finish(epoch)
 	}
 	w := work{
 		prepare: b.prepare,
 		op: func() {
-			give(tb, b, controllerCore{whole}, dispatcher)
+			give(tb, b, core, dispatcher)
 			dispatcher.Update(func() {
 				whole.Reevaluate()
-				controllerCore{whole}.look(tb, b.now)
+				core.look(tb, b.now)
 			})
 		},
 	}

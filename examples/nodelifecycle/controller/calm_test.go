@@ -29,11 +29,11 @@ func TestHeartbeatsOfCalmNodesAskForNoPoll(t *testing.T) {
 	}
 	for range 20 {
 		w.now = w.now.Add(time.Second)
-		before, _ := w.c.Next(w.now)
+		before, _ := w.jobs.Next(w.now)
 		for _, name := range names {
 			require.False(t, beat(name), name)
 		}
-		after, ok := w.c.Next(w.now)
+		after, ok := w.jobs.Next(w.now)
 		require.True(t, !ok || !after.Before(before), "nothing is due earlier")
 	}
 
@@ -69,7 +69,7 @@ func TestHeartbeatOfASuspectAsksForAPoll(t *testing.T) {
 	w.advance(grace + interval)
 	name := w.names()[0]
 	w.silent[name] = true
-	w.until(func(a Action) bool { _, reads := a.(ReadLease); return reads })
+	w.until(like(readsOne))
 	require.NotNil(t, w.c.nodes[name].silence)
 	lease := w.leases[name].DeepCopy()
 	renewed := metav1.NewMicroTime(w.now)

@@ -77,7 +77,7 @@ type RequestBudget struct {
 	PerSecond rate.Limit
 	// Burst is how many can be sent at once. Zero means 1.
 	Burst int
-	// Eviction is the most requests that one [Evict] sends. Zero means 3, which is
+	// Eviction is the most requests that one eviction sends. Zero means 3, which is
 	// what eviction.Deleter and eviction.Evictor need without a confirmation.
 	Eviction int
 }

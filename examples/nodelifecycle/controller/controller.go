@@ -15,8 +15,7 @@ import (
 )
 
 // A Controller is the reducer that the package comment describes. It is not
-// safe for concurrent use; it is a timedqueue.Core, and a timedqueue.Dispatcher
-// is its lock.
+// safe for concurrent use; a timedqueue.Dispatcher is its lock.
 type Controller struct {
 	config  Config
 	nodes   map[string]*node
@@ -55,10 +54,8 @@ type Controller struct {
 
 	staleness staleness
 
-	watch    watch
-	requests *timedqueue.Throttle[Action]
-	sources  timedqueue.Source[Task]
-	events   []*Record // to be handed out; pointers, because there may be 100,000
+	watch  watch
+	events []*Record // to be handed out; pointers, because there may be 100,000
 	// untold holds the nodes that may have to be told of because they wait.
 	untold *timedqueue.Queue[string, *node]
 	synced bool
@@ -92,37 +89,12 @@ type Controller struct {
 	unswept int
 }
 
-var _ timedqueue.Core[Task, Result] = (*Controller)(nil)
-
 // New returns a controller that knows nothing yet.
 func New(config Config, now time.Time) (*Controller, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
 	config = config.withDefaults()
-	c, err := newReducer(config, now)
-	if err != nil {
-		return nil, err
-	}
-	c.doubtBase = c.newDoubtBase()
-	c.requests, err = timedqueue.NewThrottle(timedqueue.ThrottleConfig[Action]{
-		Limit: config.Requests.PerSecond,
-		Burst: config.Requests.Burst,
-		Kinds: c.kinds(config.Requests),
-	}, now)
-	if err != nil {
-		return nil, err
-	}
-	c.sources = timedqueue.InOrder(
-		timedqueue.SourceOf(c.nextEvent, c.eventsWait),
-		timedqueue.SourceOf(c.tellOfNode, c.untold.Next),
-		timedqueue.SourceOf(c.request, c.requests.Next),
-	)
-	return c, nil
-}
-
-// newReducer returns a controller without sources.
-func newReducer(config Config, now time.Time) (*Controller, error) {
 	c := &Controller{
 		config:    config,
 		nodes:     make(map[string]*node),
@@ -149,36 +121,42 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 	if c.evictions, err = eviction.NewTracker(config.Eviction, now); err != nil {
 		return nil, err
 	}
+	c.doubtBase = c.newDoubtBase()
+	if err := c.addQueues(now); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Controller) addQueues(now time.Time) (err error) {
 	if c.releases, err = timedqueue.NewQueue(timedqueue.QueueConfig[string, *node]{
-		Backoff: config.Backoff,
+		Backoff: c.config.Backoff,
 		Budgets: []timedqueue.Budget[string, *node]{{
 			Name:    zoneBudget,
 			ShareOf: func(_ string, n *node) string { return n.zone },
 			Held:    true, // a zone holds its nodes until it was evaluated
 		}},
 	}, now); err != nil {
-		return nil, err
+		return err
 	}
 	due := timedqueue.QueueConfig[string, *node]{
-		Backoff: config.Backoff, KindOf: kindOfWrite, Kinds: []string{recovery, dampedRecovery, dampedWrite},
+		Backoff: c.config.Backoff, KindOf: kindOfWrite, Kinds: []string{recovery, dampedRecovery, dampedWrite},
 	}
 	if c.writes, err = timedqueue.NewQueue(due, now); err != nil {
-		return nil, err
+		return err
 	}
-	declarations := timedqueue.QueueConfig[string, *node]{Backoff: config.Backoff}
+	declarations := timedqueue.QueueConfig[string, *node]{Backoff: c.config.Backoff}
 	if c.declarations, err = timedqueue.NewQueue(declarations, now); err != nil {
-		return nil, err
+		return err
 	}
 	c.recoveries = timedqueue.InOrder(c.writes.OfKind(recovery), c.writes.OfKind(dampedRecovery))
 	c.otherWrites = timedqueue.InOrder(c.writes.OfKind(otherWrite), c.writes.OfKind(dampedWrite))
-	marks := timedqueue.QueueConfig[types.UID, *pod]{Backoff: config.Backoff}
+	marks := timedqueue.QueueConfig[types.UID, *pod]{Backoff: c.config.Backoff}
 	if c.marks, err = timedqueue.NewQueue(marks, now); err != nil {
-		return nil, err
+		return err
 	}
-	if c.untold, err = newUntold(now); err != nil {
-		return nil, err
-	}
-	return c, nil
+	c.untold, err = newUntold(now)
+	return err
 }
 
 // writes are the writes of one kind.
@@ -190,31 +168,6 @@ const zoneBudget = "zone"
 // mostVisited bounds the nodes that one Start visits for one purpose, so that
 // no Start takes long.
 const mostVisited = 1000
-
-// kinds are the kinds of work that divide the budget of requests. What says
-// that a node is not ready comes before what follows from it.
-func (c *Controller) kinds(requests RequestBudget) []timedqueue.Kind[Action] {
-	return []timedqueue.Kind[Action]{{
-		Name: "declarations", Reserved: declarationsPart,
-		Source: timedqueue.InOrder(
-			timedqueue.SourceOf(c.readLeases, c.nextRead),
-			timedqueue.SourceOf(c.declareNode, c.declarations.Next),
-		),
-	}, {
-		Name: "recoveries", Reserved: 0.25,
-		Source: timedqueue.SourceOf(c.recoverNode, c.recoveries.Next),
-	}, {
-		Name: "evictions", Reserved: 0.25, Cost: requests.Eviction,
-		Source: timedqueue.SourceOf(c.evictPod, c.evictions.Next),
-	}, {
-		Name: "other writes", Reserved: 0.25,
-		// The one of the two that handles many pods must not starve the other.
-		Source: timedqueue.RoundRobin(
-			timedqueue.SourceOf(c.writeNode, c.nextWrite),
-			timedqueue.SourceOf(c.markPod, c.marks.Next),
-		),
-	}}
-}
 
 // MarkSynced says that all nodes, leases and pods that existed at the start
 // have been observed. Nothing is evaluated and nothing handed out before. No
@@ -234,7 +187,7 @@ func (c *Controller) Lead(now time.Time) {
 
 // Answered says that the API server has just answered a write that was sent at
 // a time, of the leader's lease for example, so that heartbeats of nodes would
-// be heard; see nodehealth.Monitor. What Finish takes need not be told.
+// be heard; see nodehealth.Monitor. The writes of its own jobs need not be told.
 func (c *Controller) Answered(now, sent time.Time) {
 	c.health.Answered(now, sent)
 	c.followSight(now)
@@ -242,28 +195,6 @@ func (c *Controller) Answered(now, sent time.Time) {
 
 // Unanswered says that such a write has failed; see nodehealth.Monitor.
 func (c *Controller) Unanswered(now time.Time) { c.health.Unanswered(now) }
-
-// Start hands out one action to perform now.
-func (c *Controller) Start(now time.Time) (Task, bool) {
-	if !c.synced || c.prepare(now) {
-		return Task{}, false
-	}
-	return c.sources.Start(now)
-}
-
-// Next returns when Start can next hand something out.
-func (c *Controller) Next(now time.Time) (time.Time, bool) {
-	if !c.synced {
-		return time.Time{}, false
-	}
-	next, ok := c.sources.Next(now)
-	for _, wait := range []func(time.Time) (time.Time, bool){c.nextPreparation, c.health.Next} {
-		if at, waits := wait(now); waits && (!ok || at.Before(next)) {
-			next, ok = at, true
-		}
-	}
-	return next, ok
-}
 
 // prepare applies what time and answers have changed, before anything is handed
 // out. It reports whether it has left something for the next Start: until that
@@ -294,43 +225,6 @@ func (c *Controller) nextPreparation(now time.Time) (time.Time, bool) {
 	}
 	return next, ok
 }
-
-func (c *Controller) nextEvent(time.Time) (Task, bool) {
-	if len(c.events) == 0 {
-		return Task{}, false
-	}
-	first := c.events[0]
-	c.events[0] = nil
-	c.events = c.events[1:]
-	return Task{Action: *first}, true
-}
-
-func (c *Controller) eventsWait(now time.Time) (time.Time, bool) { return now, len(c.events) > 0 }
-
-func (c *Controller) request(now time.Time) (Task, bool) {
-	action, grant, ok := c.requests.Start(now)
-	return Task{action, grant, now}, ok
-}
-
-func (c *Controller) evictPod(now time.Time) (Action, bool) {
-	for range mostPutOff {
-		task, ok := c.evictions.Start(now)
-		if !ok {
-			return nil, false
-		}
-		if !c.readsFirst(now, task) {
-			return Evict{task}, true
-		}
-		c.evictions.Finish(now, task,
-			eviction.Result{Outcome: eviction.OutcomeNotDue, RetryAfter: time.Second})
-	}
-	return nil, false
-}
-
-// mostPutOff bounds the evictions that one turn puts off because their nodes are
-// read first. The end of a hold makes each of them cost a thousand decisions
-// besides.
-const mostPutOff = 20
 
 // Idle is for a replica that does not lead. It evaluates the zones, so as to
 // know their history when it leads, and keeps no Events. It reports whether

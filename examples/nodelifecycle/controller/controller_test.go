@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/zone"
 )
@@ -35,20 +36,20 @@ func TestFromSilenceToEviction(t *testing.T) {
 	lastBeat, _ := w.c.health.LastHeartbeat("a-003")
 	w.advance(2 * time.Minute)
 
-	require.Equal(t, []time.Duration{grace}, times[DeclareUnknown](w, lastBeat), "declared when grace ends")
-	require.Equal(t, []time.Duration{grace, grace + interval}, times[PatchTaints](w, lastBeat),
+	require.Equal(t, []time.Duration{grace}, times[Declaration](w, lastBeat), "declared when grace ends")
+	require.Equal(t, []time.Duration{grace, grace + interval}, times(w, lastBeat, patchesTaints),
 		"NoSchedule at once, NoExecute when the extent of the disruption is known")
-	evicted := times[Evict](w, lastBeat)
+	evicted := times[eviction.Task](w, lastBeat)
 	require.Len(t, evicted, 1)
 	require.GreaterOrEqual(t, evicted[0], grace+interval+30*time.Second, "not before the toleration ends")
 	require.LessOrEqual(t, evicted[0], grace+interval+31*time.Second, "at most a second after")
-	require.Len(t, deeds[MarkPodNotReady](w), 1)
+	require.Len(t, deeds(w, marksPod), 1)
 	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-003"))
 
 	w.silent["a-003"] = false
 	w.advance(time.Minute)
 	require.Empty(t, w.taintsOf("a-003"), "all taints go with the first beat")
-	require.Len(t, deeds[PatchTaints](w), 3, "in one patch")
+	require.Len(t, deeds(w, patchesTaints), 3, "in one patch")
 }
 
 // A write whose action panics is tried again. An eviction is the tracker's
@@ -56,9 +57,9 @@ func TestFromSilenceToEviction(t *testing.T) {
 func TestQ11AnActionWithoutAResultHasFailed(t *testing.T) {
 	w := active(t, "a", "b")
 	lost := map[string]int{}
-	w.fail = func(action Action) error {
-		kind := fmt.Sprintf("%T", action)
-		if _, isEviction := action.(Evict); isEviction || lost[kind] == 3 {
+	w.fail = func(task any) error {
+		kind := fmt.Sprintf("%T", task)
+		if _, isEviction := task.(eviction.Task); isEviction || lost[kind] == 3 {
 			return nil
 		}
 		lost[kind]++
@@ -66,10 +67,10 @@ func TestQ11AnActionWithoutAResultHasFailed(t *testing.T) {
 	}
 	w.silent["a-003"] = true
 	w.advance(2 * time.Minute)
-	require.Len(t, deeds[DeclareUnknown](w), 4)
-	require.Len(t, deeds[MarkPodNotReady](w), 4)
-	require.Len(t, deeds[ReadLease](w), 4)
-	require.Len(t, deeds[PatchTaints](w), 1+3, "its zone is known by then: both taints at once")
+	require.Len(t, deeds[Declaration](w), 4)
+	require.Len(t, deeds(w, marksPod), 4)
+	require.Len(t, deeds(w, readsOne), 4)
+	require.Len(t, deeds(w, patchesTaints), 1+3, "its zone is known by then: both taints at once")
 	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-003"))
 }
 
@@ -77,8 +78,8 @@ func TestQ11AnActionWithoutAResultHasFailed(t *testing.T) {
 func TestStartAndNextOfAQuietClusterAllocateNothing(t *testing.T) {
 	w := active(t, "a", "b")
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		_, _ = w.c.Start(w.now)
-		_, _ = w.c.Next(w.now)
+		_, _ = w.jobs.Start(w.now)
+		_, _ = w.jobs.Next(w.now)
 	}))
 }
 
@@ -99,10 +100,10 @@ func TestMarksAndEvictionsTakeTurns(t *testing.T) {
 	w.advance(time.Second)
 	var order []string
 	for _, done := range w.done {
-		switch done.action.(type) {
-		case MarkPodNotReady:
+		switch done.task.(type) {
+		case PodMark:
 			order = append(order, "mark")
-		case Evict:
+		case eviction.Task:
 			order = append(order, "evict")
 		}
 	}
@@ -127,9 +128,11 @@ func TestNothingIsDoneBeforeSynced(t *testing.T) {
 		node.Spec.Unschedulable = true
 		c.ObserveNode(w.now, node)
 	}
-	_, ok := c.Start(w.now.Add(time.Hour))
+	jobs, err := c.Jobs(Actions{}, w.now)
+	require.NoError(t, err)
+	_, ok := jobs.Start(w.now.Add(time.Hour))
 	require.False(t, ok)
-	_, ok = c.Next(w.now)
+	_, ok = jobs.Next(w.now)
 	require.False(t, ok)
 }
 
@@ -142,7 +145,7 @@ func TestAllTaintsDueTogetherAreOnePatch(t *testing.T) {
 		corev1.NodeCondition{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue})
 	w.setNode(node)
 	w.advance(time.Second)
-	require.Len(t, deeds[PatchTaints](w), 1)
+	require.Len(t, deeds(w, patchesTaints), 1)
 	require.Equal(t, []string{
 		corev1.TaintNodeDiskPressure + ":NoSchedule", corev1.TaintNodeUnschedulable + ":NoSchedule", "team:NoSchedule",
 	}, w.taintsOf("a-000"))
@@ -155,12 +158,12 @@ func TestReadyFalseIsTaintedAndSwappedWithItsTime(t *testing.T) {
 	w.advance(interval + time.Second)
 	require.Equal(t, []string{notReadyNoExecute, notReadyNoSchedule}, w.taintsOf("a-001"))
 	added := timeAdded(t, w.nodes["a-001"])
-	require.Empty(t, deeds[MarkPodNotReady](w), "its kubelet is alive and speaks for its pods")
+	require.Empty(t, deeds(w, marksPod), "its kubelet is alive and speaks for its pods")
 
 	w.advance(grace)
 	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-001"))
 	require.Equal(t, added, timeAdded(t, w.nodes["a-001"]), "pods go on counting from the first taint")
-	require.Len(t, deeds[PatchTaints](w), 3, "not-ready twice, then one swap of both")
+	require.Len(t, deeds(w, patchesTaints), 3, "not-ready twice, then one swap of both")
 }
 
 func timeAdded(t *testing.T, node *corev1.Node) metav1.Time {
@@ -185,7 +188,7 @@ func TestZoneRateIsKept(t *testing.T) {
 	w.advance(3 * time.Minute)
 	var released []time.Time
 	for _, d := range w.done {
-		if patch, ok := d.action.(PatchTaints); ok && patch.Released {
+		if patch, ok := d.task.(NodeChange); ok && patch.Released {
 			released = append(released, d.at)
 			require.GreaterOrEqual(t, d.at.Sub(cut), grace)
 		}
@@ -204,7 +207,7 @@ func TestLabelsFollow(t *testing.T) {
 	node.Labels["beta.kubernetes.io/arch"] = "amd64"
 	w.setNode(node)
 	w.advance(time.Second)
-	require.Len(t, deeds[PatchLabels](w), 1, "both in one patch")
+	require.Len(t, deeds(w, patchesLabels), 1, "both in one patch")
 	require.Equal(t, "linux", w.nodes["a-000"].Labels["beta.kubernetes.io/os"])
 	require.Equal(t, "arm64", w.nodes["a-000"].Labels["beta.kubernetes.io/arch"])
 }
@@ -248,7 +251,7 @@ func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 	require.Zero(t, w.c.writes.Len())
 	require.Zero(t, w.c.marks.Len())
 	require.Zero(t, w.c.Waiting())
-	_, ok := w.c.Next(w.now)
+	_, ok := w.jobs.Next(w.now)
 	require.False(t, ok)
 }
 
@@ -274,11 +277,11 @@ func TestNodeOfWhichNothingWasSaidIsLeftAloneUntilItsStartupGraceEnds(t *testing
 
 	w.advance(2*grace - time.Second)
 	require.Equal(t, []string{notReadyNoSchedule}, w.taintsOf("new"))
-	require.Empty(t, deeds[PatchTaints](w))
-	require.Empty(t, deeds[MarkPodNotReady](w))
+	require.Empty(t, deeds(w, patchesTaints))
+	require.Empty(t, deeds(w, marksPod))
 	require.Zero(t, w.c.Queued(w.c.nodes["new"].zone), "it waits for no token")
 	w.advance(grace)
-	require.Len(t, deeds[DeclareUnknown](w), 1)
+	require.Len(t, deeds[Declaration](w), 1)
 	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("new"))
-	require.Len(t, deeds[MarkPodNotReady](w), 1)
+	require.Len(t, deeds(w, marksPod), 1)
 }

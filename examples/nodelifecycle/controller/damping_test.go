@@ -123,7 +123,7 @@ func TestC2NodesThatFlapDoNotDelayOthers(t *testing.T) {
 func TestC2WritesToANodeThatFlapsAreDamped(t *testing.T) {
 	w, sick, _ := starved(t, 60)
 	w.flapping(sick[:1], 500*time.Millisecond, 500*time.Millisecond, 2*time.Minute, func() {})
-	require.LessOrEqual(t, len(deeds[PatchTaints](w)), 18)
+	require.LessOrEqual(t, len(deeds(w, patchesTaints)), 18)
 	w.done = nil
 	closed, all := 0, 0
 	before := w.c.Damped()
@@ -133,7 +133,7 @@ func TestC2WritesToANodeThatFlapsAreDamped(t *testing.T) {
 			closed++
 		}
 	})
-	require.LessOrEqual(t, len(deeds[PatchTaints](w)), 2*20+2)
+	require.LessOrEqual(t, len(deeds(w, patchesTaints)), 2*20+2)
 	require.Greater(t, closed, all*5/6)
 	require.Greater(t, w.c.Damped(), before)
 
@@ -172,7 +172,7 @@ func TestC2WhatIsTakenBackIsNotWritten(t *testing.T) {
 		w.advance(time.Second / 10)
 	}
 	w.advance(time.Minute)
-	require.Empty(t, deeds[PatchTaints](w))
+	require.Empty(t, deeds(w, patchesTaints))
 }
 
 func (w *world) cordonIs(name string, on bool) {
@@ -228,7 +228,7 @@ func TestC2WhatDoesNotProtectAnyMoreWaitsOn(t *testing.T) {
 	w.advance(longestWait - time.Second - time.Millisecond)
 	require.Empty(t, w.taintsOf(sick[0]))
 	w.advance(time.Millisecond)
-	require.Equal(t, []time.Duration{longestWait}, times[PatchTaints](w, began))
+	require.Equal(t, []time.Duration{longestWait}, times(w, began, patchesTaints))
 }
 
 // C2: of the nodes whose taints can be taken back those that flap come last.
@@ -265,7 +265,7 @@ func TestC2LabelsThatChangeAllTheTimeDoNotDelayOthers(t *testing.T) {
 		turn++
 		w.advance(100 * time.Millisecond)
 	}
-	require.LessOrEqual(t, len(deeds[PatchLabels](w)), calmWrites+8)
+	require.LessOrEqual(t, len(deeds(w, patchesLabels)), calmWrites+8)
 	w.report(healthy[1], corev1.ConditionFalse)
 	fell := w.now
 	for !slices.Contains(w.taintsOf(healthy[1]), notReadyNoSchedule) {
@@ -379,8 +379,8 @@ func TestC2MarksOfANodeThatFlapsAreDamped(t *testing.T) {
 		}
 		w.advance(500 * time.Millisecond)
 	}
-	require.LessOrEqual(t, len(deeds[MarkPodNotReady](w)), 3*(calmWrites+5+10)+1)
-	require.Greater(t, len(deeds[MarkPodNotReady](w)), calmWrites)
+	require.LessOrEqual(t, len(deeds(w, marksPod)), 3*(calmWrites+5+10)+1)
+	require.Greater(t, len(deeds(w, marksPod)), calmWrites)
 
 	w.report(sick[0], corev1.ConditionUnknown)
 	w.advance(longestWait + 10*time.Second)

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -53,15 +54,15 @@ func TestZ3AdministratorsTaintsStillAct(t *testing.T) {
 	}
 	w.advance(2 * grace)
 	require.Equal(t, zone.PhaseSuspended, w.c.Phase())
-	require.Empty(t, deeds[Evict](w))
+	require.Empty(t, deeds[eviction.Task](w))
 	node := w.nodes["a-001"].DeepCopy()
 	node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoExecute})
 	w.setNode(node)
 	w.advance(time.Second)
-	evicted := deeds[Evict](w)
+	evicted := deeds[eviction.Task](w)
 	require.Len(t, evicted, 1)
-	require.Equal(t, eviction.ReasonUntolerated, evicted[0].Task.Decision.Reason)
-	require.Equal(t, "web-a-001", evicted[0].Task.Pod.Name)
+	require.Equal(t, eviction.ReasonUntolerated, evicted[0].Decision.Reason)
+	require.Equal(t, "web-a-001", evicted[0].Pod.Name)
 }
 
 // Timers that our taints have started are held while the taints cannot be taken
@@ -71,8 +72,8 @@ func TestZ3RunningTimersAreHeldUntilTheTaintsAreGone(t *testing.T) {
 	for _, name := range w.names() {
 		w.silent[name] = true
 	}
-	w.fail = func(a Action) error {
-		if patch, ok := a.(PatchTaints); ok && !hasNoExecute(patch.Taints) && w.c.Phase() == zone.PhaseSuspended {
+	w.fail = func(a any) error {
+		if patch, ok := a.(NodeChange); ok && !hasNoExecute(patch.Taints) && w.c.Phase() == zone.PhaseSuspended {
 			return errServer
 		}
 		return nil
@@ -82,7 +83,7 @@ func TestZ3RunningTimersAreHeldUntilTheTaintsAreGone(t *testing.T) {
 	require.Equal(t, zone.PhaseSuspended, w.c.Phase())
 	w.advance(10 * time.Minute) // far beyond the tolerations
 	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute, "it could not be taken away")
-	require.Empty(t, deeds[Evict](w))
+	require.Empty(t, deeds[eviction.Task](w))
 }
 
 // Leaving the suspension: nothing for a full grace period, then at the rate.
@@ -102,7 +103,7 @@ func TestZ3NothingForAGracePeriodAfterAndNoBurst(t *testing.T) {
 	w.advance(5 * time.Minute)
 	var released []time.Duration
 	for _, d := range w.done {
-		if patch, ok := d.action.(PatchTaints); ok && patch.Released {
+		if patch, ok := d.task.(NodeChange); ok && patch.Released {
 			released = append(released, d.at.Sub(back))
 		}
 	}
@@ -156,19 +157,19 @@ func TestZ3OutageIsNoticedWhileAllWorkersAreBusy(t *testing.T) {
 // node was seen to fall, and was deleted all the same. All workers were busy,
 // so the zones were not evaluated in between.
 func TestZ3EvictionsUnderWayStopWhenNoNodeIsReady(t *testing.T) {
-	evicting := func() (*world, Task, eviction.Task) {
+	evicting := func() (*world, timedqueue.Job, eviction.Task) {
 		w := active(t, "a")
 		w.ill("a-000")
 		w.advance(interval + 29*time.Second)
 		w.now = w.now.Add(2 * time.Second) // the pod's toleration has ended
-		for task, ok := w.c.Start(w.now); ok; task, ok = w.c.Start(w.now) {
-			if evict, is := task.Action.(Evict); is {
-				return w, task, evict.Task
+		for task, ok := w.jobs.Start(w.now); ok; task, ok = w.jobs.Start(w.now) {
+			if evict, is := task.Task().(eviction.Task); is {
+				return w, task, evict
 			}
-			w.c.Finish(w.now, task, w.perform(task.Action))
+			w.finish(task)
 		}
 		t.Fatal("nothing is evicted")
-		return nil, Task{}, eviction.Task{}
+		return nil, timedqueue.Job{}, eviction.Task{}
 	}
 	fall := func(w *world) {
 		for _, name := range w.names() {
@@ -194,10 +195,10 @@ func TestZ3EvictionsUnderWayStopWhenNoNodeIsReady(t *testing.T) {
 	fall(w)
 	w.report("a-009", corev1.ConditionFalse)
 	w.report("a-009", corev1.ConditionTrue)
-	w.c.Finish(w.now, task, Result{Eviction: eviction.Result{Outcome: eviction.OutcomeNotDue}})
+	w.finishEviction(task, eviction.Result{Outcome: eviction.OutcomeNotDue})
 	w.advance(5 * time.Second)
 	require.Equal(t, zone.PhaseActive, w.c.Phase())
-	require.NotEmpty(t, deeds[Evict](w))
+	require.NotEmpty(t, deeds[eviction.Task](w))
 }
 
 // But what a list shows between its first node and its last is not how it is.

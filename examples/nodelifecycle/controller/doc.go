@@ -1,19 +1,20 @@
 // Package controller is a whole node lifecycle and taint eviction controller,
-// as a reducer: nodes, leases, pods and time go in, actions come out.
+// as a reducer: nodes, leases, pods and time go in, jobs come out.
 //
 // It composes the library's packages and adds only what ties them together:
 //
-//	            nodehealth.NodeMonitor ── silent ─────► ReadLease, DeclareUnknown
+//	            nodehealth.NodeMonitor ── silent ─────► LeaseRead, Declaration
 //	Observe ──► zone.Tracker ── rates, phase ──┐
-//	            timedqueue.Queue ── releases ──┴──────► PatchTaints, PatchLabels
+//	            timedqueue.Queue ── releases ──┴──────► NodeChange
 //	            taints.Reconcile ── what a node needs ─┘
-//	            pods of a node that is not ready ─────► MarkPodNotReady
-//	            eviction.Tracker ── pods due ─────────► Evict
+//	            pods of a node that is not ready ─────► PodMark
+//	            eviction.Tracker ── pods due ─────────► eviction.Task
 //
 // A Controller has no clock, no goroutine and no client. A
 // timedqueue.Dispatcher drives it in a program, a simulator can drive it in
-// virtual time. Each Task holds all that its Action needs. The result goes back
-// through Finish, with the object as the API server has it then.
+// virtual time. Each task on the right has a type of its own, and results of
+// their own type. It holds all that its action needs. [Controller.Jobs] composes
+// the tasks as jobs.
 //
 // It is level triggered. It keeps nothing in memory alone except what a restart
 // may lose: since when nodes are silent, and which nodes wait for their zone's

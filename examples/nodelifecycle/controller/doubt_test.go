@@ -148,8 +148,8 @@ func (w *world) mustDoubt(kind DoubtKind) Doubt {
 func (w *world) declaredAt() map[string]time.Time {
 	found := map[string]time.Time{}
 	for _, d := range w.done {
-		if action, ok := d.action.(DeclareUnknown); ok && d.err == nil {
-			found[action.Node.Name] = d.at
+		if task, ok := d.task.(Declaration); ok && d.err == nil {
+			found[task.Node.Name] = d.at
 		}
 	}
 	return found
@@ -158,7 +158,7 @@ func (w *world) declaredAt() map[string]time.Time {
 // taintedAt returns when a node got its NoExecute taint.
 func (w *world) taintedAt(name string) time.Time {
 	for _, d := range w.done {
-		if action, ok := d.action.(PatchTaints); ok && d.err == nil && action.Released && action.Node.Name == name {
+		if task, ok := d.task.(NodeChange); ok && d.err == nil && task.Released && task.Node.Name == name {
 			return d.at
 		}
 	}
@@ -167,7 +167,7 @@ func (w *world) taintedAt(name string) time.Time {
 
 func (w *world) told() (reasons []string) {
 	for _, d := range w.done { // also what the API server does not take at once
-		record, _ := d.action.(Record)
+		record, _ := d.task.(Record)
 		if record.Reason == ReasonDoubt || record.Reason == ReasonDoubtEnded {
 			require.Empty(w.t, record.Object, "it is about the controller")
 			reasons = append(reasons, record.Reason)
@@ -179,7 +179,7 @@ func (w *world) told() (reasons []string) {
 // toldAfter returns when Events about doubts were handed out.
 func (w *world) toldAfter(since time.Time) (all []time.Duration) {
 	for _, d := range w.done {
-		if record, _ := d.action.(Record); record.Reason == ReasonDoubt || record.Reason == ReasonDoubtEnded {
+		if record, _ := d.task.(Record); record.Reason == ReasonDoubt || record.Reason == ReasonDoubtEnded {
 			all = append(all, d.at.Sub(since))
 		}
 	}
@@ -216,7 +216,7 @@ func (w *world) run(d time.Duration) {
 // outage lets time pass without the API server: no node can beat. The dead one
 // has just done so.
 func (w *world) outage(d time.Duration, dead string) {
-	w.fail = func(Action) error { return errServer }
+	w.fail = func(any) error { return errServer }
 	for _, name := range w.names() {
 		w.next[name] = w.now.Add(d + time.Second)
 	}
@@ -289,7 +289,7 @@ func TestH4DoubtIsToldNowAndThen(t *testing.T) {
 	}
 	told := 0
 	for _, d := range w.done {
-		if record, ok := d.action.(Record); ok && record.Reason == ReasonDoubt {
+		if record, ok := d.task.(Record); ok && record.Reason == ReasonDoubt {
 			told++
 			require.Equal(t, corev1.EventTypeWarning, record.Type)
 		}
@@ -342,9 +342,9 @@ func TestH4LatestMomentAfterReadsFail(t *testing.T) {
 			for _, name := range dead {
 				w.silent[name] = true
 			}
-			w.fail = func(action Action) error {
-				switch action.(type) {
-				case ReadLease, ListLeases:
+			w.fail = func(task any) error {
+				switch task.(type) {
+				case LeaseRead:
 					return errServer
 				}
 				return nil
@@ -375,16 +375,16 @@ func TestH4LatestMomentAfterReadsFail(t *testing.T) {
 func TestH4ReadsThatFailedAreForgotten(t *testing.T) {
 	w := active(t, "a", "b")
 	reads, writes := errServer, error(nil)
-	w.fail = func(action Action) error {
-		switch action.(type) {
-		case ReadLease, ListLeases:
+	w.fail = func(task any) error {
+		switch task.(type) {
+		case LeaseRead:
 			return reads
-		case DeclareUnknown:
+		case Declaration:
 			return writes
 		}
 		return nil
 	}
-	isRead := func(a Action) bool { _, is := a.(ReadLease); return is }
+	isRead := like(readsOne)
 	revive := func() {
 		for _, name := range w.names() {
 			w.silent[name] = false
@@ -403,7 +403,7 @@ func TestH4ReadsThatFailedAreForgotten(t *testing.T) {
 		require.False(t, w.c.reads.fail(1), "with the next suspect")
 	}
 	w.silent["a-000"] = true
-	w.c.Finish(w.now, w.until(isRead), Result{Err: errServer})
+	w.finishFailed(w.until(isRead))
 	w.mustDoubt(DoubtUnread)
 	reads, writes = nil, errServer
 	w.advance(time.Minute)
@@ -418,10 +418,10 @@ func TestH4LatestMomentWithASmallBudget(t *testing.T) {
 		w.beat(name)
 	}
 	w.silence("a")
-	list := w.until(func(a Action) bool { _, is := a.(ListLeases); return is })
+	list := w.until(like(readsAll))
 	doubt := w.mustDoubt(DoubtUnconfirmed)
 	require.Equal(t, 100, doubt.Nodes)
-	w.c.Finish(w.now, list, w.perform(list.Action))
+	w.finish(list)
 	for _, name := range w.names() {
 		w.next[name] = w.now.Add(time.Second)
 	}
@@ -440,9 +440,9 @@ func TestH4LatestMomentWithASmallBudget(t *testing.T) {
 // window once another is ready.
 func TestH4LatestMomentOfAHeldAndOfASuspendedCluster(t *testing.T) {
 	w := active(t, "a", "b")
-	w.fail = func(action Action) error {
-		switch action.(type) {
-		case ReadLease, ListLeases:
+	w.fail = func(task any) error {
+		switch task.(type) {
+		case LeaseRead:
 			return errServer
 		}
 		return nil
@@ -548,7 +548,7 @@ func TestH4EachDoubtCanBeSwitchedOff(t *testing.T) {
 		w.silent["a-000"] = true
 		last := w.leases["a-000"].Spec.RenewTime.Time
 		w.run(grace + interval)
-		require.Empty(t, deeds[ReadLease](w))
+		require.Empty(t, deeds(w, readsOne))
 		require.Equal(t, grace, w.declaredAt()["a-000"].Sub(last))
 		require.Zero(t, w.c.Unconfirmed())
 
@@ -572,7 +572,7 @@ func TestH4EachDoubtCanBeSwitchedOff(t *testing.T) {
 		w.advance(2 * grace)
 		w.silence("")
 		w.now = w.now.Add(grace)
-		w.c.Start(w.now)
+		w.jobs.Start(w.now)
 		require.Equal(t, []DoubtKind{DoubtSuspended}, kinds(w.c.Doubts(w.now)))
 	})
 	t.Run("holding and suspension", func(t *testing.T) {

@@ -34,12 +34,12 @@ func TestC7AHaltHoldsEvictionsAndNoExecuteTaints(t *testing.T) {
 	began := w.now
 	w.silent["b-000"] = true
 	w.advance(10 * time.Minute)
-	require.Empty(t, times[Evict](w, began))
+	require.Empty(t, times[eviction.Task](w, began))
 	names, _ := w.releases(began)
 	require.Empty(t, names)
 	require.Contains(t, w.taintsOf("b-000"), unreachableNoSchedule, "it was declared, and gets no new pods")
 	require.Contains(t, w.taintsOf(before[0]), unreachableNoExecute, "it stays")
-	require.NotEmpty(t, times[MarkPodNotReady](w, began), "its pods get no requests")
+	require.NotEmpty(t, times(w, began, marksPod), "its pods get no requests")
 	w.back(before[0])
 	w.advance(10 * time.Second)
 	require.Empty(t, w.taintsOf(before[0]), "it has recovered")
@@ -53,7 +53,7 @@ func TestC7AHaltHoldsEvictionsAndNoExecuteTaints(t *testing.T) {
 	require.Len(t, names, 3)
 	require.Equal(t, []time.Duration{0, 0, 10 * time.Second}, rounded(at), "a token each zone has saved, and its rate")
 	w.advance(time.Minute)
-	require.Len(t, times[Evict](w, resumed), 4)
+	require.Len(t, times[eviction.Task](w, resumed), 4)
 }
 
 // C7: an eviction that is under way makes no further call.
@@ -63,19 +63,19 @@ func TestC7AHaltReachesAnEvictionUnderWay(t *testing.T) {
 	node := w.nodes["a-000"].DeepCopy()
 	node.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
 	w.setNode(node)
-	task, ok := w.c.Start(w.now)
+	task, ok := w.jobs.Start(w.now)
 	require.True(t, ok)
-	evict, is := task.Action.(Evict)
+	evict, is := task.Task().(eviction.Task)
 	require.True(t, is)
-	require.False(t, evict.Task.Canceled())
+	require.False(t, evict.Canceled())
 	w.c.Halt(w.now)
-	require.True(t, evict.Task.Canceled())
-	w.c.Finish(w.now, task, Result{Eviction: eviction.Result{Outcome: eviction.OutcomeNotDue}})
+	require.True(t, evict.Canceled())
+	w.finishEviction(task, eviction.Result{Outcome: eviction.OutcomeNotDue})
 	w.advance(time.Minute)
-	require.Empty(t, times[Evict](w, time.Time{}))
+	require.Empty(t, times[eviction.Task](w, time.Time{}))
 	w.c.Resume(w.now)
 	w.advance(time.Second)
-	require.Contains(t, w.evicted(w.now), evict.Task.Pod.Name)
+	require.Contains(t, w.evicted(w.now), evict.Pod.Name)
 }
 
 // C7: pods of nodes that are emptied stay during a halt as well.

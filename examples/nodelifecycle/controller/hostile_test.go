@@ -45,10 +45,10 @@ func TestC2AKubeletThatRemarksItsConditionsCostsFiveRequestsAMinute(t *testing.T
 			w.remark(sick[0])
 		}
 		for _, d := range w.done {
-			if _, is := d.action.(DeclareUnknown); is {
+			if _, is := d.task.(Declaration); is {
 				declared++
 			}
-			requests += cost(d.action)
+			requests += cost(d.task)
 		}
 		return declared, requests
 	}
@@ -79,7 +79,7 @@ func TestH1ALeaseFromTheFutureBuysNoTime(t *testing.T) {
 		w.c.ObserveLease(w.now, lease)
 		began := w.now
 		w.advance(2 * time.Minute)
-		require.Equal(t, []time.Duration{grace}, times[DeclareUnknown](w, began))
+		require.Equal(t, []time.Duration{grace}, times[Declaration](w, began))
 	}
 }
 
@@ -256,7 +256,7 @@ func TestE1APodWithAsManyTolerationsAsFitLeaves(t *testing.T) {
 	w.setNode(tainted)
 	began := w.now
 	w.advance(time.Minute)
-	evicted := times[Evict](w, began)
+	evicted := times[eviction.Task](w, began)
 	require.Len(t, evicted, 3)
 	require.Equal(t, evicted[0], evicted[1])
 }
@@ -267,6 +267,8 @@ func turnsWithTolerations(b *testing.B, pods int) (took []time.Duration) {
 	b.Helper()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	c, err := New(Config{}, now)
+	require.NoError(b, err)
+	jobs, err := c.Jobs(Actions{}, now)
 	require.NoError(b, err)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n"}}
 	c.ObserveNode(now, node)
@@ -289,7 +291,7 @@ func turnsWithTolerations(b *testing.B, pods int) (took []time.Duration) {
 		node.ResourceVersion, node.Spec.Taints = fmt.Sprint(len(taints)), taints
 		turn(func() { c.ObserveNode(now, node) })
 		for more := true; more; {
-			turn(func() { _, more = c.Start(now) })
+			turn(func() { _, more = jobs.Start(now) })
 		}
 		require.Equal(b, pods*len(taints), c.Waiting())
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // H6, kubernetes #48681, #135205: pods are marked after a crash, after a
@@ -18,8 +19,8 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 	t.Run("after a crash", func(t *testing.T) {
 		w := active(t, "a", "b")
 		w.silent["a-000"] = true
-		w.fail = func(a Action) error {
-			if _, ok := a.(MarkPodNotReady); ok {
+		w.fail = func(a any) error {
+			if is(a, marksPod) {
 				return errServer
 			}
 			return nil
@@ -28,14 +29,14 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 		w.fail = nil
 		w.start()
 		w.advance(time.Second)
-		require.Len(t, deeds[MarkPodNotReady](w), 1)
+		require.Len(t, deeds(w, marksPod), 1)
 	})
 	t.Run("after a failure", func(t *testing.T) {
 		w := active(t, "a", "b")
 		w.silent["a-000"] = true
 		failures := 3
-		w.fail = func(a Action) error {
-			if _, ok := a.(MarkPodNotReady); ok && failures > 0 {
+		w.fail = func(a any) error {
+			if is(a, marksPod) && failures > 0 {
 				failures--
 				return errServer
 			}
@@ -43,30 +44,30 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 		}
 		w.advance(grace + 20*time.Second)
 		require.Zero(t, failures)
-		require.Len(t, deeds[MarkPodNotReady](w), 1)
+		require.Len(t, deeds(w, marksPod), 1)
 	})
 	// Its kubelet is alive then, but reports on its pods only what changes.
 	t.Run("after a failure, when the kubelet is back and not ready", func(t *testing.T) {
 		w := active(t, "a", "b")
 		w.silent["a-000"] = true
 		fails := true
-		w.fail = func(a Action) error {
-			if _, ok := a.(MarkPodNotReady); ok && fails {
+		w.fail = func(a any) error {
+			if is(a, marksPod) && fails {
 				return errServer
 			}
 			return nil
 		}
 		w.advance(grace + time.Second)
-		require.Empty(t, deeds[MarkPodNotReady](w))
+		require.Empty(t, deeds(w, marksPod))
 		w.report("a-000", corev1.ConditionFalse)
 		w.advance(time.Second)
 		fails = false
 		w.advance(20 * time.Second)
-		require.Len(t, deeds[MarkPodNotReady](w), 1)
+		require.Len(t, deeds(w, marksPod), 1)
 		w.report("a-000", corev1.ConditionTrue)
 		w.report("a-000", corev1.ConditionFalse)
 		w.advance(time.Minute)
-		require.Len(t, deeds[MarkPodNotReady](w), 1, "a kubelet that says so itself reports on its pods")
+		require.Len(t, deeds(w, marksPod), 1, "a kubelet that says so itself reports on its pods")
 	})
 	t.Run("bound later", func(t *testing.T) {
 		w := active(t, "a", "b")
@@ -74,7 +75,7 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 		w.advance(grace + time.Second)
 		w.addPod("late", "a-000", tolerate(600))
 		w.advance(time.Second)
-		marked := deeds[MarkPodNotReady](w)
+		marked := deeds(w, marksPod)
 		require.Len(t, marked, 2)
 		require.Equal(t, "late", marked[1].Pod.Name)
 	})
@@ -87,7 +88,7 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 		w.setPod(leaving)
 		w.advance(grace + time.Second)
 		var names []string
-		for _, mark := range deeds[MarkPodNotReady](w) {
+		for _, mark := range deeds(w, marksPod) {
 			names = append(names, mark.Pod.Name)
 		}
 		require.Contains(t, names, "leaving")
@@ -97,11 +98,11 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 		w := active(t, "a", "b")
 		w.silent["a-000"] = true
 		w.advance(grace + time.Second)
-		pod := deeds[MarkPodNotReady](w)[0].Pod.DeepCopy() // says that it is ready
+		pod := deeds(w, marksPod)[0].Pod.DeepCopy() // says that it is ready
 		w.setPod(pod)
 		w.c.Reevaluate()
 		w.advance(time.Second)
-		require.Len(t, deeds[MarkPodNotReady](w), 1, "a client that disagrees is not fought")
+		require.Len(t, deeds(w, marksPod), 1, "a client that disagrees is not fought")
 	})
 }
 
@@ -116,27 +117,27 @@ func TestH6MarkOfAnEarlierEpisodeDoesNotCount(t *testing.T) {
 		w.setNode(node)
 	}
 	falls()
-	var mark Task
+	var mark timedqueue.Job
 	for {
-		task, ok := w.c.Start(w.now)
+		task, ok := w.jobs.Start(w.now)
 		require.True(t, ok)
-		if _, is := task.Action.(MarkPodNotReady); is {
+		if is(task.Task(), marksPod) {
 			mark = task
 			break
 		}
-		w.c.Finish(w.now, task, w.perform(task.Action))
+		w.finish(task)
 	}
-	result := w.perform(mark.Action) // whose answer takes a while
+	w.perform(mark) // whose answer takes a while
 	w.report("a-003", corev1.ConditionTrue)
-	ready := result.Pod.DeepCopy()
+	ready := w.pods[mark.Task().(PodMark).Pod.UID].DeepCopy()
 	for i := range ready.Status.Conditions {
 		ready.Status.Conditions[i].Status = corev1.ConditionTrue
 	}
 	w.setPod(ready)
 	falls()
-	w.c.Finish(w.now, mark, result)
+	mark.Finish(w.now)
 	w.advance(time.Second)
-	require.Len(t, deeds[MarkPodNotReady](w), 1, "the pod is marked again")
+	require.Len(t, deeds(w, marksPod), 1, "the pod is marked again")
 }
 
 // Found by the simulation (seed 35): what an eviction has written to a pod
@@ -147,12 +148,12 @@ func TestMarkOfAFailedEvictionIsRemembered(t *testing.T) {
 	node := w.nodes["a-000"].DeepCopy()
 	node.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
 	w.setNode(node)
-	evict := func() (Task, eviction.Task) {
-		task, ok := w.c.Start(w.now)
+	evict := func() (timedqueue.Job, eviction.Task) {
+		task, ok := w.jobs.Start(w.now)
 		require.True(t, ok)
-		evict, ok := task.Action.(Evict)
+		evict, ok := task.Task().(eviction.Task)
 		require.True(t, ok)
-		return task, evict.Task
+		return task, evict
 	}
 	first, attempt := evict()
 	require.False(t, attempt.HasDisruptionTarget)
@@ -162,8 +163,8 @@ func TestMarkOfAFailedEvictionIsRemembered(t *testing.T) {
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: eviction.ConditionReasonTaint,
 	})
 	w.c.ObservePod(w.now, marked) // as the edge has it observed
-	w.c.Finish(w.now, first,
-		Result{Eviction: eviction.Result{Outcome: eviction.OutcomeFailed, Err: errServer, Pod: marked}})
+	w.finishEviction(first,
+		eviction.Result{Outcome: eviction.OutcomeFailed, Err: errServer, Pod: marked})
 	w.now = w.now.Add(time.Second)
 	_, again := evict()
 	require.True(t, again.HasDisruptionTarget)
@@ -180,7 +181,7 @@ func TestE6AMarkIsNotTakenBack(t *testing.T) {
 	})
 	w.setPod(pod)
 	w.advance(time.Second)
-	require.Empty(t, times[Evict](w, time.Time{}))
+	require.Empty(t, times[eviction.Task](w, time.Time{}))
 	for _, event := range deeds[Record](w) {
 		require.NotEqual(t, "marked", event.Object.Name)
 	}

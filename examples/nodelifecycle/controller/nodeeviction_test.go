@@ -44,8 +44,8 @@ func (w *world) addDaemonPod(node string) {
 func (w *world) evicted(since time.Time) map[string]time.Duration {
 	found := map[string]time.Duration{}
 	for _, d := range w.done {
-		if evict, is := d.action.(Evict); is && d.err == nil {
-			found[evict.Task.Pod.Name] = d.at.Sub(since).Round(time.Second)
+		if evict, is := d.task.(eviction.Task); is && d.err == nil {
+			found[evict.Pod.Name] = d.at.Sub(since).Round(time.Second)
 		}
 	}
 	return found
@@ -62,7 +62,7 @@ func TestE9PodsLeaveAfterTheTimeout(t *testing.T) {
 	require.Equal(t, map[string]time.Duration{"web-a-003": timeout}, w.evicted(ill))
 	require.NotContains(t, w.taintsOf("a-003"), unreachableNoExecute)
 	require.NotContains(t, w.taintsOf("a-003"), notReadyNoExecute)
-	require.Equal(t, eviction.ReasonNodeEvicted, deeds[Evict](w)[0].Task.Decision.Reason)
+	require.Equal(t, eviction.ReasonNodeEvicted, deeds[eviction.Task](w)[0].Decision.Reason)
 
 	var told []string
 	for _, r := range deeds[Record](w) {
@@ -115,8 +115,8 @@ func TestE9NodeThatIsReadyAgainKeepsItsPods(t *testing.T) {
 	require.Empty(t, w.evicted(ill))
 	require.Zero(t, w.c.Queued(w.c.nodes["a-003"].zone))
 
-	w.fail = func(action Action) error {
-		if _, is := action.(Evict); is {
+	w.fail = func(task any) error {
+		if _, is := task.(eviction.Task); is {
 			return errServer // it cannot evict
 		}
 		return nil

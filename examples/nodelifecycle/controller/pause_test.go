@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -55,7 +56,7 @@ func TestZ1APauseHoldsAllAndTakesNothingBack(t *testing.T) {
 	w.advance(10 * time.Minute)
 	require.Equal(t, zone.PhasePaused, w.c.Phase())
 	require.Equal(t, holdPaused, w.c.hold)
-	require.Empty(t, times[Evict](w, began))
+	require.Empty(t, times[eviction.Task](w, began))
 	names, _ := w.releases(began)
 	require.Empty(t, names)
 	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute, "it stays")
@@ -64,10 +65,10 @@ func TestZ1APauseHoldsAllAndTakesNothingBack(t *testing.T) {
 	w.back("b-000")
 	w.advance(grace - time.Second)
 	require.Equal(t, zone.PhaseRecovering, w.c.Phase())
-	require.Empty(t, times[Evict](w, back), "others may return as well")
+	require.Empty(t, times[eviction.Task](w, back), "others may return as well")
 	w.advance(time.Minute)
 	require.Equal(t, holdNone, w.c.hold)
-	require.Equal(t, []time.Duration{grace}, rounded(times[Evict](w, back))[:1])
+	require.Equal(t, []time.Duration{grace}, rounded(times[eviction.Task](w, back))[:1])
 	names, at := w.releases(back)
 	require.NotEmpty(t, names)
 	require.Equal(t, grace, at[0].Round(time.Second))
@@ -89,7 +90,7 @@ func TestZ1APauseCanBecomeAnOutage(t *testing.T) {
 	require.Equal(t, zone.PhasePaused, w.c.Phase())
 	require.Equal(t, holdOutage, w.c.hold)
 	require.NotContains(t, w.taintsOf("a-000"), unreachableNoExecute)
-	require.Empty(t, deeds[Evict](w))
+	require.Empty(t, deeds[eviction.Task](w))
 }
 
 // Z1: in a pause whole nodes are not emptied either.

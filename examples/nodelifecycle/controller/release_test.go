@@ -20,8 +20,8 @@ func TestFailedTaintsComeBackAtTheRate(t *testing.T) {
 		w.silent[name] = true
 	}
 	w.advance(grace - interval/2)
-	w.fail = func(a Action) error {
-		if patch, ok := a.(PatchTaints); ok && patch.Released {
+	w.fail = func(a any) error {
+		if patch, ok := a.(NodeChange); ok && patch.Released {
 			return errServer
 		}
 		return nil
@@ -31,7 +31,7 @@ func TestFailedTaintsComeBackAtTheRate(t *testing.T) {
 	w.done = nil
 	back := w.now
 	w.advance(2 * time.Minute)
-	released := times[PatchTaints](w, back)
+	released := times(w, back, patchesTaints)
 	require.Len(t, released, 3, "none is lost")
 	for i := 1; i < len(released); i++ {
 		require.GreaterOrEqual(t, released[i]-released[i-1], 10*time.Second-time.Microsecond, "no burst")
@@ -45,8 +45,8 @@ func TestReleaseThatFailedDoesNotOutliveTheRecovery(t *testing.T) {
 	w := active(t, "a", "b")
 	w.silent["a-000"] = true
 	released := false
-	w.fail = func(action Action) error {
-		patch, is := action.(PatchTaints)
+	w.fail = func(task any) error {
+		patch, is := task.(NodeChange)
 		if !is || !patch.Released {
 			return nil
 		}
@@ -82,16 +82,16 @@ func (w *world) write(name string) (finish func()) {
 	cordoned := w.nodes[name].DeepCopy()
 	cordoned.Spec.Unschedulable = true
 	w.setNode(cordoned)
-	writing, ok := w.c.Start(w.now)
+	writing, ok := w.jobs.Start(w.now)
 	require.True(w.t, ok)
-	require.Equal(w.t, name, writing.Action.(PatchTaints).Node.Name)
-	return func() { w.c.Finish(w.now, writing, w.perform(writing.Action)) }
+	require.Equal(w.t, name, writing.Task().(NodeChange).Node.Name)
+	return func() { w.finish(writing) }
 }
 
 // releases returns which nodes got a NoExecute taint, and when.
 func (w *world) releases(since time.Time) (names []string, at []time.Duration) {
 	for _, d := range w.done {
-		if patch, is := d.action.(PatchTaints); is && patch.Released {
+		if patch, is := d.task.(NodeChange); is && patch.Released {
 			names, at = append(names, patch.Node.Name), append(at, d.at.Sub(since).Round(time.Millisecond))
 		}
 	}
@@ -140,8 +140,8 @@ func TestNodeThatCouldNotBeWrittenHasItsTurn(t *testing.T) {
 	known := w.ill("a-000", "a-001")
 	finish := w.write("a-000")
 	w.advance(interval + 5*time.Second)
-	w.fail = func(action Action) error {
-		if patch, is := action.(PatchTaints); is && !patch.Released {
+	w.fail = func(task any) error {
+		if patch, is := task.(NodeChange); is && !patch.Released {
 			return errServer
 		}
 		return nil
@@ -180,14 +180,15 @@ func TestTokenIsUsedWhenTheTaintIsWrittenAndNotBefore(t *testing.T) {
 	known := w.ill("a-000", "a-001", "b-000", "b-001")
 	w.now = known
 	w.report("b-002", corev1.ConditionFalse) // others also need a write
-	busy, ok := w.c.Start(w.now)             // all workers are, until
+	busy, ok := w.jobs.Start(w.now)          // all workers are, until
 	require.True(t, ok)
-	require.True(t, busy.Action.(PatchTaints).Released)
+	require.True(t, is(busy.Task(), releasesTaint))
+	first := busy.Task().(NodeChange).Node.Name
 	w.now = known.Add(10 * time.Second)
-	w.c.Finish(w.now, busy, w.perform(busy.Action))
+	w.finish(busy)
 	w.advance(time.Minute)
 	names, at := w.releases(known)
-	require.Equal(t, "a-000", busy.Action.(PatchTaints).Node.Name)
+	require.Equal(t, "a-000", first)
 	require.Equal(t, []string{"a-001", "b-000", "b-001"}, names)
 	require.Equal(t, []time.Duration{10 * time.Second, 10 * time.Second, 20 * time.Second}, at)
 }
@@ -198,12 +199,12 @@ func TestTaintOfANodeThatIsDeletedMeanwhileCostsItsToken(t *testing.T) {
 	w := active(t, "a", "b")
 	known := w.ill("a-000", "a-001")
 	w.now = known
-	writing, ok := w.c.Start(w.now)
+	writing, ok := w.jobs.Start(w.now)
 	require.True(t, ok)
-	require.True(t, writing.Action.(PatchTaints).Released)
+	require.True(t, is(writing.Task(), releasesTaint))
 	w.deleteNode("a-000")
 	w.advance(time.Second)
-	w.c.Finish(w.now, writing, w.perform(writing.Action))
+	w.finish(writing)
 	w.advance(time.Minute)
 	names, at := w.releases(known)
 	require.Equal(t, []string{"a-001"}, names)
@@ -281,8 +282,8 @@ func TestReleaseThatFailedDoesNotOutliveAnotherFall(t *testing.T) {
 	w.done = nil
 	w.now = w.ill("a-000")
 	var fell time.Time
-	w.fail = func(action Action) error {
-		if patch, is := action.(PatchTaints); !is || !patch.Released {
+	w.fail = func(task any) error {
+		if patch, is := task.(NodeChange); !is || !patch.Released {
 			return nil
 		}
 		w.fail = nil
@@ -295,7 +296,7 @@ func TestReleaseThatFailedDoesNotOutliveAnotherFall(t *testing.T) {
 	require.False(t, fell.IsZero())
 	var written []time.Duration
 	for _, d := range w.done {
-		if patch, is := d.action.(PatchTaints); is && patch.Released && d.err == nil {
+		if patch, is := d.task.(NodeChange); is && patch.Released && d.err == nil {
 			written = append(written, d.at.Sub(fell))
 		}
 	}

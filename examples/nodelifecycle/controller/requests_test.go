@@ -8,12 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// cost returns how many requests the world's performer sends for an action.
-func cost(action Action) int {
-	switch action.(type) {
-	case Evict:
+// cost returns how many requests the world sends for a task.
+func cost(task any) int {
+	switch task.(type) {
+	case eviction.Task:
 		return 3
 	case Record:
 		return 0
@@ -52,7 +55,7 @@ func storm(t *testing.T) *world {
 	return w
 }
 
-func declares(w *world) bool { return len(deeds[DeclareUnknown](w)) > 0 }
+func declares(w *world) bool { return len(deeds[Declaration](w)) > 0 }
 
 func (w *world) cordon(name string) {
 	cordoned := w.nodes[name].DeepCopy()
@@ -82,7 +85,7 @@ func TestC1RecoveriesAndEvictionsDoNotWaitForDeclarations(t *testing.T) {
 		// for 0.6 s and a recovery for 0.2 s, each with what was begun before.
 		require.Less(t, w.now.Sub(began), time.Second, "%v %v", w.taintsOf("b-000"), w.pods[pod.UID] != nil)
 	}
-	declared := len(deeds[DeclareUnknown](w))
+	declared := len(deeds[Declaration](w))
 	require.Less(t, declared, 600, "the storm goes on")
 }
 
@@ -95,8 +98,8 @@ func TestReleasedNodeIsNoRecovery(t *testing.T) {
 		both.Spec.Taints = append(both.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
 	}
 	w.nodes["a-000"] = both
-	w.fail = func(action Action) error { // so that it waits for as long as there is no token
-		if patch, is := action.(PatchTaints); is && !patch.Released {
+	w.fail = func(task any) error { // so that it waits for as long as there is no token
+		if patch, is := task.(NodeChange); is && !patch.Released {
 			return errServer
 		}
 		return nil
@@ -105,10 +108,10 @@ func TestReleasedNodeIsNoRecovery(t *testing.T) {
 	require.Equal(t, recovery, kindOfWrite("", w.c.nodes["a-000"]))
 	for !w.now.After(known) {
 		w.now = w.now.Add(100 * time.Millisecond)
-		for task, ok := w.c.Start(w.now); ok; task, ok = w.c.Start(w.now) {
+		for task, ok := w.jobs.Start(w.now); ok; task, ok = w.jobs.Start(w.now) {
 			require.NotEqual(t, released, w.c.nodes["a-000"].state)
-			w.done = append(w.done, deed{w.now, task.Action, nil})
-			w.c.Finish(w.now, task, w.perform(task.Action))
+			w.done = append(w.done, deed{w.now, task.Task(), nil})
+			w.finish(task)
 		}
 		require.NotEqual(t, released, w.c.nodes["a-000"].state)
 	}
@@ -125,7 +128,7 @@ func TestC1AllRequestsTogetherFitTheBudget(t *testing.T) {
 	w.advance(40 * time.Second)
 	sent := 0
 	for _, d := range w.done {
-		sent += cost(d.action)
+		sent += cost(d.task)
 		earned := 30 + 20*d.at.Sub(began).Seconds()
 		require.LessOrEqual(t, float64(sent), earned+1e-6)
 	}
@@ -142,24 +145,21 @@ func TestC1UnusedRequestsComeBack(t *testing.T) {
 	tainted.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
 	w.setNode(tainted)
 	first, second := w.addPod("p", "a-000"), w.addPod("q", "a-000")
-	evict := func() (Task, types.UID) {
-		task, ok := w.c.Start(w.now)
-		for ; ok && task.MostRequests() == 0; task, ok = w.c.Start(w.now) {
-			w.c.Finish(w.now, task, Result{}) // an Event
+	evict := func() (timedqueue.Job, types.UID) {
+		task, ok := w.jobs.Start(w.now)
+		for ; ok && is[Record](task.Task()); task, ok = w.jobs.Start(w.now) {
+			w.finish(task)
 		}
 		require.True(t, ok)
-		require.Equal(t, 9, task.MostRequests())
-		evicts, ok := task.Action.(Evict)
+		evicts, ok := task.Task().(eviction.Task)
 		require.True(t, ok)
-		return task, evicts.Task.Pod.UID
+		return task, evicts.Pod.UID
 	}
 	task, pod := evict()
 	require.Equal(t, first.UID, pod)
-	_, ok := w.c.Start(w.now)
+	_, ok := w.jobs.Start(w.now)
 	require.False(t, ok, "all tokens are out")
-	result := w.perform(task.Action)
-	result.Unused = 9
-	w.c.Finish(w.now, task, result)
+	w.finishEviction(task, eviction.Result{Outcome: eviction.OutcomeDryRun})
 	_, pod = evict()
 	require.Equal(t, second.UID, pod)
 }

@@ -5,7 +5,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/eviction"
 )
 
 // H1, kubernetes #108268: a restart untaints no node and moves no deadline.
@@ -17,10 +21,10 @@ func TestRestartKeepsTaintsAndDeadlines(t *testing.T) {
 	w.done = nil
 	w.start()
 	w.advance(added.Time.Add(29 * time.Second).Sub(w.now))
-	require.Empty(t, deeds[PatchTaints](w))
-	require.Empty(t, deeds[Evict](w))
+	require.Empty(t, deeds(w, patchesTaints))
+	require.Empty(t, deeds[eviction.Task](w))
 	w.advance(10 * time.Second)
-	evicted := times[Evict](w, added.Time)
+	evicted := times[eviction.Task](w, added.Time)
 	require.Len(t, evicted, 1)
 	require.GreaterOrEqual(t, evicted[0], 30*time.Second)
 	require.LessOrEqual(t, evicted[0], 32*time.Second)
@@ -43,7 +47,7 @@ func TestTaintedNodeIsUntaintedByABeatOnly(t *testing.T) {
 	w.silent["a-001"] = true
 	w.start()
 	w.act()
-	require.Empty(t, deeds[PatchTaints](w), "nothing is untainted at the start")
+	require.Empty(t, deeds(w, patchesTaints), "nothing is untainted at the start")
 	w.advance(2 * interval)
 	require.Empty(t, w.taintsOf("a-000"))
 	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-001"),
@@ -71,16 +75,16 @@ func TestPodsOfANodeThatCameBackBeforeTheStartStay(t *testing.T) {
 		start := w.now
 		w.start()
 		w.advance(grace - interval)
-		require.Empty(t, deeds[Evict](w), "it is said to be ready")
+		require.Empty(t, deeds[eviction.Task](w), "it is said to be ready")
 		w.advance(3 * interval)
 		if !died {
-			require.Empty(t, deeds[Evict](w))
+			require.Empty(t, deeds[eviction.Task](w))
 			require.Empty(t, w.taintsOf("a-000"))
 			continue
 		}
 		require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
 		require.Equal(t, added, timeAdded(t, w.nodes["a-000"]), "it is the same lineage")
-		evicted := times[Evict](w, start)
+		evicted := times[eviction.Task](w, start)
 		require.Len(t, evicted, 1)
 		require.LessOrEqual(t, evicted[0], grace+interval, "its deadline does not begin again")
 	}
@@ -98,7 +102,7 @@ func TestStartStabilizesBeforeNewTaints(t *testing.T) {
 	w.advance(2 * grace)
 	var released []time.Duration
 	for _, d := range w.done {
-		if patch, ok := d.action.(PatchTaints); ok && patch.Released {
+		if patch, ok := d.task.(NodeChange); ok && patch.Released {
 			released = append(released, d.at.Sub(start))
 		}
 	}
@@ -121,18 +125,21 @@ func TestNodeFoundAliveLosesItsTaint(t *testing.T) {
 	require.Equal(t, []string{unreachableNoSchedule}, w.taintsOf("a-000"),
 		"it may have died after it said that it was ready")
 	w.now = w.now.Add(grace)
-	for read := 0; read < 3; { // all have been silent for so long
-		task, ok := w.c.Start(w.now)
+	for reads := 0; reads < 3; { // all have been silent for so long
+		task, ok := w.jobs.Start(w.now)
 		require.True(t, ok)
-		action, is := task.Action.(ReadLease)
+		read, is := task.Task().(LeaseRead)
 		if !is {
-			w.c.Finish(w.now, task, w.perform(task.Action)) // the first is taken back
+			w.finish(task) // the first is taken back
 			continue
 		}
-		read++
-		w.c.Finish(w.now, task, Result{Leases: map[string]string{action.Node.Name: "newer"}})
+		reads++
+		w.leases[read.Node.Name] = &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: read.Node.Name, ResourceVersion: "newer"},
+		}
+		w.finish(task)
 	}
 	w.act()
-	require.Empty(t, deeds[DeclareUnknown](w))
+	require.Empty(t, deeds[Declaration](w))
 	require.Empty(t, w.taintsOf("a-000"))
 }

@@ -26,7 +26,7 @@ func partiallyDown(t *testing.T) *world {
 	}
 	w.advance(12 * time.Minute)
 	require.Equal(t, zone.PartialDisruption, zoneOf(t, w, "a-000").State)
-	require.Empty(t, deeds[PatchTaints](w)[3:], "three NoSchedule taints, and the rate is zero")
+	require.Empty(t, deeds(w, patchesTaints)[3:], "three NoSchedule taints, and the rate is zero")
 	return w
 }
 

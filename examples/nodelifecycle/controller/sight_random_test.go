@@ -94,7 +94,7 @@ func (w *world) disturb(random *rand.Rand) {
 	case 10:
 		w.fail = nil
 		if random.IntN(2) == 0 {
-			w.fail = func(Action) error { return errServer }
+			w.fail = func(any) error { return errServer }
 		}
 	case 11:
 		if w.blind = !w.blind; !w.blind {

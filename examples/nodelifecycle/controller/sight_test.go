@@ -33,8 +33,8 @@ func TestH4NothingIsDoneWhileNoNodeCanBeHeard(t *testing.T) {
 	w.blind = true
 	w.advance(10*time.Minute + interval/40) // no heartbeat, and no write is answered
 	require.Equal(t, holdProvisional, w.c.hold)
-	require.Empty(t, deeds[Evict](w))
-	require.Empty(t, deeds[PatchTaints](w), "and nothing is undone")
+	require.Empty(t, deeds[eviction.Task](w))
+	require.Empty(t, deeds(w, patchesTaints), "and nothing is undone")
 	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
 
 	regained := w.now
@@ -42,7 +42,7 @@ func TestH4NothingIsDoneWhileNoNodeCanBeHeard(t *testing.T) {
 	w.c.Answered(w.now, w.now)
 	w.advance(interval / 20) // so that nothing else wakes it
 	w.run(3 * interval)
-	require.Equal(t, []time.Duration{2 * interval}, times[Evict](w, regained),
+	require.Equal(t, []time.Duration{2 * interval}, times[eviction.Task](w, regained),
 		"when each node had time to be heard, to the moment")
 }
 
@@ -51,30 +51,55 @@ func TestH4NothingIsDoneWhileNoNodeCanBeHeard(t *testing.T) {
 // store without space can be read, and no kubelet can write to it.
 func TestH4AnAnsweredWriteIsAProof(t *testing.T) {
 	guard := apierrors.NewInvalid(schema.GroupKind{Kind: "Node"}, "a-000", nil)
+	labels := func(w *world) {
+		node := w.nodes["a-000"].DeepCopy()
+		node.Labels[corev1.LabelOSStable] = "linux"
+		w.setNode(node)
+	}
+	// job begins a job of the kind that needs what prepare does.
+	job := func(prepare func(w *world), is func(task any) bool, fails error) func(w *world) (end func()) {
+		return func(w *world) func() {
+			prepare(w)
+			begun := w.until(is)
+			w.fail = func(any) error { return fails }
+			return func() { w.finish(begun) }
+		}
+	}
 	for name, test := range map[string]struct {
-		action Action
-		result Result
+		begin  func(w *world) (end func())
 		proves bool
 	}{
-		"patched":        {PatchLabels{}, Result{Node: &corev1.Node{}}, true},
-		"pod patched":    {MarkPodNotReady{Pod: &corev1.Pod{}}, Result{Pod: &corev1.Pod{}}, true},
-		"guard refused":  {PatchLabels{}, Result{Err: guard}, true},
-		"evicted":        {Evict{}, Result{Eviction: eviction.Result{Outcome: eviction.OutcomeEvicted}}, true},
-		"failed":         {PatchLabels{}, Result{Err: errServer}, false},
-		"leases read":    {ListLeases{}, Result{Leases: map[string]string{"a-000": "7"}}, false},
-		"node read":      {ReadNode{Node: &corev1.Node{}}, Result{Node: &corev1.Node{}}, false},
-		"without result": {PatchLabels{}, Result{}, false},
+		"patched": {job(labels, like(patchesLabels), nil), true},
+		"pod patched": {job(func(w *world) {
+			w.addPod("p", "a-000")
+			node := w.nodes["a-000"].DeepCopy()
+			node.Status.Conditions[0].Status = corev1.ConditionUnknown
+			w.setNode(node)
+		}, like(marksPod), nil), true},
+		"guard refused": {job(labels, like(patchesLabels), guard), true},
+		"evicted": {job(func(w *world) {
+			w.addPod("p", "a-000")
+			w.taint("a-000", corev1.TaintEffectNoExecute)
+		}, like[eviction.Task](), nil), true},
+		"failed": {job(labels, like(patchesLabels), errServer), false},
+		"node read": {job(func(w *world) {
+			w.c.nodes["a-000"].readAt = w.now
+			w.report("a-000", corev1.ConditionTrue)
+		}, like(readsNode), nil), false},
+		"without result": {job(labels, like(patchesLabels), errPanicked), false},
+		"leases read": {func(w *world) func() {
+			return func() {
+				reader{w.c}.Finish(w.now, LeaseRead{}, Leases{Versions: map[string]string{"a-000": "7"}})
+			}
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := withSight(t)
+			w.now = w.now.Add(sightTimeout)
+			end := test.begin(w)
 			w.blind = true
-			started := w.now.Add(sightTimeout)
-			w.now = started.Add(10 * time.Second)
-			task := Task{Action: test.action, startedAt: started}
-			require.Equal(t, test.proves, task.hasWritten(test.result))
-			if test.proves {
-				w.c.Answered(w.now, started)
-			}
+			w.now = w.now.Add(10 * time.Second)
+			end()
 			blind, now := w.c.health.Blind(w.now)
 			require.Equal(t, !test.proves, now)
 			require.Zero(t, blind, "it was sent in time")
@@ -95,7 +120,7 @@ func TestH4WritesThatFailHoldDeclarationsOnly(t *testing.T) {
 		require.Equal(t, MomentAnswer, w.mustDoubt(DoubtBlind).After)
 	}
 	require.NotContains(t, w.declaredAt(), "b-000")
-	require.Len(t, deeds[Evict](w), 1)
+	require.Len(t, deeds[eviction.Task](w), 1)
 	require.Equal(t, holdNone, w.c.hold)
 	w.run(2 * interval)
 	require.Contains(t, w.declaredAt(), "b-000")
@@ -109,7 +134,7 @@ func TestH4WhatIsDueAtTheStartWaitsForSight(t *testing.T) {
 	started := w.now
 	w.start()
 	w.run(10 * time.Minute)
-	require.Equal(t, []time.Duration{2 * interval}, times[Evict](w, started))
+	require.Equal(t, []time.Duration{2 * interval}, times[eviction.Task](w, started))
 }
 
 // A node that comes back while it cannot be heard keeps its pods.
@@ -119,7 +144,7 @@ func TestH4ANodeThatComesBackInBlindnessIsHeardBeforeAPodLeaves(t *testing.T) {
 	w.silent["a-000"] = false
 	w.next["a-000"] = w.now.Add(interval)
 	w.run(grace)
-	require.Empty(t, deeds[Evict](w))
+	require.Empty(t, deeds[eviction.Task](w))
 	require.Empty(t, w.taintsOf("a-000"))
 }
 
@@ -172,7 +197,7 @@ func TestH4NothingIsDoneBeforeANodeIsHeardAfterBlindness(t *testing.T) {
 	require.Equal(t, zone.PhaseHolding, w.c.Phase(), "a change of labels is no heartbeat")
 	w.run(grace/2 + sightTimeout)
 	require.Equal(t, zone.PhaseSuspended, w.c.Phase())
-	require.Empty(t, deeds[Evict](w))
+	require.Empty(t, deeds[eviction.Task](w))
 	require.Empty(t, w.taintedAt("b-000"))
 }
 

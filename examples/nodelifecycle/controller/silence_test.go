@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -37,17 +39,17 @@ func (w *world) silence(zone string) {
 
 // until lets time pass until an action is handed out, which it does not
 // perform. All nodes that are not silent beat all the time.
-func (w *world) until(stop func(Action) bool) Task {
+func (w *world) until(stop func(task any) bool) timedqueue.Job {
 	for range 10_000 {
-		task, ok := w.c.Start(w.now)
+		task, ok := w.jobs.Start(w.now)
 		switch {
-		case ok && stop(task.Action):
+		case ok && stop(task.Task()):
 			return task
 		case ok:
-			w.c.Finish(w.now, task, w.perform(task.Action))
+			w.finish(task)
 			continue
 		}
-		if next, ok := w.c.Next(w.now); ok && next.After(w.now) {
+		if next, ok := w.jobs.Next(w.now); ok && next.After(w.now) {
 			w.now = next
 		}
 		for _, name := range w.names() {
@@ -57,7 +59,7 @@ func (w *world) until(stop func(Action) bool) Task {
 		}
 	}
 	w.t.Fatal("it is not handed out")
-	return Task{}
+	return timedqueue.Job{}
 }
 
 // untainted reports whether no node has our NoExecute taint.
@@ -77,12 +79,12 @@ func TestZ6AClusterIsSuspendedBeforeItsNodesAreDeclared(t *testing.T) {
 	w.silence("")
 	w.advance(grace + interval + time.Second)
 	require.Equal(t, zone.PhaseSuspended, w.c.Phase())
-	require.Less(t, len(deeds[DeclareUnknown](w)), 30, "the writes go on")
+	require.Less(t, len(deeds[Declaration](w)), 30, "the writes go on")
 	w.advance(10 * time.Minute)
-	require.Len(t, deeds[DeclareUnknown](w), 300)
-	require.Empty(t, deeds[Evict](w))
+	require.Len(t, deeds[Declaration](w), 300)
+	require.Empty(t, deeds[eviction.Task](w))
 	require.True(t, w.untainted())
-	for _, patch := range deeds[PatchTaints](w) {
+	for _, patch := range deeds(w, patchesTaints) {
 		require.False(t, patch.Released)
 	}
 }
@@ -104,12 +106,12 @@ func TestH4ASilentWatchCostsOneListAndDeclaresNothing(t *testing.T) {
 	w := slow(t, 100, "a", "b", "c")
 	w.blind = true
 	w.advance(grace + interval)
-	require.Empty(t, deeds[DeclareUnknown](w))
+	require.Empty(t, deeds[Declaration](w))
 	require.True(t, w.untainted())
 	require.Equal(t, zone.PhaseActive, w.c.Phase())
-	reads := len(deeds[ReadLease](w)) + len(deeds[ListLeases](w))
+	reads := len(deeds(w, readsOne)) + len(deeds(w, readsAll))
 	require.LessOrEqual(t, reads, 4*int(interval/time.Second)+4, "at most three reads and a list a second")
-	require.NotEmpty(t, deeds[ListLeases](w))
+	require.NotEmpty(t, deeds(w, readsAll))
 }
 
 // H4: a node that dies while the watch is silent is declared nevertheless. A
@@ -121,8 +123,8 @@ func TestH4ANodeThatDiesBehindASilentWatchIsDeclared(t *testing.T) {
 	w.silent["a-003"] = true
 	w.advance(3 * grace)
 	var declared []string
-	for _, action := range deeds[DeclareUnknown](w) {
-		declared = append(declared, action.Node.Name)
+	for _, d := range deeds[Declaration](w) {
+		declared = append(declared, d.Node.Name)
 	}
 	require.Equal(t, []string{"a-003"}, declared)
 }
@@ -142,9 +144,9 @@ func TestZ6AnUnconfirmedOutageHolds(t *testing.T) {
 	require.Contains(t, w.pods, w.c.podsOn["a-000"][0].object.UID, "it tolerates that for 30 s")
 
 	unreadable := true
-	w.fail = func(action Action) error {
-		switch action.(type) {
-		case ReadLease, ListLeases:
+	w.fail = func(task any) error {
+		switch task.(type) {
+		case LeaseRead:
 			if unreadable {
 				return errServer
 			}
@@ -157,16 +159,16 @@ func TestZ6AnUnconfirmedOutageHolds(t *testing.T) {
 	w.advance(10 * time.Minute)
 	require.Equal(t, zone.PhaseHolding, w.c.Phase())
 	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute, "no taint is removed")
-	require.Empty(t, deeds[Evict](w), "no eviction for ours")
-	require.Empty(t, deeds[DeclareUnknown](w))
-	require.Empty(t, deeds[PatchTaints](w))
+	require.Empty(t, deeds[eviction.Task](w), "no eviction for ours")
+	require.Empty(t, deeds[Declaration](w))
+	require.Empty(t, deeds(w, patchesTaints))
 
 	unreadable = false
 	w.advance(2 * time.Minute) // the longest backoff
 	require.Equal(t, zone.PhaseSuspended, w.c.Phase())
 	require.True(t, w.untainted())
-	require.Len(t, deeds[DeclareUnknown](w), 2)
-	require.Empty(t, deeds[Evict](w))
+	require.Len(t, deeds[Declaration](w), 2)
+	require.Empty(t, deeds[eviction.Task](w))
 }
 
 // H4: a confirmation does not count for ever. A node that has come back since,
@@ -175,7 +177,7 @@ func TestH4AConfirmationThatIsTooOldIsConfirmedAgain(t *testing.T) {
 	w := slow(t, 100, "a", "b")
 	w.silence("a")
 	w.advance(grace + interval + time.Second)
-	declared := len(deeds[DeclareUnknown](w))
+	declared := len(deeds[Declaration](w))
 	require.Less(t, declared, 50)
 	w.blind = true
 	for _, name := range w.names() {
@@ -183,24 +185,22 @@ func TestH4AConfirmationThatIsTooOldIsConfirmedAgain(t *testing.T) {
 		w.next[name] = w.now.Add(time.Second)
 	}
 	w.advance(confirmationLasts)
-	late := len(deeds[DeclareUnknown](w))
+	late := len(deeds[Declaration](w))
 	w.done = nil
 	w.advance(2 * grace)
-	require.Empty(t, deeds[DeclareUnknown](w), "of %d declared before, %d since they were back", declared, late-declared)
+	require.Empty(t, deeds[Declaration](w), "of %d declared before, %d since they were back", declared, late-declared)
 }
 
 // A heartbeat that comes while the declaration is under way counts.
 func TestH5ANodeIsHeardWhileItIsBeingDeclared(t *testing.T) {
 	w := active(t, "a", "b")
 	w.silent["a-000"] = true
-	task := w.until(func(a Action) bool { _, is := a.(DeclareUnknown); return is })
-	require.IsType(t, DeclareUnknown{}, task.Action)
+	task := w.until(like[Declaration]())
 	require.Equal(t, zone.Counts{Ready: 9, NotReady: 1}, w.c.Zones()[0].Counts)
 	w.silent["a-000"] = false
 	w.beat("a-000")
 	require.Equal(t, zone.Counts{Ready: 10}, w.c.Zones()[0].Counts, "it counts at once")
-	result := w.perform(task.Action)
-	w.c.Finish(w.now, task, result)
+	w.finish(task)
 	require.Equal(t, corev1.ConditionUnknown, w.nodes["a-000"].Status.Conditions[0].Status,
 		"the write could not know")
 	require.Nil(t, w.c.nodes["a-000"].silence)
@@ -212,9 +212,9 @@ func TestH5ANodeIsHeardWhileItIsBeingDeclared(t *testing.T) {
 // H5: what is under way for a node that is deleted says nothing of the node
 // that has its name next.
 func TestH5ARecreatedNodeHasNoSilenceOfItsPredecessor(t *testing.T) {
-	for name, stop := range map[string]func(Action) bool{
-		"while it is read":     func(a Action) bool { _, is := a.(ReadLease); return is },
-		"while it is declared": func(a Action) bool { _, is := a.(DeclareUnknown); return is },
+	for name, stop := range map[string]func(any) bool{
+		"while it is read":     like(readsOne),
+		"while it is declared": like[Declaration](),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := active(t, "a", "b")
@@ -223,13 +223,13 @@ func TestH5ARecreatedNodeHasNoSilenceOfItsPredecessor(t *testing.T) {
 			w.deleteNode("a-000")
 			w.silent["a-000"] = false
 			w.addNode("a-000", "a")
-			w.c.Finish(w.now, underWay, w.perform(underWay.Action))
+			w.finish(underWay)
 			require.Nil(t, w.c.nodes["a-000"].silence)
 			require.True(t, w.c.nodes["a-000"].counts.Ready)
 			w.silent["a-000"] = true
 			w.done = nil
 			w.advance(grace + 2*interval)
-			require.Len(t, deeds[DeclareUnknown](w), 1, "it is silent itself")
+			require.Len(t, deeds[Declaration](w), 1, "it is silent itself")
 		})
 	}
 }
@@ -252,29 +252,29 @@ func TestC3NodesThatFallSilentAreTakenInSlices(t *testing.T) {
 	w.beat(zoneNode(size)) // the other zone lives
 	w.now = w.now.Add(time.Second)
 	for taken := mostVisited; taken < size; taken += mostVisited {
-		_, ok := w.c.Start(w.now)
+		_, ok := w.jobs.Start(w.now)
 		require.False(t, ok, "nothing is handed out before all are known")
 		require.Len(t, w.c.suspects, taken)
-		next, _ := w.c.Next(w.now)
+		next, _ := w.jobs.Next(w.now)
 		require.False(t, next.After(w.now))
 	}
-	var list Task
+	var list timedqueue.Job
 	for ok := false; !ok; {
-		list, ok = w.c.Start(w.now)
+		list, ok = w.jobs.Start(w.now)
 	}
-	require.IsType(t, ListLeases{}, list.Action)
+	require.True(t, is(list.Task(), readsAll))
 	require.Equal(t, zone.Counts{Unconfirmed: size}, w.c.Zones()[0].Counts)
-	w.c.Finish(w.now, list, w.perform(list.Action))
+	w.finish(list)
 	for left := size - mostVisited; left > 0; left -= mostVisited {
-		_, ok := w.c.Start(w.now)
+		_, ok := w.jobs.Start(w.now)
 		require.False(t, ok)
 		require.Len(t, w.c.suspects, left)
 	}
-	task, ok := w.c.Start(w.now)
+	task, ok := w.jobs.Start(w.now)
 	for !ok {
-		task, ok = w.c.Start(w.now)
+		task, ok = w.jobs.Start(w.now)
 	}
-	require.IsType(t, DeclareUnknown{}, task.Action)
+	require.IsType(t, Declaration{}, task.Task())
 	require.Equal(t, zone.Counts{NotReady: size}, w.c.Zones()[0].Counts)
 }
 
@@ -312,11 +312,11 @@ func TestZ6AListConfirmsOnlyWhatWasSilentBefore(t *testing.T) {
 	w.beat("a-007")
 	w.silence("")
 	w.now = w.now.Add(time.Second)
-	list := w.until(func(a Action) bool { _, is := a.(ListLeases); return is })
-	answer := w.perform(list.Action)
+	list := w.until(like(readsAll))
+	w.perform(list)
 	w.now = w.now.Add(grace)
 	w.c.collect(w.now)
-	w.c.Finish(w.now, list, answer)
+	list.Finish(w.now)
 	w.c.compare(w.now)
 	require.Equal(t, suspected, w.c.nodes["a-007"].silence.state)
 	require.Equal(t, confirmed, w.c.nodes["a-019"].silence.state)
@@ -326,8 +326,8 @@ func TestZ6AListConfirmsOnlyWhatWasSilentBefore(t *testing.T) {
 // the node was not planned again yet.
 func TestC3AWritePlannedBeforeASuspensionIsPlannedAgain(t *testing.T) {
 	w := suspended(t) // a-000 has our NoExecute taint
-	w.fail = func(action Action) error {
-		if _, is := action.(PatchTaints); is {
+	w.fail = func(task any) error {
+		if is(task, patchesTaints) {
 			return errServer
 		}
 		return nil
@@ -339,9 +339,10 @@ func TestC3AWritePlannedBeforeASuspensionIsPlannedAgain(t *testing.T) {
 	w.c.unswept = 0 // the sweep has not come to it
 	w.fail = nil
 	w.c.writes.Retry("a-000")
-	task, ok := w.c.writeNode(w.now)
+	change, ok := otherWriter{writer{w.c}}.Start(w.now)
 	require.True(t, ok)
-	require.False(t, hasNoExecute(task.(PatchTaints).Taints))
+	require.Equal(t, NodeActionTaint, change.Action)
+	require.False(t, hasNoExecute(change.Taints))
 }
 
 // H4: a silence was found in the first moments of blindness. A read that comes
@@ -360,15 +361,15 @@ func TestH4ASilenceThatEndedInBlindnessIsNotConfirmed(t *testing.T) {
 		w.act()
 	}
 	w.now = w.now.Add(3 * time.Second) // without an answer
-	read, ok := w.c.Start(w.now)
+	read, ok := w.jobs.Start(w.now)
 	require.True(t, ok)
-	require.IsType(t, ReadLease{}, read.Action)
+	require.True(t, is(read.Task(), readsOne))
 	w.now = w.now.Add(10 * time.Second)
 	w.c.Answered(w.now, w.now)
-	w.c.Finish(w.now, read, w.perform(read.Action))
+	w.finish(read)
 	require.Equal(t, suspected, w.c.nodes["a-000"].silence.state)
 	w.act()
-	require.Empty(t, deeds[DeclareUnknown](w))
+	require.Empty(t, deeds[Declaration](w))
 	w.beat("a-000")
 	require.Nil(t, w.c.nodes["a-000"].silence)
 }
@@ -378,12 +379,12 @@ func TestH4ASilenceThatEndedInBlindnessIsNotConfirmed(t *testing.T) {
 func TestZ6AnUnconfirmedOutageHoldsTheEvictionOfNodes(t *testing.T) {
 	w := byNode(t, "a", "b")
 	evictions := 0
-	w.fail = func(action Action) error {
-		switch action.(type) {
-		case Evict:
+	w.fail = func(task any) error {
+		switch task.(type) {
+		case eviction.Task:
 			evictions++
 			return errServer
-		case ReadLease, ListLeases:
+		case LeaseRead:
 			return errServer
 		}
 		return nil

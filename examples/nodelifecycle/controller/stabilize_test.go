@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -19,6 +20,8 @@ func TestZ7TheWindowBeginsWhenTheCachesAreFilled(t *testing.T) {
 	w.report("a-000", corev1.ConditionFalse)
 	var err error
 	w.c, err = New(w.config, w.now)
+	require.NoError(t, err)
+	w.jobs, err = w.c.Jobs(w.actions(), w.now)
 	require.NoError(t, err)
 	for _, name := range w.names() {
 		w.c.ObserveNode(w.now, w.nodes[name])
@@ -56,7 +59,7 @@ func TestZ7ATakeoverBeginsAWindow(t *testing.T) {
 	// The zone had earned one second of its next token, and earns none meanwhile.
 	require.Equal(t, []time.Duration{grace + 9*time.Second, grace + 19*time.Second}, at)
 	// Its toleration of 30 s began when the taint was seen, a second before.
-	require.Equal(t, []time.Duration{29 * time.Second}, rounded(times[Evict](w, took)))
+	require.Equal(t, []time.Duration{29 * time.Second}, rounded(times[eviction.Task](w, took)))
 }
 
 func rounded(all []time.Duration) []time.Duration {

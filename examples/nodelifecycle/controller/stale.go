@@ -106,14 +106,15 @@ func leavesForUs(d eviction.Decision) bool {
 		d.Leaves() && d.Reason != eviction.ReasonRequested && taints.OwnsNoExecute(&d.Taint.Taint)
 }
 
-// nodeRead takes the result of ReadNode.
-func (c *Controller) nodeRead(now time.Time, action ReadNode, result Result) {
-	if result.Err == nil {
-		c.observeReadNode(now, action, result.Node)
+// nodeRead takes the result of NodeActionRead.
+func (c *Controller) nodeRead(now time.Time, read NodeChange, result Result[*corev1.Node]) {
+	err := result.failure()
+	if err == nil {
+		c.observeReadNode(now, read, result.Object)
 	}
-	c.enter(action.item.Value, resting)
-	c.writes.Finish(now, action.item, c.resultOfRead(now, result.Err))
-	n, known := c.nodes[action.item.Key]
+	c.enter(read.item.Value, resting)
+	c.writes.Finish(now, read.item, c.resultOfRead(now, err))
+	n, known := c.nodes[read.item.Key]
 	if !known {
 		return
 	}
@@ -124,20 +125,20 @@ func (c *Controller) nodeRead(now time.Time, action ReadNode, result Result) {
 
 // observeReadNode takes a node as a live read has shown it. It may be another
 // one of that name. Only the watch says that a node is gone.
-func (c *Controller) observeReadNode(now time.Time, action ReadNode, live *corev1.Node) {
+func (c *Controller) observeReadNode(now time.Time, read NodeChange, live *corev1.Node) {
 	n, known := c.nodes[live.Name]
 	if !known {
 		return
 	}
 	n.readAt, n.lastRead = time.Time{}, now
-	if !isNews(n.object, action.Node, live) {
+	if !isNews(n.object, read.Node, live) {
 		return
 	}
 	c.staleness.stale++
 	if n.object != live {
 		c.ObserveNode(now, live)
 	}
-	if action.silent && !c.nodes[live.Name].silence.lasts() {
+	if read.silent && !c.nodes[live.Name].silence.lasts() {
 		c.reads.refuted++
 	}
 }
@@ -185,24 +186,24 @@ func (c *Controller) notePodRefusal(pod *corev1.Pod, err error) {
 	}
 }
 
-// podRead takes the result of ReadPod. Another pod of that name waits for the
-// watch, like one that is gone.
-func (c *Controller) podRead(now time.Time, action ReadPod, result Result) {
-	id, live, err := PodID(action.Pod), result.Pod, result.Err
+// podRead takes the result of PodActionRead. Another pod of that name waits for
+// the watch, like one that is gone.
+func (c *Controller) podRead(now time.Time, read PodMark, result Result[*corev1.Pod]) {
+	id, live, err := PodID(read.Pod), result.Object, result.failure()
 	if err == nil && PodID(live) != id {
 		err = apierrors.NewNotFound(corev1.Resource("pods"), live.Name)
 	}
 	p, known := c.pods[id]
 	if known && err == nil {
 		delete(c.staleness.pods, id)
-		if isNews(p.object, action.Pod, live) {
+		if isNews(p.object, read.Pod, live) {
 			c.staleness.stale++
 			if p.object != live {
 				c.ObservePod(now, live)
 			}
 		}
 	}
-	c.marks.Finish(now, action.item, c.resultOfRead(now, err))
+	c.marks.Finish(now, read.item, c.resultOfRead(now, err))
 	if p, known = c.pods[id]; !known {
 		return
 	}

@@ -18,11 +18,9 @@ import (
 // writesRefused returns how many writes the API server has refused.
 func (w *world) writesRefused() (refused int) {
 	for _, d := range w.done {
-		switch d.action.(type) {
-		case DeclareUnknown, PatchTaints, PatchLabels, MarkPodNotReady:
-			if d.err != nil {
-				refused++
-			}
+		if d.err != nil && (is[Declaration](d.task) || is(d.task, patchesTaints) ||
+			is(d.task, patchesLabels) || is(d.task, marksPod)) {
+			refused++
 		}
 	}
 	return refused
@@ -32,7 +30,7 @@ func (w *world) writesRefused() (refused int) {
 // failed.
 func (w *world) reads() (reads int) {
 	for _, d := range w.done {
-		if _, is := d.action.(ReadNode); is {
+		if is(d.task, readsNode) {
 			reads++
 		}
 	}
@@ -56,13 +54,13 @@ func TestANodeThatTheCacheDoesNotHaveIsReadAndDeclared(t *testing.T) {
 	lastBeat, _ := w.c.health.LastHeartbeat("a-003")
 	w.advance(3 * time.Minute)
 	require.Equal(t, 1, w.writesRefused())
-	require.Len(t, deeds[ReadNode](w), 1)
-	declared := times[DeclareUnknown](w, lastBeat)
+	require.Len(t, deeds(w, readsNode), 1)
+	declared := times[Declaration](w, lastBeat)
 	require.Len(t, declared, 1)
 	require.Greater(t, declared[0], 2*grace, "the status that was not shown counts as a heartbeat")
 	require.Less(t, declared[0], 2*grace+time.Second)
 	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-003"))
-	require.Len(t, deeds[Evict](w), 1)
+	require.Len(t, deeds[eviction.Task](w), 1)
 	require.Equal(t, 1, w.c.Refused())
 	require.Equal(t, 1, w.c.Stale())
 	require.Equal(t, 1, w.c.Refuted())
@@ -77,7 +75,7 @@ func TestANodeThatALiveReadShowsAliveIsNotDeclared(t *testing.T) {
 		w.advance(interval)
 		w.report("a-003", corev1.ConditionTrue)
 	}
-	require.Empty(t, deeds[DeclareUnknown](w))
+	require.Empty(t, deeds[Declaration](w))
 	require.NotZero(t, w.c.Refuted())
 	require.Equal(t, w.writesRefused(), w.reads())
 	require.Less(t, w.reads(), 20*int(interval/time.Second)/int(grace/time.Second)+1, "one each grace period")
@@ -137,8 +135,8 @@ func TestANodeThatCannotBeReadIsNotWrittenTo(t *testing.T) {
 	w.report("a-003", corev1.ConditionTrue)
 	w.silent["a-003"] = true
 	failures := 0
-	w.fail = func(action Action) error {
-		if _, is := action.(ReadNode); is && failures < 5 {
+	w.fail = func(task any) error {
+		if is(task, readsNode) && failures < 5 {
 			failures++
 			return errServer
 		}
@@ -150,7 +148,7 @@ func TestANodeThatCannotBeReadIsNotWrittenTo(t *testing.T) {
 	w.advance(3 * time.Minute)
 	require.Equal(t, 5, failures)
 	require.Equal(t, 1, w.writesRefused())
-	require.Len(t, deeds[DeclareUnknown](w), 1)
+	require.Len(t, deeds[Declaration](w), 1)
 }
 
 // H8: only the watch says that a node is gone. Until then the API server is
@@ -222,8 +220,8 @@ func TestALiveReadCountsAfterARestore(t *testing.T) {
 // The watch has caught up: nothing was stale, and the write is repeated.
 func TestARefusalByAnotherClientIsNoStaleCache(t *testing.T) {
 	w := active(t, "a", "b")
-	w.fail = func(action Action) error {
-		if _, is := action.(PatchTaints); is {
+	w.fail = func(task any) error {
+		if is(task, patchesTaints) {
 			w.fail = nil
 			w.taint("a-000", corev1.TaintEffectNoSchedule)
 		}
@@ -253,10 +251,10 @@ func TestC1ReadsOfStaleNodesFitTheBudget(t *testing.T) {
 	w.advance(3 * time.Minute)
 	require.Equal(t, 50, w.writesRefused())
 	require.Equal(t, 50, w.reads())
-	require.Len(t, deeds[DeclareUnknown](w), 50)
+	require.Len(t, deeds[Declaration](w), 50)
 	sent := 0
 	for _, d := range w.done {
-		sent += cost(d.action)
+		sent += cost(d.task)
 		require.LessOrEqual(t, float64(sent), 30+20*d.at.Sub(began).Seconds()+1e-6)
 	}
 }
@@ -276,7 +274,7 @@ func TestPodsOfANodeThatMayBeBackAreNotEvictedBeforeItIsRead(t *testing.T) {
 	t.Run("it is", func(t *testing.T) {
 		w := back(t)
 		w.advance(2 * time.Minute)
-		require.Empty(t, deeds[Evict](w))
+		require.Empty(t, deeds[eviction.Task](w))
 		require.Equal(t, 1, w.reads())
 		require.Empty(t, w.taintsOf("a-003"))
 	})
@@ -293,21 +291,21 @@ func TestPodsOfANodeThatMayBeBackAreNotEvictedBeforeItIsRead(t *testing.T) {
 			w.advance(100 * time.Millisecond)
 		}
 		require.Equal(t, 1, w.reads())
-		evicted := times[Evict](w, due)
+		evicted := times[eviction.Task](w, due)
 		require.Len(t, evicted, 1)
 		require.LessOrEqual(t, evicted[0], 3*time.Second)
 	})
 	t.Run("it cannot be read", func(t *testing.T) {
 		w := back(t)
-		w.fail = func(action Action) error {
-			if _, is := action.(ReadNode); is {
+		w.fail = func(task any) error {
+			if is(task, readsNode) {
 				return errServer
 			}
 			return nil
 		}
 		added := timeAdded(t, w.nodes["a-003"])
 		w.advance(time.Minute)
-		evicted := times[Evict](w, added.Add(30*time.Second))
+		evicted := times[eviction.Task](w, added.Add(30*time.Second))
 		require.Len(t, evicted, 1)
 		require.GreaterOrEqual(t, evicted[0], longestReadFirst)
 		require.LessOrEqual(t, evicted[0], longestReadFirst+3*time.Second)
@@ -323,7 +321,7 @@ func TestPodsOfANodeThatMayBeBackAreNotEvictedBeforeItIsRead(t *testing.T) {
 		})
 		w.setPod(pod)
 		w.act()
-		require.Len(t, deeds[Evict](w), 1)
+		require.Len(t, deeds[eviction.Task](w), 1)
 	})
 }
 
@@ -339,7 +337,7 @@ func TestAPodThatTheCacheDoesNotHaveIsReadAndMarked(t *testing.T) {
 	}
 	readsOf := func(w *world) (reads int) {
 		for _, d := range w.done {
-			if _, is := d.action.(ReadPod); is {
+			if is(d.task, readsPod) {
 				reads++
 			}
 		}

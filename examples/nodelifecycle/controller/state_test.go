@@ -12,9 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/simulation/seeds"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // C6: the diagram of writeState is complete and true.
@@ -50,8 +52,8 @@ func playAtRandom(t *testing.T, seed uint64, entered func(from, to writeState)) 
 	w := active(t, "a")
 	w.c.watch.entered = entered
 	type begun struct {
-		task   Task
-		result *Result // nil until it was performed
+		job       timedqueue.Job
+		performed bool
 	}
 	var underWay []begun
 	for step := range 2000 {
@@ -93,26 +95,27 @@ func playAtRandom(t *testing.T, seed uint64, entered func(from, to writeState)) 
 		}
 		agree(t, w.c, seed, step)
 		for random.IntN(4) > 0 && len(underWay) < 5 {
-			task, ok := w.c.Start(w.now)
+			job, ok := w.jobs.Start(w.now)
 			agree(t, w.c, seed, step)
 			if !ok {
 				break
 			}
-			underWay = append(underWay, begun{task: task})
+			underWay = append(underWay, begun{job: job})
 		}
 		if len(underWay) == 0 {
 			continue
 		}
 		i := random.IntN(len(underWay))
-		if random.IntN(2) == 0 && underWay[i].result == nil {
-			result := Result{Err: errServer}
+		if random.IntN(2) == 0 && !underWay[i].performed {
 			if random.IntN(4) > 0 {
-				result = w.perform(underWay[i].task.Action)
+				w.perform(underWay[i].job)
+			} else {
+				w.performFailed(underWay[i].job)
 			}
-			underWay[i].result = &result
+			underWay[i].performed = true
 		}
-		if underWay[i].result != nil {
-			w.c.Finish(w.now, underWay[i].task, *underWay[i].result)
+		if underWay[i].performed {
+			underWay[i].job.Finish(w.now)
 			underWay = slices.Delete(underWay, i, i+1)
 		}
 		agree(t, w.c, seed, step)
@@ -165,8 +168,8 @@ func TestC6WantedTaintsAreComputedOnce(t *testing.T) {
 		do()
 		require.Equal(t, times, w.c.watch.computed, what)
 	}
-	start := func() Task {
-		task, ok := w.c.Start(w.now)
+	start := func() timedqueue.Job {
+		task, ok := w.jobs.Start(w.now)
 		require.True(t, ok)
 		return task
 	}
@@ -178,27 +181,27 @@ func TestC6WantedTaintsAreComputedOnce(t *testing.T) {
 	costs(0, "a heartbeat", func() { w.beat("a-000") })
 	costs(0, "a poll with nothing due", func() { w.act() })
 	costs(1, "a change", func() { cordon(true) })
-	var write Task
+	var write timedqueue.Job
 	costs(0, "handing out its write", func() { write = start() })
 	costs(0, "a change during the write", func() { cordon(true) })
 	w.blind = true
-	costs(1, "the end of the write", func() { w.c.Finish(w.now, write, w.perform(write.Action)) })
+	costs(1, "the end of the write", func() { w.finish(write) })
 	w.blind = false
 
 	costs(1, "a failure", func() {
 		cordon(false)
 		write = start()
 		w.c.watch.computed = 0
-		w.c.Finish(w.now, write, Result{Err: errServer})
+		w.finishFailed(write)
 	})
 	w.advance(interval)
 	costs(1, "a node that falls", func() { w.report("a-001", corev1.ConditionFalse) })
 	w.act()
 	w.now = w.c.zones.NotBefore(w.c.nodes["a-001"])
 	costs(1, "its token", func() { write = start() })
-	require.True(t, write.Action.(PatchTaints).Released)
+	require.True(t, write.Task().(NodeChange).Released)
 	w.blind = true
-	costs(1, "the end of that write", func() { w.c.Finish(w.now, write, w.perform(write.Action)) })
+	costs(1, "the end of that write", func() { w.finish(write) })
 	w.blind = false
 	w.report("a-002", corev1.ConditionFalse)
 	w.act()
@@ -206,7 +209,7 @@ func TestC6WantedTaintsAreComputedOnce(t *testing.T) {
 	w.act()
 	costs(1, "a sweep over all nodes: one is tainted, one waits for its zone, and one was not heard", func() {
 		w.c.Reevaluate()
-		w.c.Start(w.now)
+		w.jobs.Start(w.now)
 	})
 }
 

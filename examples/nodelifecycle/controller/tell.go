@@ -11,6 +11,35 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
+// Record tells about an object in an Event.
+type Record struct {
+	// Object is what it is about. It is empty for the controller itself, for which
+	// a program names an object, for example the leader's lease.
+	Object corev1.ObjectReference
+	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
+	Type, Reason, Message string
+}
+
+// A recorder is the core of the Events that are to be recorded.
+type recorder struct{ *Controller }
+
+// Start hands out the first of them.
+func (c recorder) Start(time.Time) (Record, bool) {
+	if len(c.events) == 0 {
+		return Record{}, false
+	}
+	first := c.events[0]
+	c.events[0] = nil
+	c.events = c.events[1:]
+	return *first, true
+}
+
+// Next returns when there is one to record.
+func (c recorder) Next(now time.Time) (time.Time, bool) { return now, len(c.events) > 0 }
+
+// Finish takes that an Event was recorded, or was lost.
+func (c recorder) Finish(now time.Time, _ Record, _ struct{}) { c.evaluateLasting(now) }
+
 // Reasons of the Events about doubts. They are about the controller itself:
 // their Record.Object is empty.
 const (
@@ -135,22 +164,28 @@ func (c *Controller) willTell(now time.Time, n *node) {
 	c.untold.Add(n.object.Name, n, now.Add(c.doubtBase.grace))
 }
 
-// tellOfNode hands out an Event about a node that has waited for a grace period,
-// if what holds it does not hold all nodes. A user who runs kubectl describe
-// node sees it.
-func (c *Controller) tellOfNode(now time.Time) (Task, bool) {
+// A teller is the core of the Events about nodes that wait.
+type teller struct{ recorder }
+
+// Start hands out an Event about a node that has waited for a grace period, if
+// what holds it does not hold all nodes. A user who runs kubectl describe node
+// sees it.
+func (c teller) Start(now time.Time) (Record, bool) {
 	for range mostVisited {
 		item, ok := c.untold.Start(now)
 		if !ok {
-			return Task{}, false
+			return Record{}, false
 		}
 		record, result := c.eventOf(now, item.Value)
 		if c.untold.Finish(now, item, result); result.Outcome == timedqueue.OutcomeContinued {
-			return Task{Action: record}, true
+			return record, true
 		}
 	}
-	return Task{}, false
+	return Record{}, false
 }
+
+// Next returns when a node may next be told of.
+func (c teller) Next(now time.Time) (time.Time, bool) { return c.untold.Next(now) }
 
 // eventOf returns the Event about a node if it is due, and when the node is
 // looked at next. The reason may have changed by then.

@@ -23,17 +23,18 @@ func TestC3WhatIsNotNeededIsDroppedSomeAtATime(t *testing.T) {
 	for _, p := range w.c.podsOn["n"] {
 		w.c.marks.Add(PodID(p.object), p, w.now)
 	}
-	_, ok := w.c.markPod(w.now)
+	_, ok := marker{w.c}.Start(w.now)
 	require.False(t, ok)
 	require.Equal(t, size-mostVisited, w.c.marks.Len())
 
 	for i := range size {
 		w.c.writes.Add(strconv.Itoa(i), w.c.nodes["n"], w.now)
 	}
-	_, ok = w.c.writeNode(w.now)
+	others := otherWriter{writer{w.c}}
+	_, ok = others.Start(w.now)
 	require.False(t, ok)
 	require.Equal(t, size-mostVisited, w.c.writes.Len())
-	next, ok := w.c.nextWrite(w.now)
+	next, ok := others.Next(w.now)
 	require.True(t, ok)
 	require.False(t, next.After(w.now), "there is more to do")
 	w.act()

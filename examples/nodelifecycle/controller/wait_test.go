@@ -39,9 +39,9 @@ func (w *world) delayed() map[string][]string {
 }
 
 // failing makes actions of one kind fail.
-func failing[A Action](w *world) {
-	w.fail = func(action Action) error {
-		if _, is := action.(A); is {
+func failing[T any](w *world) {
+	w.fail = func(task any) error {
+		if _, is := task.(T); is {
 			return errServer
 		}
 		return nil
@@ -109,12 +109,12 @@ func TestEachNodeThatWaitsHasItsReason(t *testing.T) {
 		}},
 		WaitUnread: {do: func(w *world) {
 			dead(w)
-			failing[ReadLease](w)
+			failing[LeaseRead](w)
 			w.run(grace + interval)
 		}},
 		WaitFailing: {do: func(w *world) {
 			dead(w)
-			failing[DeclareUnknown](w)
+			failing[Declaration](w)
 			w.run(grace + interval)
 		}},
 		WaitRequests: {
@@ -160,12 +160,12 @@ func TestEachNodeThatWaitsHasItsReason(t *testing.T) {
 		WaitBlind: {do: func(w *world) {
 			declared(w)
 			w.now = w.now.Add(2 * sightTimeout)
-			w.c.Start(w.now)
+			w.jobs.Start(w.now)
 		}},
 		WaitRecovering: {do: func(w *world) {
 			declared(w)
 			w.c.Lead(w.now)
-			w.c.Start(w.now)
+			w.jobs.Start(w.now)
 		}},
 		WaitPaused: {
 			config: func(c *Config) { c.Zone.Phase = pausedBelow(1) },
@@ -183,9 +183,9 @@ func TestEachNodeThatWaitsHasItsReason(t *testing.T) {
 			for _, name := range w.names() {
 				w.silent[name] = true
 			}
-			w.fail = func(action Action) error {
-				switch action.(type) {
-				case ReadLease, ListLeases:
+			w.fail = func(task any) error {
+				switch task.(type) {
+				case LeaseRead:
 					return errServer
 				}
 				return nil
@@ -284,7 +284,7 @@ func (w *world) requireReasons(seed uint64) {
 func TestANodeThatCannotBeDeclaredIsToldOf(t *testing.T) {
 	w := withSight(t)
 	w.silent["a-000"] = true
-	failing[DeclareUnknown](w)
+	failing[Declaration](w)
 	w.run(2*grace + interval)
 	require.Equal(t, corev1.ConditionTrue, nodehealth.ReadyStatus(w.nodes["a-000"]))
 	require.Len(t, w.delayed()["a-000"], 1)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 
-	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // BenchmarkWhole is the whole controller with 100,000 nodes and 1,000,000 pods;
@@ -145,10 +145,10 @@ func (w *whole) pollIfDue(next time.Time) time.Time {
 	if next.After(w.now) {
 		return next
 	}
-	for task, ok := w.c.Start(w.now); ok; task, ok = w.c.Start(w.now) {
-		w.perform(task)
+	for job, ok := w.jobs.Start(w.now); ok; job, ok = w.jobs.Start(w.now) {
+		w.perform(job)
 	}
-	next, ok := w.c.Next(w.now)
+	next, ok := w.jobs.Next(w.now)
 	switch {
 	case !ok:
 		return w.now.Add(time.Hour)
@@ -191,14 +191,14 @@ func (w *whole) loseAZone() {
 // pauses is returned.
 func (w *whole) pollUntil(is func() bool) (pauses int) {
 	for !is() {
-		var task controller.Task
+		var job timedqueue.Job
 		var ok bool
-		w.turn("Start", func() { task, ok = w.c.Start(w.now) })
+		w.turn("Start", func() { job, ok = w.jobs.Start(w.now) })
 		if ok {
-			w.perform(task)
+			w.perform(job)
 			continue
 		}
-		w.turn("Next", func() { w.c.Next(w.now) })
+		w.turn("Next", func() { w.jobs.Next(w.now) })
 		w.now = w.now.Add(time.Millisecond)
 		if pauses++; pauses > 100_000 {
 			w.b.Fatal("it does not come to that")

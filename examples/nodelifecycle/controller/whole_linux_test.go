@@ -1,9 +1,11 @@
 package controller_test
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -45,6 +48,7 @@ type whole struct {
 	b     *testing.B
 	now   time.Time
 	c     *controller.Controller
+	jobs  timedqueue.Source[timedqueue.Job]
 	feeds edge.Handlers
 
 	nodes, leases, pods store
@@ -113,6 +117,8 @@ func (w *whole) restart() {
 	var err error
 	w.c, err = controller.New(wholeConfig(), w.now)
 	require.NoError(w.b, err)
+	w.jobs, err = w.c.Jobs(w.actions(), w.now)
+	require.NoError(w.b, err)
 	stores := edge.Stores{Nodes: w.nodes, Pods: w.pods}
 	w.feeds, err = edge.NewHandlers(w.c, stores, func(turn func(time.Time), poll func() bool) {
 		turn(w.now)
@@ -146,54 +152,70 @@ func (w *whole) turn(name string, call func()) {
 // out nothing, and performs what it hands out.
 func (w *whole) poll() {
 	for {
-		var task controller.Task
+		var job timedqueue.Job
 		var ok bool
-		w.turn("Start", func() { task, ok = w.c.Start(w.now) })
+		w.turn("Start", func() { job, ok = w.jobs.Start(w.now) })
 		if !ok {
 			break
 		}
-		w.perform(task)
+		w.perform(job)
 	}
-	w.turn("Next", func() { w.c.Next(w.now) })
+	w.turn("Next", func() { w.jobs.Next(w.now) })
 }
 
 // perform does what the controller asks for. Its result is in the cache at
 // once.
-func (w *whole) perform(task controller.Task) {
-	var result controller.Result
-	what := fmt.Sprintf("%T", task.Action)[len("controller."):]
-	switch action := task.Action.(type) {
-	case controller.ReadLease:
-		i := indexOf(action.Node.UID)
-		result.Leases = map[string]string{action.Node.Name: w.leaseOf[i].ResourceVersion}
-	case controller.ListLeases:
-		result.Leases = make(map[string]string, wholeNodes)
-		for _, lease := range w.leaseOf {
-			result.Leases[lease.Name] = lease.ResourceVersion
-		}
-	case controller.DeclareUnknown:
-		i := indexOf(action.Node.UID)
-		result.Node = w.changeNode(i, func(node *corev1.Node) {
-			setCondition(node, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
-		})
-	case controller.PatchTaints:
-		i := indexOf(action.Node.UID)
-		result.Node = w.changeNode(i, func(node *corev1.Node) { node.Spec.Taints = action.Taints })
-	case controller.MarkPodNotReady:
-		i := indexOf(action.Pod.UID)
-		result.Pod = w.changePod(i)
-	case controller.Evict:
-		i := indexOf(action.Task.Pod.UID)
-		result.Eviction = eviction.Result{Outcome: eviction.OutcomeEvicted, Requests: 2}
-		result.Unused = 1
-		if pod := w.podOf[i]; pod != nil {
-			w.podOf[i] = nil
-			require.NoError(w.b, w.pods.Delete(pod))
-			w.turn("pod gone", func() { w.feeds.Pods.OnDelete(pod) })
-		}
+func (w *whole) perform(job timedqueue.Job) {
+	what := strings.TrimPrefix(fmt.Sprintf("%T", job.Task()), "controller.")
+	job.Perform(w.b.Context())
+	w.turn("Finish "+what, func() { job.Finish(w.now) })
+}
+
+func (w *whole) actions() controller.Actions {
+	return controller.Actions{
+		ReadLeases: func(_ context.Context, read controller.LeaseRead) controller.Leases {
+			if read.Node != nil {
+				i := indexOf(read.Node.UID)
+				return controller.Leases{Versions: map[string]string{read.Node.Name: w.leaseOf[i].ResourceVersion}}
+			}
+			versions := make(map[string]string, wholeNodes)
+			for _, lease := range w.leaseOf {
+				versions[lease.Name] = lease.ResourceVersion
+			}
+			return controller.Leases{Versions: versions}
+		},
+		Declare: func(_ context.Context, d controller.Declaration) controller.Result[*corev1.Node] {
+			return w.wroteNode(w.changeNode(indexOf(d.Node.UID), func(node *corev1.Node) {
+				setCondition(node, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
+			}))
+		},
+		ChangeNode: func(_ context.Context, change controller.NodeChange) controller.Result[*corev1.Node] {
+			i := indexOf(change.Node.UID)
+			return w.wroteNode(w.changeNode(i, func(node *corev1.Node) { node.Spec.Taints = change.Taints }))
+		},
+		MarkPod: func(_ context.Context, mark controller.PodMark) controller.Result[*corev1.Pod] {
+			pod := w.changePod(indexOf(mark.Pod.UID))
+			if pod != nil {
+				w.turn("Answered pod", func() { w.feeds.Pods.Wrote(pod) })
+			}
+			return controller.Result[*corev1.Pod]{Object: pod}
+		},
+		Evict: func(_ context.Context, task eviction.Task) eviction.Result {
+			i := indexOf(task.Pod.UID)
+			if pod := w.podOf[i]; pod != nil {
+				w.podOf[i] = nil
+				require.NoError(w.b, w.pods.Delete(pod))
+				w.turn("pod gone", func() { w.feeds.Pods.OnDelete(pod) })
+			}
+			return eviction.Result{Outcome: eviction.OutcomeEvicted, Requests: 2}
+		},
+		Record: func(context.Context, controller.Record) struct{} { return struct{}{} },
 	}
-	w.turn("Answered "+what, func() { w.feeds.Answered(result) })
-	w.turn("Finish "+what, func() { w.c.Finish(w.now, task, result) })
+}
+
+func (w *whole) wroteNode(node *corev1.Node) controller.Result[*corev1.Node] {
+	w.turn("Answered node", func() { w.feeds.Nodes.Wrote(node) })
+	return controller.Result[*corev1.Node]{Object: node}
 }
 
 func (w *whole) stamp(meta *metav1.ObjectMeta) {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -38,6 +40,7 @@ type world struct {
 	now     time.Time
 	config  Config
 	c       *Controller
+	jobs    timedqueue.Source[timedqueue.Job]
 	version int
 	nodes   map[string]*corev1.Node
 	leases  map[string]*coordinationv1.Lease
@@ -45,20 +48,24 @@ type world struct {
 	silent  map[string]bool
 	next    map[string]time.Time // beats
 	done    []deed
-	fail    func(Action) error
+	fail    func(task any) error
 	webhook func(*corev1.Node) // changes what is patched
 	blind   bool               // the cache sees nothing of what happens
 	stalled bool               // the cache sees nothing of what happens to nodes
+	// eviction is the result of the next eviction, if it is not nil, and err what
+	// the last action that did not panic has returned.
+	eviction *eviction.Result
+	err      error
 }
 
 // errPanicked makes an action have no result, as when it panics.
 var errPanicked = errors.New("panicked")
 
-// deed is an action that the controller asked for.
+// deed is a task that was performed.
 type deed struct {
-	at     time.Time
-	action Action
-	err    error
+	at   time.Time
+	task any
+	err  error
 }
 
 func newWorld(t *testing.T, config Config) *world {
@@ -88,6 +95,8 @@ func newWorld(t *testing.T, config Config) *world {
 func (w *world) start() {
 	var err error
 	w.c, err = New(w.config, w.now)
+	require.NoError(w.t, err)
+	w.jobs, err = w.c.Jobs(w.actions(), w.now)
 	require.NoError(w.t, err)
 	w.relist()
 	for _, pod := range w.sortedPods() {
@@ -239,7 +248,7 @@ func (w *world) advance(d time.Duration) {
 				at = w.next[name]
 			}
 		}
-		if next, ok := w.c.Next(w.now); ok && next.Before(at) {
+		if next, ok := w.jobs.Next(w.now); ok && next.Before(at) {
 			at = next
 		}
 		if at.After(w.now) {
@@ -261,69 +270,135 @@ func (w *world) advance(d time.Duration) {
 // act performs all that the controller asks for now.
 func (w *world) act() {
 	for range 100_000 {
-		task, ok := w.c.Start(w.now)
+		job, ok := w.jobs.Start(w.now)
 		if !ok {
 			return
 		}
-		result := w.perform(task.Action)
-		w.done = append(w.done, deed{w.now, task.Action, result.Err})
-		w.c.Finish(w.now, task, result)
+		w.perform(job)
+		w.done = append(w.done, deed{w.now, job.Task(), w.err})
+		job.Finish(w.now)
 	}
 	w.t.Fatal("the controller does not come to rest")
 }
 
-// perform performs an action, and observes what the API server has returned, as
-// the edge does.
-func (w *world) perform(action Action) Result {
-	result := w.answer(action)
-	if node := result.Node; node != nil {
-		n := w.c.nodes[node.Name]
-		if n != nil && older(n.object.ResourceVersion, node.ResourceVersion) {
-			w.c.ObserveNode(w.now, node)
-		}
-	}
-	for _, pod := range []*corev1.Pod{result.Pod, result.Eviction.Pod} {
-		if pod == nil {
-			continue
-		}
-		p := w.c.pods[PodID(pod)]
-		if p != nil && older(p.object.ResourceVersion, pod.ResourceVersion) {
-			w.c.ObservePod(w.now, pod)
-		}
-	}
-	return result
+// finish performs a job and ends it.
+func (w *world) finish(job timedqueue.Job) {
+	w.perform(job)
+	job.Finish(w.now)
 }
 
-func (w *world) answer(action Action) Result {
-	if w.fail != nil {
-		switch err := w.fail(action); {
-		case errors.Is(err, errPanicked):
-			return Result{}
-		case err != nil:
-			return Result{Err: err, Eviction: eviction.Result{Outcome: eviction.OutcomeFailed, Err: err}}
-		}
+// finishFailed ends a job that fails.
+func (w *world) finishFailed(job timedqueue.Job) {
+	w.performFailed(job)
+	job.Finish(w.now)
+}
+
+// performFailed performs a job that fails.
+func (w *world) performFailed(job timedqueue.Job) {
+	fail := w.fail
+	w.fail = func(any) error { return errServer }
+	w.perform(job)
+	w.fail = fail
+}
+
+// finishEviction ends an eviction with a result.
+func (w *world) finishEviction(job timedqueue.Job, result eviction.Result) {
+	w.eviction = &result
+	w.perform(job)
+	w.eviction = nil
+	job.Finish(w.now)
+}
+
+func (w *world) perform(job timedqueue.Job) {
+	w.err = nil
+	job.Perform(w.t.Context())
+}
+
+// actions perform what the controller asks for. They have it observe what the
+// API server has returned, as the edge does.
+func (w *world) actions() Actions {
+	return Actions{
+		ReadLeases: func(_ context.Context, read LeaseRead) Leases {
+			if failed, err := w.fails(read); failed {
+				return Leases{Err: err}
+			}
+			if read.Node != nil {
+				return Leases{Versions: w.versions(read.Node.Name)}
+			}
+			return Leases{Versions: w.versions(slices.Collect(maps.Keys(w.leases))...)}
+		},
+		Declare: func(_ context.Context, d Declaration) Result[*corev1.Node] {
+			if failed, err := w.fails(d); failed {
+				return Result[*corev1.Node]{Err: err}
+			}
+			return w.nodeResult(w.patchNode(d.Node.Name, d.Patch))
+		},
+		ChangeNode: func(_ context.Context, change NodeChange) Result[*corev1.Node] {
+			if failed, err := w.fails(change); failed {
+				return Result[*corev1.Node]{Err: err}
+			}
+			if readsNode(change) {
+				return w.nodeResult(w.readNode(change.Node.Name))
+			}
+			return w.nodeResult(w.patchNode(change.Node.Name, change.Patch))
+		},
+		MarkPod: func(_ context.Context, mark PodMark) Result[*corev1.Pod] {
+			if failed, err := w.fails(mark); failed {
+				return Result[*corev1.Pod]{Err: err}
+			}
+			if readsPod(mark) {
+				return w.podResult(w.readPod(mark.Pod))
+			}
+			return w.podResult(w.patchPod(mark.Pod.UID, mark.Patch))
+		},
+		Evict: func(_ context.Context, task eviction.Task) eviction.Result {
+			switch failed, err := w.fails(task); {
+			case w.eviction != nil:
+				return *w.eviction
+			case failed && err == nil:
+				return eviction.Result{}
+			case failed:
+				return eviction.Result{Outcome: eviction.OutcomeFailed, Err: err}
+			}
+			return w.evict(task)
+		},
+		Record: func(context.Context, Record) struct{} { return struct{}{} },
 	}
-	switch action := action.(type) {
-	case ReadLease:
-		return Result{Leases: w.versions(action.Node.Name)}
-	case ListLeases:
-		return Result{Leases: w.versions(slices.Collect(maps.Keys(w.leases))...)}
-	case DeclareUnknown:
-		return w.patchNode(action.Node.Name, action.Patch)
-	case ReadNode:
-		return w.readNode(action.Node.Name)
-	case PatchTaints:
-		return w.patchNode(action.Node.Name, action.Patch)
-	case PatchLabels:
-		return w.patchNode(action.Node.Name, action.Patch)
-	case ReadPod:
-		return w.readPod(action.Pod)
-	case MarkPodNotReady:
-		return w.patchPod(action.Pod.UID, action.Patch)
-	case Evict:
-		return w.evict(action.Task)
+}
+
+// fails reports whether a task fails, and why if it does not panic.
+func (w *world) fails(task any) (failed bool, err error) {
+	if w.fail == nil {
+		return false, nil
 	}
-	return Result{}
+	err = w.fail(task)
+	if errors.Is(err, errPanicked) {
+		return true, nil
+	}
+	w.err = err
+	return err != nil, err
+}
+
+func (w *world) nodeResult(node *corev1.Node, err error) Result[*corev1.Node] {
+	if w.err = err; err != nil {
+		return Result[*corev1.Node]{Err: err}
+	}
+	n := w.c.nodes[node.Name]
+	if n != nil && older(n.object.ResourceVersion, node.ResourceVersion) {
+		w.c.ObserveNode(w.now, node)
+	}
+	return Result[*corev1.Node]{Object: node}
+}
+
+func (w *world) podResult(pod *corev1.Pod, err error) Result[*corev1.Pod] {
+	if w.err = err; err != nil {
+		return Result[*corev1.Pod]{Err: err}
+	}
+	p := w.c.pods[PodID(pod)]
+	if p != nil && older(p.object.ResourceVersion, pod.ResourceVersion) {
+		w.c.ObservePod(w.now, pod)
+	}
+	return Result[*corev1.Pod]{Object: pod}
 }
 
 // versions are the versions of leases as the API server has them.
@@ -337,60 +412,60 @@ func (w *world) versions(names ...string) map[string]string {
 	return versions
 }
 
-func (w *world) readNode(name string) Result {
+func (w *world) readNode(name string) (*corev1.Node, error) {
 	node, ok := w.nodes[name]
 	if !ok {
-		return Result{Err: apierrors.NewNotFound(corev1.Resource("nodes"), name)}
+		return nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
 	}
-	return Result{Node: node}
+	return node, nil
 }
 
 // readPod returns the pod of that name.
-func (w *world) readPod(named *corev1.Pod) Result {
+func (w *world) readPod(named *corev1.Pod) (*corev1.Pod, error) {
 	for _, pod := range w.pods {
 		if pod.Namespace == named.Namespace && pod.Name == named.Name {
-			return Result{Pod: pod}
+			return pod, nil
 		}
 	}
-	return Result{Err: apierrors.NewNotFound(corev1.Resource("pods"), named.Name)}
+	return nil, apierrors.NewNotFound(corev1.Resource("pods"), named.Name)
 }
 
-func (w *world) patchNode(name string, patch Patch) Result {
-	node, ok := w.nodes[name]
-	if !ok {
-		return Result{Err: apierrors.NewNotFound(corev1.Resource("nodes"), name)}
+func (w *world) patchNode(name string, patch Patch) (*corev1.Node, error) {
+	node, err := w.readNode(name)
+	if err != nil {
+		return nil, err
 	}
 	patched := &corev1.Node{}
 	if err := apply(node, patched, patch); err != nil {
-		return Result{Err: err}
+		return nil, err
 	}
 	if w.webhook != nil {
 		w.webhook(patched)
 	}
 	w.setNode(patched)
-	return Result{Node: patched}
+	return patched, nil
 }
 
-func (w *world) patchPod(uid types.UID, patch Patch) Result {
+func (w *world) patchPod(uid types.UID, patch Patch) (*corev1.Pod, error) {
 	pod, ok := w.pods[uid]
 	if !ok {
-		return Result{Err: apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, string(uid))}
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, string(uid))
 	}
 	patched := &corev1.Pod{}
 	if err := apply(pod, patched, patch); err != nil {
-		return Result{Err: err}
+		return nil, err
 	}
 	w.setPod(patched)
-	return Result{Pod: patched}
+	return patched, nil
 }
 
 // evict deletes a pod: it is gone at once.
-func (w *world) evict(task eviction.Task) Result {
+func (w *world) evict(task eviction.Task) eviction.Result {
 	if _, ok := w.pods[task.Pod.UID]; !ok {
-		return Result{Eviction: eviction.Result{Outcome: eviction.OutcomeAlreadyGone}}
+		return eviction.Result{Outcome: eviction.OutcomeAlreadyGone}
 	}
 	w.deletePod(task.Pod.UID)
-	return Result{Eviction: eviction.Result{Outcome: eviction.OutcomeEvicted}}
+	return eviction.Result{Outcome: eviction.OutcomeEvicted}
 }
 
 // apply patches an object as the API server does, and refuses what it refuses.
@@ -416,22 +491,43 @@ func apply(object, into any, patch Patch) error {
 
 var errServer = errors.New("the API server is not available")
 
-// deeds returns what was done of one kind.
-func deeds[A Action](w *world) []A {
-	var found []A
+// Kinds of tasks.
+func readsOne(read LeaseRead) bool         { return read.Node != nil }
+func readsAll(read LeaseRead) bool         { return read.Node == nil }
+func patchesTaints(change NodeChange) bool { return change.Action == NodeActionTaint }
+func patchesLabels(change NodeChange) bool { return change.Action == NodeActionLabel }
+func readsNode(change NodeChange) bool     { return change.Action == NodeActionRead }
+func releasesTaint(change NodeChange) bool { return change.Released }
+func marksPod(mark PodMark) bool           { return mark.Action == PodActionMark }
+func readsPod(mark PodMark) bool           { return mark.Action == PodActionRead }
+
+// is reports whether a task is of a type and, if given, of a kind.
+func is[T any](task any, kinds ...func(T) bool) bool {
+	t, is := task.(T)
+	return is && !slices.ContainsFunc(kinds, func(is func(T) bool) bool { return !is(t) })
+}
+
+// like is a function that reports what is does.
+func like[T any](kinds ...func(T) bool) func(task any) bool {
+	return func(task any) bool { return is(task, kinds...) }
+}
+
+// deeds returns what was done of a type and, if given, of a kind.
+func deeds[T any](w *world, kinds ...func(T) bool) []T {
+	var found []T
 	for _, d := range w.done {
-		if action, ok := d.action.(A); ok && d.err == nil {
-			found = append(found, action)
+		if d.err == nil && is(d.task, kinds...) {
+			found = append(found, d.task.(T))
 		}
 	}
 	return found
 }
 
 // times returns when it was done, since the start given.
-func times[A Action](w *world, since time.Time) []time.Duration {
+func times[T any](w *world, since time.Time, kinds ...func(T) bool) []time.Duration {
 	var found []time.Duration
 	for _, d := range w.done {
-		if _, ok := d.action.(A); ok && d.err == nil {
+		if d.err == nil && is(d.task, kinds...) {
 			found = append(found, d.at.Sub(since))
 		}
 	}

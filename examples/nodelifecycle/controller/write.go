@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,122 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
+
+// A NodeChange is one thing to do to a node.
+type NodeChange struct {
+	Action NodeAction
+	Node   *corev1.Node
+	// Patch is empty for NodeActionRead.
+	Patch Patch
+	// Taints are all that the node has after NodeActionTaint.
+	Taints []corev1.Taint
+	// Released says that they include a NoExecute taint that the rate of Zone, the
+	// node's, has released: the pods of the node are going to leave.
+	Released bool
+	Zone     string
+
+	silent    bool // when it was handed out
+	item      timedqueue.Item[string, *node]
+	startedAt time.Time
+}
+
+// NodeAction is what a [NodeChange] asks for, in the words of logs and metrics.
+type NodeAction string
+
+const (
+	// NodeActionTaint gives the node other taints.
+	NodeActionTaint NodeAction = "patch taints"
+	// NodeActionLabel makes the older operating system and architecture labels say
+	// what the newer ones do.
+	NodeActionLabel NodeAction = "patch labels"
+	// NodeActionRead reads the node from the API server, which has refused a write
+	// that was computed from this version of it.
+	NodeActionRead NodeAction = "read node"
+)
+
+// A writer is the core of the writes to nodes that are no declarations, without
+// what says which of them is next.
+type writer struct{ *Controller }
+
+// Finish takes the result of a write, or of the read before it.
+func (c writer) Finish(now time.Time, change NodeChange, result Result[*corev1.Node]) {
+	c.noteAnswer(now, change.startedAt, change.Action != NodeActionRead && result.isStored())
+	if change.Action == NodeActionRead {
+		c.nodeRead(now, change, result)
+		return
+	}
+	err := result.failure()
+	if err == nil && change.isUndone(now, result.Object) {
+		err = errUndone
+	}
+	c.finishWrite(now, change.item, err)
+}
+
+// errUndone is why a write is tried again only after a backoff.
+var errUndone = errors.New("the API server answers with an object that lacks what was written")
+
+// isUndone reports whether a node lacks what was written. A write that a webhook
+// has undone would be sent again at once, for ever.
+func (c *NodeChange) isUndone(now time.Time, object *corev1.Node) bool {
+	if c.Action == NodeActionLabel {
+		return labelPatch(object) != nil
+	}
+	return lacks(object, c.Taints, now)
+}
+
+// lacks reports whether a node has other taints than were written, as far as
+// they are ours to write.
+func lacks(object *corev1.Node, written []corev1.Taint, now time.Time) bool {
+	_, change := taints.Reconcile(object.Spec.Taints, written, owned, now)
+	return change
+}
+
+// A recoverer is the core of the writes that take back a taint.
+type recoverer struct{ writer }
+
+// Start hands out the next recovery. Like that of otherWriter it may hand out
+// none while thousands of nodes need no write any more.
+func (c recoverer) Start(now time.Time) (NodeChange, bool) {
+	for range mostVisited {
+		if change, needed, more := c.startWrite(now, c.recoveries); needed || !more {
+			return change, needed
+		}
+	}
+	return NodeChange{}, false
+}
+
+// Next returns when a node may next be written to.
+func (c recoverer) Next(now time.Time) (time.Time, bool) { return c.recoveries.Next(now) }
+
+// An otherWriter is the core of the writes that take back no taint.
+type otherWriter struct{ writer }
+
+// Start hands out the next write that a node needs.
+func (c otherWriter) Start(now time.Time) (NodeChange, bool) {
+	if c.config.EvictionMode == EvictionModeNode {
+		c.emptyNodes(now)
+	}
+	for range mostVisited {
+		if c.config.EvictionMode != EvictionModeNode {
+			c.takeRelease(now)
+		}
+		if change, needed, more := c.startWrite(now, c.otherWrites); needed || !more {
+			return change, needed
+		}
+	}
+	return NodeChange{}, false
+}
+
+// Next returns when a node may next be written to. It counts releases as well:
+// each makes its node the first to be written.
+func (c otherWriter) Next(now time.Time) (time.Time, bool) {
+	write, writes := c.otherWrites.Next(now)
+	release, releases := c.nextRelease(now)
+	if !writes || releases && release.Before(write) {
+		return release, releases
+	}
+	return write, true
+}
 
 // plan finds out what a node needs, unless that is known. A node that has
 // changed itself is planned by replan.
@@ -103,45 +220,21 @@ func (c *Controller) hasten(name string, next time.Time) {
 	}
 }
 
-// recoverNode hands out the next write that takes back a taint. Like writeNode
-// it may hand out none while thousands of nodes need no write any more.
-func (c *Controller) recoverNode(now time.Time) (Action, bool) {
-	for range mostVisited {
-		if action, some := c.startWrite(now, c.recoveries); action != nil || !some {
-			return action, some
-		}
-	}
-	return nil, false
-}
-
-// writeNode hands out the next other write that a node needs.
-func (c *Controller) writeNode(now time.Time) (Action, bool) {
-	if c.config.EvictionMode == EvictionModeNode {
-		c.emptyNodes(now)
-	}
-	for range mostVisited {
-		if c.config.EvictionMode != EvictionModeNode {
-			c.takeRelease(now)
-		}
-		if action, some := c.startWrite(now, c.otherWrites); action != nil || !some {
-			return action, some
-		}
-	}
-	return nil, false
-}
-
-// startWrite starts a write of a kind. The action is nil if it turns out not to
-// be needed; false means that there is none of the kind.
-func (c *Controller) startWrite(now time.Time, kind writes) (Action, bool) {
+// startWrite starts a write of a kind, unless it turns out not to be needed. It
+// reports whether there may be more of the kind.
+func (c *Controller) startWrite(now time.Time, kind writes) (change NodeChange, needed, more bool) {
 	item, ok := kind.Start(now)
 	if !ok {
-		return nil, false
+		return NodeChange{}, false, false
 	}
-	action, err := c.writeOf(now, item)
-	if action == nil {
-		c.writes.Finish(now, item, resultOfNone(now, item.Value, err))
+	n := item.Value
+	write, err := c.writeOf(now, n)
+	if write == nil {
+		c.writes.Finish(now, item, resultOfNone(now, n, err))
+		return NodeChange{}, false, true
 	}
-	return action, true
+	write.Node, write.item, write.startedAt = n.object, item, now
+	return *write, true, true
 }
 
 // resultOfNone is the result of a write that was not handed out.
@@ -152,25 +245,13 @@ func resultOfNone(now time.Time, n *node, err error) timedqueue.Result {
 	return timedqueue.Result{Outcome: outcomeOf(err, timedqueue.OutcomeSkipped)}
 }
 
-// nextWrite counts releases as well: each makes its node the first to be
-// written.
-func (c *Controller) nextWrite(now time.Time) (time.Time, bool) {
-	write, writes := c.otherWrites.Next(now)
-	release, releases := c.nextRelease(now)
-	if !writes || releases && release.Before(write) {
-		return release, releases
-	}
-	return write, true
-}
-
 // writeOf returns the write that a node needs, or nil. It returns an error if
 // there can be none: the node has no UID to guard it with.
-func (c *Controller) writeOf(now time.Time, item timedqueue.Item[string, *node]) (Action, error) {
-	n := item.Value
+func (c *Controller) writeOf(now time.Time, n *node) (*NodeChange, error) {
 	if n.state == released {
-		action, err := c.writeReleased(now, item)
-		if action != nil {
-			return action, nil
+		write, err := c.writeReleased(now, n)
+		if write != nil {
+			return write, nil
 		}
 		c.finishRelease(now, n, c.unusedRelease(n, err))
 		c.enter(n, resting)
@@ -188,7 +269,7 @@ func (c *Controller) writeOf(now time.Time, item timedqueue.Item[string, *node])
 	}
 	if n.mustRead() {
 		c.enter(n, writing)
-		return ReadNode{n.object, n.silence.lasts(), item}, nil
+		return &NodeChange{Action: NodeActionRead, silent: n.silence.lasts()}, nil
 	}
 	if n.wanted != nil {
 		data, err := taints.Patch(n.object, n.wanted)
@@ -196,11 +277,12 @@ func (c *Controller) writeOf(now time.Time, item timedqueue.Item[string, *node])
 			return nil, err
 		}
 		c.enter(n, writing)
-		return PatchTaints{n.object, n.wanted, taintPatch(data), n.zone, false, item}, nil
+		return n.taintWrite(data, n.wanted), nil
 	}
 	if data := labelPatch(n.object); data != nil {
 		c.enter(n, writing)
-		return PatchLabels{n.object, Patch{Type: types.StrategicMergePatchType, Data: data}, item}, nil
+		patch := Patch{Type: types.StrategicMergePatchType, Data: data}
+		return &NodeChange{Action: NodeActionLabel, Patch: patch}, nil
 	}
 	return nil, nil
 }
@@ -218,10 +300,7 @@ func (c *Controller) unusedRelease(n *node, err error) timedqueue.Outcome {
 // writeReleased returns the write of a released node: its NoExecute taint
 // together with all other changes. It returns nil if the node does not need
 // that taint any more.
-func (c *Controller) writeReleased(
-	now time.Time, item timedqueue.Item[string, *node],
-) (Action, error) {
-	n := item.Value
+func (c *Controller) writeReleased(now time.Time, n *node) (*NodeChange, error) {
 	if !c.wantsRelease(n) {
 		return nil, nil
 	}
@@ -234,10 +313,18 @@ func (c *Controller) writeReleased(
 		return nil, err
 	}
 	c.enter(n, releasing)
-	return PatchTaints{n.object, wanted, taintPatch(data), n.zone, true, item}, nil
+	write := n.taintWrite(data, wanted)
+	write.Released = true
+	return write, nil
 }
 
-func taintPatch(data []byte) Patch { return Patch{Type: taints.PatchType, Data: data} }
+// taintWrite returns the write of the wanted taints.
+func (n *node) taintWrite(data []byte, wanted []corev1.Taint) *NodeChange {
+	return &NodeChange{
+		Action: NodeActionTaint, Taints: wanted, Zone: n.zone,
+		Patch: Patch{Type: taints.PatchType, Data: data},
+	}
+}
 
 // finishWrite ends a write to a node of this name. The node may be another one
 // by now, which has waited for that.

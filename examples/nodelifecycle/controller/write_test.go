@@ -40,8 +40,8 @@ func TestRecreatedNodeDuringAWrite(t *testing.T) {
 	w := active(t, "a", "b")
 	w.silent["a-000"] = true
 	var recreated bool
-	w.fail = func(a Action) error {
-		patch, ok := a.(PatchTaints)
+	w.fail = func(a any) error {
+		patch, ok := a.(NodeChange)
 		if !ok || !patch.Released || recreated {
 			return nil
 		}
@@ -64,8 +64,8 @@ func TestRecreatedNodeDuringAWrite(t *testing.T) {
 func TestH8NodeThatWasNotFoundIsDeclaredLater(t *testing.T) {
 	w := active(t, "a", "b")
 	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "nodes"}, "a-003")
-	w.fail = func(action Action) error {
-		if _, is := action.(DeclareUnknown); is {
+	w.fail = func(task any) error {
+		if _, is := task.(Declaration); is {
 			w.fail = nil
 			return gone
 		}
@@ -73,7 +73,7 @@ func TestH8NodeThatWasNotFoundIsDeclaredLater(t *testing.T) {
 	}
 	w.silent["a-003"] = true
 	w.advance(2 * time.Minute)
-	require.Len(t, deeds[DeclareUnknown](w), 1)
+	require.Len(t, deeds[Declaration](w), 1)
 	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-003"))
 }
 

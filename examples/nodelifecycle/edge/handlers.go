@@ -14,27 +14,17 @@ import (
 
 // Handlers feed a controller with what informers report. Each is to be added to
 // the informer of its type.
+//
+// Nodes.Wrote and Pods.Wrote take each node and pod that the API server has
+// returned to an action, before the action ends. The controller observes it, and
+// until the watch shows it no older one. They must be called outside of what
+// handlers pass to observe.
 type Handlers struct {
 	Nodes *feed.Handler[*corev1.Node]
 	// Leases must be given those of the namespace kube-node-lease and no others.
 	Leases cache.ResourceEventHandler
 	// Pods may be given pods that are not bound yet, which count for nothing.
 	Pods *feed.Handler[*corev1.Pod]
-}
-
-// Answered takes the result of a task before the controller's Finish. The
-// controller observes the node or pod that the API server has returned, and
-// until the watch shows it no older one; see feed.Handler.Wrote. It must be
-// called outside of what handlers pass to observe.
-func (h Handlers) Answered(result controller.Result) {
-	if result.Node != nil {
-		h.Nodes.Wrote(result.Node)
-	}
-	for _, pod := range []*corev1.Pod{result.Pod, result.Eviction.Pod} {
-		if pod != nil {
-			h.Pods.Wrote(pod)
-		}
-	}
 }
 
 // Stores are those of the informers; see feed.Config.
@@ -50,7 +40,8 @@ type Observe func(turn func(now time.Time), poll func() bool)
 
 // NewHandlers returns the handlers that feed c. They touch c only inside what
 // they pass to observe. One report is one call of observe.
-// They must be told of each result; see Answered.
+// They must be told of each object that the API server has returned; see
+// [Handlers].
 func NewHandlers(c *controller.Controller, stores Stores, observe Observe) (Handlers, error) {
 	return NewViewedHandlers(c, plainView{}, stores, observe)
 }

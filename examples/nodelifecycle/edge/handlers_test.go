@@ -20,6 +20,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 	"github.com/kubelife/lifecycle/examples/simulation/memory"
 	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 const grace = 40 * time.Second
@@ -31,6 +32,9 @@ type fed struct {
 	observed int // calls of observe
 	*controller.Controller
 	edge.Handlers
+	jobs timedqueue.Source[timedqueue.Job]
+	// patch is the answer to the next changes of nodes; nil makes them fail.
+	patch func(controller.NodeChange) *corev1.Node
 }
 
 func newFed(t *testing.T) *fed {
@@ -45,19 +49,44 @@ func newFed(t *testing.T) *fed {
 		turn(f.now)
 	})
 	require.NoError(t, err)
+	f.jobs, err = f.Jobs(f.actions(), f.now)
+	require.NoError(t, err)
 	return f
 }
 
-// pass lets time pass, in which everything that is asked for fails, and returns
-// what was asked for. It polls every second, which is enough for these tests.
-func (f *fed) pass(d time.Duration) []controller.Action {
-	var asked []controller.Action
+// actions fail, unless there is an answer.
+func (f *fed) actions() controller.Actions {
+	ofNode := controller.Result[*corev1.Node]{Err: errServer}
+	return controller.Actions{
+		ReadLeases: func(context.Context, controller.LeaseRead) controller.Leases {
+			return controller.Leases{Err: errServer}
+		},
+		Declare: func(context.Context, controller.Declaration) controller.Result[*corev1.Node] { return ofNode },
+		ChangeNode: func(_ context.Context, change controller.NodeChange) controller.Result[*corev1.Node] {
+			if f.patch == nil {
+				return ofNode
+			}
+			return controller.Result[*corev1.Node]{Object: f.patch(change)}
+		},
+		MarkPod: func(context.Context, controller.PodMark) controller.Result[*corev1.Pod] {
+			return controller.Result[*corev1.Pod]{Err: errServer}
+		},
+		Evict: func(context.Context, eviction.Task) eviction.Result {
+			return eviction.Result{Outcome: eviction.OutcomeFailed, Err: errServer}
+		},
+		Record: func(context.Context, controller.Record) struct{} { return struct{}{} },
+	}
+}
+
+// pass lets time pass, in which everything is done that is asked for, and
+// returns what was asked for. It polls every second, which is enough for these
+// tests.
+func (f *fed) pass(d time.Duration) (asked []any) {
 	for end := f.now.Add(d); ; f.now = f.now.Add(time.Second) {
-		for task, ok := f.Start(f.now); ok; task, ok = f.Start(f.now) {
-			asked = append(asked, task.Action)
-			f.Finish(f.now, task, controller.Result{
-				Err: errServer, Eviction: eviction.Result{Outcome: eviction.OutcomeFailed, Err: errServer},
-			})
+		for job, ok := f.jobs.Start(f.now); ok; job, ok = f.jobs.Start(f.now) {
+			asked = append(asked, job.Task())
+			job.Perform(f.t.Context())
+			job.Finish(f.now)
 		}
 		if !f.now.Before(end) {
 			return asked
@@ -65,11 +94,11 @@ func (f *fed) pass(d time.Duration) []controller.Action {
 	}
 }
 
-func of[A controller.Action](all []controller.Action) []A {
-	var found []A
-	for _, action := range all {
-		if a, ok := action.(A); ok {
-			found = append(found, a)
+func of[T any](all []any) []T {
+	var found []T
+	for _, task := range all {
+		if t, ok := task.(T); ok {
+			found = append(found, t)
 		}
 	}
 	return found
@@ -113,14 +142,14 @@ func TestReportsReachTheControllerAtTheTimeOfObserve(t *testing.T) {
 	f.now = f.now.Add(30 * time.Second)
 	f.Leases.OnUpdate(nodeLease("l", f.now.Add(-30*time.Second)), nodeLease("l", f.now))
 	require.Equal(t, 4, f.observed, "one a report")
-	require.Empty(t, of[controller.ReadLease](f.pass(grace-time.Second)), "it has beaten")
-	require.NotEmpty(t, of[controller.ReadLease](f.pass(time.Second)), "it has not beaten since")
+	require.Empty(t, of[controller.LeaseRead](f.pass(grace-time.Second)), "it has beaten")
+	require.NotEmpty(t, of[controller.LeaseRead](f.pass(time.Second)), "it has not beaten since")
 
 	tainted := readyNode("n", forbidden)
 	f.Nodes.OnUpdate(readyNode("n"), tainted)
-	require.NotEmpty(t, of[controller.Evict](f.pass(0)))
+	require.NotEmpty(t, of[eviction.Task](f.pass(0)))
 	f.Pods.OnUpdate(boundPod("p"), boundPod("p", tolerated))
-	require.Empty(t, of[controller.Evict](f.pass(time.Hour)))
+	require.Empty(t, of[eviction.Task](f.pass(time.Hour)))
 
 	f.Pods.OnDelete(boundPod("p"))
 	f.Nodes.OnDelete(tainted)
@@ -138,14 +167,14 @@ func TestPodRecreatedInOneUpdateIsAnotherPod(t *testing.T) {
 	f.Nodes.OnAdd(readyNode("n", forbidden), true)
 	f.Pods.OnAdd(boundPod("old"), true)
 	f.MarkSynced(f.now)
-	asked := of[controller.Evict](f.pass(0))
+	asked := of[eviction.Task](f.pass(0))
 	require.Len(t, asked, 1)
-	require.Equal(t, types.UID("old"), asked[0].Task.Pod.UID)
+	require.Equal(t, types.UID("old"), asked[0].Pod.UID)
 
 	before := f.observed
 	f.Pods.OnUpdate(boundPod("old"), boundPod("new", tolerated))
 	require.Equal(t, before+1, f.observed, "in one step")
-	require.Empty(t, of[controller.Evict](f.pass(time.Hour)), "the old one is gone, the new one tolerates the taint")
+	require.Empty(t, of[eviction.Task](f.pass(time.Hour)), "the old one is gone, the new one tolerates the taint")
 	_, pods := f.Len()
 	require.Equal(t, 1, pods)
 
@@ -166,8 +195,8 @@ func TestNodeRecreatedInOneUpdateIsAnotherNode(t *testing.T) {
 	require.Len(t, of[controller.Record](asked), 2)
 	require.Equal(t, "RemovingNode", of[controller.Record](asked)[0].Reason)
 	require.Equal(t, "RegisteredNode", of[controller.Record](asked)[1].Reason)
-	require.Empty(t, of[controller.ReadLease](f.pass(grace-time.Second)))
-	silent := of[controller.ReadLease](f.pass(time.Second))
+	require.Empty(t, of[controller.LeaseRead](f.pass(grace-time.Second)))
+	silent := of[controller.LeaseRead](f.pass(time.Second))
 	require.NotEmpty(t, silent)
 	require.Equal(t, types.UID("new"), silent[0].Node.UID)
 }
@@ -182,8 +211,8 @@ func TestLeaseRecreatedInOneUpdateIsABeat(t *testing.T) {
 	f.MarkSynced(f.now)
 	f.pass(30 * time.Second)
 	f.Leases.OnUpdate(nodeLease("old", renewed), nodeLease("new", renewed))
-	require.Empty(t, of[controller.ReadLease](f.pass(grace-time.Second)))
-	require.NotEmpty(t, of[controller.ReadLease](f.pass(time.Second)))
+	require.Empty(t, of[controller.LeaseRead](f.pass(grace-time.Second)))
+	require.NotEmpty(t, of[controller.LeaseRead](f.pass(time.Second)))
 }
 
 // A deletion that the informer has missed comes wrapped.
@@ -302,7 +331,7 @@ func TestC7TheControllerSeesWhatAViewShows(t *testing.T) {
 	handlers.Nodes.OnAdd(node, true)
 	handlers.Pods.OnAdd(pod, true)
 	f.MarkSynced(f.now)
-	patches := of[controller.PatchTaints](f.pass(0))
+	patches := of[controller.NodeChange](f.pass(0))
 	require.Len(t, patches, 1)
 	require.Equal(t, corev1.TaintNodeUnschedulable, patches[0].Taints[0].Key)
 	handlers.Pods.OnDelete(pod)
@@ -341,37 +370,21 @@ func TestAnAnswerOutranksAnOlderCacheForABoundedTime(t *testing.T) {
 	handlers.Nodes.OnAdd(cached, true)
 	f.MarkSynced(f.now)
 	written := cached.DeepCopy()
-	for task, ok := f.Start(f.now); ok; task, ok = f.Start(f.now) {
-		var result controller.Result
-		if patch, is := task.Action.(controller.PatchTaints); is {
-			written.ResourceVersion, written.Spec.Taints = "9", patch.Taints
-			result.Node = written
-		}
-		handlers.Answered(result)
-		f.Finish(f.now, task, result)
+	f.patch = func(change controller.NodeChange) *corev1.Node {
+		written.ResourceVersion, written.Spec.Taints = "9", change.Taints
+		handlers.Nodes.Wrote(written)
+		return written
 	}
+	f.pass(0)
+	f.patch = nil
 	require.NotEmpty(t, written.Spec.Taints)
 	late := cached.DeepCopy()
 	late.ResourceVersion, nodes.version = "8", "8"
 	require.NoError(t, nodes.Update(late))
 	handlers.Nodes.OnUpdate(cached, late)
-	require.Empty(t, of[controller.PatchTaints](f.pass(time.Minute-time.Second)),
+	require.Empty(t, of[controller.NodeChange](f.pass(time.Minute-time.Second)),
 		"nothing is computed from the old version")
 	f.now = f.now.Add(time.Second)
 	handlers.Nodes.Expire()
-	require.Len(t, of[controller.PatchTaints](f.pass(0)), 1, "but not for ever")
-}
-
-// A pod of a task's result, whichever field has it.
-func TestPodsOfAnswersAreObserved(t *testing.T) {
-	f := newFed(t)
-	handlers, err := edge.NewHandlers(f.Controller, edge.Stores{Nodes: newStore(t), Pods: newStore(t)},
-		func(turn func(time.Time), _ func() bool) { turn(f.now) })
-	require.NoError(t, err)
-	first, second := boundPod("first"), boundPod("second")
-	first.ResourceVersion, second.ResourceVersion, second.Name = "5", "6", "cart-1"
-	handlers.Answered(controller.Result{Pod: first})
-	handlers.Answered(controller.Result{Eviction: eviction.Result{Pod: second}})
-	_, pods := f.Len()
-	require.Equal(t, 2, pods)
+	require.Len(t, of[controller.NodeChange](f.pass(0)), 1, "but not for ever")
 }

@@ -41,8 +41,8 @@ type Leases interface {
 	List(ctx context.Context, opts metav1.ListOptions) (*coordinationv1.LeaseList, error)
 }
 
-// PerformerConfig is what a [Performer] needs. Everything but Record is
-// required.
+// PerformerConfig is what a [Performer] needs. Everything but Record,
+// WroteNode and WrotePod is required.
 type PerformerConfig struct {
 	// Nodes writes nodes, and reads them from the API server, not from a cache.
 	Nodes Nodes
@@ -51,10 +51,16 @@ type PerformerConfig struct {
 	// Leases reads the leases of the namespace kube-node-lease from the API
 	// server, not from a cache.
 	Leases Leases
-	// Evict does what controller.Evict asks for.
+	// Evict makes a pod leave its node.
 	Evict eviction.Action
 	// Record takes the Events that the controller wants recorded. Nil drops them.
 	Record func(controller.Record)
+	// WroteNode and WrotePod are called with each object that the API server has
+	// returned, before the method of the Performer returns. They are the methods
+	// Wrote of the [Handlers]. Nil means that the controller learns of its own
+	// writes from the watch alone.
+	WroteNode func(*corev1.Node)
+	WrotePod  func(*corev1.Pod)
 }
 
 // Validate reports the first thing that is wrong with the config.
@@ -79,6 +85,9 @@ func (c PerformerConfig) Validate() error {
 // for an eviction as many as eviction.Action sends. It tries nothing twice,
 // because the controller does: it decides again first. It is safe for
 // concurrent use if what it was configured with is.
+//
+// Each method returns when the API server has answered; how long that may take
+// is for ctx to say. Objects in the results are trimmed, as by [Trim].
 type Performer struct {
 	config PerformerConfig
 }
@@ -91,102 +100,106 @@ func NewPerformer(config PerformerConfig) (*Performer, error) {
 	return &Performer{config}, nil
 }
 
-// Perform does one task and returns what the controller's Finish wants to know
-// of it. It returns when the API server has answered; how long that may take is
-// for ctx to say. Objects in the result are trimmed, as by [Trim].
-func (p *Performer) Perform(ctx context.Context, task controller.Task) controller.Result {
-	switch action := task.Action.(type) {
-	case controller.ReadLease:
-		return p.readLease(ctx, action.Node.Name)
-	case controller.ListLeases:
-		return p.listLeases(ctx)
-	case controller.DeclareUnknown:
-		return p.patchNode(ctx, action.Node, action.Patch)
-	case controller.ReadNode:
-		return p.readNode(ctx, action.Node.Name)
-	case controller.PatchTaints:
-		return p.patchNode(ctx, action.Node, action.Patch)
-	case controller.PatchLabels:
-		return p.patchNode(ctx, action.Node, action.Patch)
-	case controller.ReadPod:
-		return p.readPod(ctx, action.Pod)
-	case controller.MarkPodNotReady:
-		return p.patchPod(ctx, action.Pod, action.Patch)
-	case controller.Evict:
-		result := p.config.Evict(ctx, action.Task)
-		if result.Pod != nil {
-			result.Pod = trimPod(result.Pod)
-		}
-		return controller.Result{Eviction: result, Unused: result.Unspent(task.MostRequests())}
-	case controller.Record:
-		if p.config.Record != nil {
-			p.config.Record(action)
-		}
+// Actions returns the methods of the performer.
+func (p *Performer) Actions() controller.Actions {
+	return controller.Actions{
+		ReadLeases: p.ReadLeases,
+		Declare:    p.Declare,
+		ChangeNode: p.ChangeNode,
+		MarkPod:    p.MarkPod,
+		Evict:      p.Evict,
+		Record:     p.Record,
 	}
-	return controller.Result{}
 }
 
-// readLease reads a lease from the API server. That there is none is an answer.
-func (p *Performer) readLease(ctx context.Context, name string) controller.Result {
+// ReadLeases reads one lease or all. That there is none is an answer. Without a
+// resourceVersion in the options what is read is as new as the request.
+func (p *Performer) ReadLeases(ctx context.Context, read controller.LeaseRead) controller.Leases {
+	if read.Node == nil {
+		return p.listLeases(ctx)
+	}
+	name := read.Node.Name
 	lease, err := p.config.Leases.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case eviction.SaysGone(err):
-		return controller.Result{Leases: map[string]string{}}
+		return controller.Leases{Versions: map[string]string{}}
 	case err != nil:
-		return controller.Result{Err: fmt.Errorf("read lease of silent node: %w", err)}
+		return controller.Leases{Err: fmt.Errorf("read lease of silent node: %w", err)}
 	}
-	return controller.Result{Leases: map[string]string{name: lease.ResourceVersion}}
+	return controller.Leases{Versions: map[string]string{name: lease.ResourceVersion}}
 }
 
-// listLeases reads all leases with one request. Without a resourceVersion in
-// the options the list is as new as the request.
-func (p *Performer) listLeases(ctx context.Context) controller.Result {
+func (p *Performer) listLeases(ctx context.Context) controller.Leases {
 	list, err := p.config.Leases.List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return controller.Result{Err: fmt.Errorf("list leases of silent nodes: %w", err)}
+		return controller.Leases{Err: fmt.Errorf("list leases of silent nodes: %w", err)}
 	}
 	versions := make(map[string]string, len(list.Items))
 	for i := range list.Items {
 		versions[list.Items[i].Name] = list.Items[i].ResourceVersion
 	}
-	return controller.Result{Leases: versions}
+	return controller.Leases{Versions: versions}
 }
 
-// readNode reads a node from the API server. Without a resourceVersion in the
-// options the answer is as new as the request.
-func (p *Performer) readNode(ctx context.Context, name string) controller.Result {
-	node, err := p.config.Nodes.Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return controller.Result{Err: fmt.Errorf("read node after a refused write: %w", err)}
-	}
-	return controller.Result{Node: trimNode(node)}
+// Declare writes the conditions of a silent node.
+func (p *Performer) Declare(
+	ctx context.Context, d controller.Declaration,
+) controller.Result[*corev1.Node] {
+	return p.nodeResult(p.patchNode(ctx, d.Node, d.Patch))
 }
 
-// readPod is readNode for a pod.
-func (p *Performer) readPod(ctx context.Context, pod *corev1.Pod) controller.Result {
-	live, err := p.config.Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
-	if err != nil {
-		return controller.Result{Err: fmt.Errorf("read pod after a refused write: %w", err)}
+// ChangeNode writes or reads a node.
+func (p *Performer) ChangeNode(
+	ctx context.Context, change controller.NodeChange,
+) controller.Result[*corev1.Node] {
+	if change.Action != controller.NodeActionRead {
+		return p.nodeResult(p.patchNode(ctx, change.Node, change.Patch))
 	}
-	return controller.Result{Pod: trimPod(live)}
+	node, err := p.config.Nodes.Get(ctx, change.Node.Name, metav1.GetOptions{})
+	if err != nil {
+		err = fmt.Errorf("read node after a refused write: %w", err)
+	}
+	return p.nodeResult(node, err)
 }
 
-func (p *Performer) patchNode(ctx context.Context, node *corev1.Node, patch controller.Patch) controller.Result {
-	patched, err := p.config.Nodes.Patch(ctx, node.Name, patch.Type, patch.Data, metav1.PatchOptions{},
-		subresources(patch)...)
-	if err != nil {
-		return controller.Result{Err: err}
+// MarkPod writes or reads a pod.
+func (p *Performer) MarkPod(
+	ctx context.Context, mark controller.PodMark,
+) controller.Result[*corev1.Pod] {
+	pods, name, patch := p.config.Pods(mark.Pod.Namespace), mark.Pod.Name, mark.Patch
+	if mark.Action != controller.PodActionRead {
+		return p.podResult(pods.Patch(
+			ctx, name, patch.Type, patch.Data, metav1.PatchOptions{}, subresources(patch)...))
 	}
-	return controller.Result{Node: trimNode(patched)}
+	pod, err := pods.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		err = fmt.Errorf("read pod after a refused write: %w", err)
+	}
+	return p.podResult(pod, err)
 }
 
-func (p *Performer) patchPod(ctx context.Context, pod *corev1.Pod, patch controller.Patch) controller.Result {
-	patched, err := p.config.Pods(pod.Namespace).
-		Patch(ctx, pod.Name, patch.Type, patch.Data, metav1.PatchOptions{}, subresources(patch)...)
-	if err != nil {
-		return controller.Result{Err: err}
+// Evict makes a pod leave its node.
+func (p *Performer) Evict(ctx context.Context, task eviction.Task) eviction.Result {
+	result := p.config.Evict(ctx, task)
+	if result.Pod != nil {
+		result.Pod = p.wrotePod(result.Pod)
 	}
-	return controller.Result{Pod: trimPod(patched)}
+	return result
+}
+
+// Record passes an Event on.
+func (p *Performer) Record(_ context.Context, event controller.Record) struct{} {
+	if p.config.Record != nil {
+		p.config.Record(event)
+	}
+	return struct{}{}
+}
+
+func (p *Performer) patchNode(
+	ctx context.Context, node *corev1.Node, patch controller.Patch,
+) (*corev1.Node, error) {
+	return p.config.Nodes.Patch(
+		ctx, node.Name, patch.Type, patch.Data, metav1.PatchOptions{}, subresources(patch)...)
 }
 
 func subresources(patch controller.Patch) []string {
@@ -194,4 +207,32 @@ func subresources(patch controller.Patch) []string {
 		return nil
 	}
 	return []string{patch.Subresource}
+}
+
+// nodeResult returns the result of a call.
+func (p *Performer) nodeResult(node *corev1.Node, err error) controller.Result[*corev1.Node] {
+	if err != nil {
+		return controller.Result[*corev1.Node]{Err: err}
+	}
+	node = trimNode(node)
+	if p.config.WroteNode != nil {
+		p.config.WroteNode(node)
+	}
+	return controller.Result[*corev1.Node]{Object: node}
+}
+
+// podResult is nodeResult for a pod.
+func (p *Performer) podResult(pod *corev1.Pod, err error) controller.Result[*corev1.Pod] {
+	if err != nil {
+		return controller.Result[*corev1.Pod]{Err: err}
+	}
+	return controller.Result[*corev1.Pod]{Object: p.wrotePod(pod)}
+}
+
+func (p *Performer) wrotePod(pod *corev1.Pod) *corev1.Pod {
+	pod = trimPod(pod)
+	if p.config.WrotePod != nil {
+		p.config.WrotePod(pod)
+	}
+	return pod
 }

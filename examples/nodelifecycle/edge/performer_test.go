@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,7 +37,10 @@ type api struct {
 	leases []*coordinationv1.Lease // what the API server has
 	unread error                   // of a read of leases
 	evict  []eviction.Task
+	wrote  []any
 	told   []controller.Record
+
+	evicted eviction.Result // of each eviction
 }
 
 type call struct {
@@ -60,9 +64,11 @@ func (a *api) config() edge.PerformerConfig {
 		Leases: leases{a},
 		Evict: func(_ context.Context, task eviction.Task) eviction.Result {
 			a.evict = append(a.evict, task)
-			return eviction.Result{Outcome: eviction.OutcomeNotDue}
+			return a.evicted
 		},
-		Record: func(event controller.Record) { a.told = append(a.told, event) },
+		Record:    func(event controller.Record) { a.told = append(a.told, event) },
+		WroteNode: func(node *corev1.Node) { a.wrote = append(a.wrote, node) },
+		WrotePod:  func(pod *corev1.Pod) { a.wrote = append(a.wrote, pod) },
 	}
 }
 
@@ -124,12 +130,15 @@ func (l leases) List(context.Context, metav1.ListOptions) (*coordinationv1.Lease
 
 var (
 	node        = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "u"}}
+	pod         = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}}
 	statusPatch = controller.Patch{Type: types.StrategicMergePatchType, Data: []byte("{status}"), Subresource: "status"}
 	taintsPatch = controller.Patch{Type: types.JSONPatchType, Data: []byte("[taints]")}
 	readLease   = call{verb: "get lease", name: "n1"}
 	listLeases  = call{verb: "list leases"}
 	declared    = call{"patch node", "", "n1", statusPatch.Type, "{status}", []string{"status"}}
-	declare     = controller.DeclareUnknown{Node: node, Patch: statusPatch}
+	patched     = call{"patch node", "", "n1", taintsPatch.Type, "[taints]", nil}
+	ofOne       = controller.LeaseRead{Node: node}
+	ofAll       = controller.LeaseRead{}
 	errServer   = errors.New("the API server is not available")
 )
 
@@ -142,10 +151,9 @@ func leaseOfVersion(name, version string) *coordinationv1.Lease {
 func TestLeasesAreReadFromTheAPIServer(t *testing.T) {
 	a := &api{leases: []*coordinationv1.Lease{leaseOfVersion("n1", "7"), leaseOfVersion("n2", "9")}}
 	p := a.performer(t)
-	require.Equal(t, controller.Result{Leases: map[string]string{"n1": "7"}},
-		p.Perform(t.Context(), controller.Task{Action: controller.ReadLease{Node: node}}))
-	require.Equal(t, controller.Result{Leases: map[string]string{"n1": "7", "n2": "9"}},
-		p.Perform(t.Context(), controller.Task{Action: controller.ListLeases{}}))
+	require.Equal(t, controller.Leases{Versions: map[string]string{"n1": "7"}}, p.ReadLeases(t.Context(), ofOne))
+	require.Equal(t, controller.Leases{Versions: map[string]string{"n1": "7", "n2": "9"}},
+		p.ReadLeases(t.Context(), ofAll))
 	require.Equal(t, []call{readLease, listLeases}, a.calls)
 }
 
@@ -153,11 +161,10 @@ func TestLeasesAreReadFromTheAPIServer(t *testing.T) {
 func TestThatThereIsNoLeaseIsAnAnswer(t *testing.T) {
 	a := &api{unread: apierrors.NewNotFound(schema.GroupResource{Resource: "leases"}, "n1")}
 	p := a.performer(t)
-	require.Equal(t, controller.Result{Leases: map[string]string{}},
-		p.Perform(t.Context(), controller.Task{Action: controller.ReadLease{Node: node}}))
+	none := controller.Leases{Versions: map[string]string{}}
+	require.Equal(t, none, p.ReadLeases(t.Context(), ofOne))
 	a.unread = nil
-	require.Equal(t, controller.Result{Leases: map[string]string{}},
-		p.Perform(t.Context(), controller.Task{Action: controller.ListLeases{}}))
+	require.Equal(t, none, p.ReadLeases(t.Context(), ofAll))
 }
 
 // H4, hostile seed 630: a proxy's 404 decides nothing.
@@ -165,112 +172,133 @@ func TestThatAProxyKnowsNoLeaseIsAnError(t *testing.T) {
 	foreign := apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{Resource: "leases"},
 		"n1", "page not found", 0, true)
 	a := &api{unread: foreign}
-	result := a.performer(t).Perform(t.Context(), controller.Task{Action: controller.ReadLease{Node: node}})
-	require.ErrorIs(t, result.Err, foreign)
-	require.Nil(t, result.Leases)
+	leases := a.performer(t).ReadLeases(t.Context(), ofOne)
+	require.ErrorIs(t, leases.Err, foreign)
+	require.Nil(t, leases.Versions)
 }
 
 // H4: a failed read decides nothing.
 func TestAReadThatFailsIsAnError(t *testing.T) {
 	a := &api{unread: errServer}
-	for _, action := range []controller.Action{controller.ReadLease{Node: node}, controller.ListLeases{}} {
-		result := a.performer(t).Perform(t.Context(), controller.Task{Action: action})
-		require.ErrorIs(t, result.Err, errServer)
-		require.ErrorContains(t, result.Err, "of silent node")
-		require.Nil(t, result.Leases)
+	for _, read := range []controller.LeaseRead{ofOne, ofAll} {
+		leases := a.performer(t).ReadLeases(t.Context(), read)
+		require.ErrorIs(t, leases.Err, errServer)
+		require.ErrorContains(t, leases.Err, "of silent node")
+		require.Nil(t, leases.Versions)
 	}
 }
 
-func TestEachWriteIsOneCall(t *testing.T) {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}}
-	onNode := call{"patch node", "", "n1", taintsPatch.Type, "[taints]", nil}
-	onPod := call{"patch pod", "shop", "cart", statusPatch.Type, "{status}", []string{"status"}}
-	for name, test := range map[string]struct {
-		action controller.Action
-		call   call
+// nodeTasks and podTasks are the tasks about a node and a pod, with their one
+// call.
+var (
+	nodeTasks = map[string]struct {
+		do   func(context.Context, *edge.Performer) controller.Result[*corev1.Node]
+		call call
 	}{
-		"declaration":   {declare, declared},
-		"taints":        {controller.PatchTaints{Node: node, Patch: taintsPatch}, onNode},
-		"labels":        {controller.PatchLabels{Node: node, Patch: taintsPatch}, onNode},
-		"pod not ready": {controller.MarkPodNotReady{Pod: pod, Patch: statusPatch}, onPod},
-	} {
+		"declaration": {func(ctx context.Context, p *edge.Performer) controller.Result[*corev1.Node] {
+			return p.Declare(ctx, controller.Declaration{Node: node, Patch: statusPatch})
+		}, declared},
+		"taints": {change(controller.NodeActionTaint, taintsPatch), patched},
+		"labels": {change(controller.NodeActionLabel, taintsPatch), patched},
+		"read":   {change(controller.NodeActionRead, controller.Patch{}), call{verb: "get node", name: "n1"}},
+	}
+	podTasks = map[string]struct {
+		mark controller.PodMark
+		call call
+	}{
+		"not ready": {
+			controller.PodMark{Action: controller.PodActionMark, Pod: pod, Patch: statusPatch},
+			call{"patch pod", "shop", "cart", statusPatch.Type, "{status}", []string{"status"}},
+		},
+		"read": {
+			controller.PodMark{Action: controller.PodActionRead, Pod: pod},
+			call{verb: "get pod", namespace: "shop", name: "cart"},
+		},
+	}
+)
+
+func change(action controller.NodeAction, patch controller.Patch,
+) func(context.Context, *edge.Performer) controller.Result[*corev1.Node] {
+	return func(ctx context.Context, p *edge.Performer) controller.Result[*corev1.Node] {
+		return p.ChangeNode(ctx, controller.NodeChange{Action: action, Node: node, Patch: patch})
+	}
+}
+
+// What the API server returns, which is also what a write was refused for, is as
+// the cache would have it, and reaches the controller first.
+func TestEachTaskOfANodeIsOneCall(t *testing.T) {
+	for name, test := range nodeTasks {
 		t.Run(name, func(t *testing.T) {
 			a := &api{}
-			result := a.performer(t).Perform(t.Context(), controller.Task{Action: test.action})
+			result := test.do(t.Context(), a.performer(t))
 			require.NoError(t, result.Err)
 			require.Equal(t, []call{test.call}, a.calls)
-			require.Equal(t, test.call.namespace == "", result.Node != nil)
-			require.Equal(t, test.call.namespace != "", result.Pod != nil)
-			if result.Node != nil {
-				require.Equal(t, "8", result.Node.ResourceVersion)
-				require.Empty(t, result.Node.Annotations, "trimmed like what the cache has")
-			} else {
-				require.Equal(t, "8", result.Pod.ResourceVersion)
-				require.Empty(t, result.Pod.Annotations, "trimmed like what the cache has")
-			}
+			require.Equal(t, "8", result.Object.ResourceVersion)
+			require.Empty(t, result.Object.Annotations, "trimmed like what the cache has")
+			require.Equal(t, []any{result.Object}, a.wrote)
 
-			a = &api{failed: errServer}
-			result = a.performer(t).Perform(t.Context(), controller.Task{Action: test.action})
-			require.Equal(t, controller.Result{Err: errServer}, result, "no object when it failed")
+			a = &api{failed: apierrors.NewNotFound(schema.GroupResource{}, "n1")}
+			result = test.do(t.Context(), a.performer(t))
+			require.True(t, eviction.SaysGone(result.Err))
+			require.Equal(t, name == "read", strings.HasPrefix(result.Err.Error(), "read node after a refused write: "))
+			require.Nil(t, result.Object, "no object when it failed")
+			require.Empty(t, a.wrote)
 			require.Len(t, a.calls, 1, "trying again is the controller's business")
 		})
 	}
 }
 
-// What a write was refused for is read as the cache would have it.
-func TestWhatAWriteWasRefusedForIsRead(t *testing.T) {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}}
-	gone := apierrors.NewNotFound(schema.GroupResource{}, "n1")
-	for name, test := range map[string]struct {
-		action controller.Action
-		call   call
-	}{
-		"node": {controller.ReadNode{Node: node}, call{verb: "get node", name: "n1"}},
-		"pod":  {controller.ReadPod{Pod: pod}, call{verb: "get pod", namespace: "shop", name: "cart"}},
-	} {
+func TestEachTaskOfAPodIsOneCall(t *testing.T) {
+	for name, test := range podTasks {
 		t.Run(name, func(t *testing.T) {
 			a := &api{}
-			result := a.performer(t).Perform(t.Context(), controller.Task{Action: test.action})
+			result := a.performer(t).MarkPod(t.Context(), test.mark)
 			require.NoError(t, result.Err)
 			require.Equal(t, []call{test.call}, a.calls)
-			if name == "node" {
-				require.Equal(t, "8", result.Node.ResourceVersion)
-				require.Empty(t, result.Node.Annotations, "trimmed like what the cache has")
-			} else {
-				require.Equal(t, "8", result.Pod.ResourceVersion)
-				require.Empty(t, result.Pod.Annotations, "trimmed like what the cache has")
-			}
+			require.Equal(t, "8", result.Object.ResourceVersion)
+			require.Empty(t, result.Object.Annotations, "trimmed like what the cache has")
+			require.Equal(t, []any{result.Object}, a.wrote)
 
-			a = &api{failed: gone}
-			result = a.performer(t).Perform(t.Context(), controller.Task{Action: test.action})
-			require.ErrorContains(t, result.Err, "read "+name+" after a refused write: ")
+			a = &api{failed: apierrors.NewNotFound(schema.GroupResource{}, "n1")}
+			result = a.performer(t).MarkPod(t.Context(), test.mark)
 			require.True(t, eviction.SaysGone(result.Err))
-			require.Nil(t, result.Node)
-			require.Nil(t, result.Pod)
+			require.Equal(t, name == "read", strings.HasPrefix(result.Err.Error(), "read pod after a refused write: "))
+			require.Nil(t, result.Object, "no object when it failed")
+			require.Empty(t, a.wrote)
+			require.Len(t, a.calls, 1, "trying again is the controller's business")
 		})
 	}
 }
 
 func TestEvictionIsReportedAsItCameOut(t *testing.T) {
-	a := &api{}
+	a := &api{evicted: eviction.Result{Outcome: eviction.OutcomeNotDue}}
 	task := eviction.Task{Pod: eviction.Key{Namespace: "shop", Name: "cart"}}
-	result := a.performer(t).Perform(t.Context(), controller.Task{Action: controller.Evict{Task: task}})
-	require.Equal(t, controller.Result{Eviction: eviction.Result{Outcome: eviction.OutcomeNotDue}}, result)
+	require.Equal(t, a.evicted, a.performer(t).Evict(t.Context(), task))
 	require.Equal(t, []eviction.Task{task}, a.evict)
 	require.Empty(t, a.calls)
+	require.Empty(t, a.wrote)
+
+	marked := pod.DeepCopy()
+	marked.Annotations = map[string]string{"large": "text"}
+	a.evicted = eviction.Result{Outcome: eviction.OutcomeFailed, Err: errServer, Pod: marked}
+	result := a.performer(t).Evict(t.Context(), task)
+	require.Equal(t, errServer, result.Err)
+	require.Empty(t, result.Pod.Annotations, "trimmed like what the cache has")
+	require.Equal(t, []any{result.Pod}, a.wrote, "also when the eviction failed after that write")
 }
 
 func TestRecordIsPassedOnIfItIsWanted(t *testing.T) {
 	a := &api{}
 	event := controller.Record{Type: corev1.EventTypeNormal, Reason: "RegisteredNode"}
-	require.Equal(t, controller.Result{}, a.performer(t).Perform(t.Context(), controller.Task{Action: event}))
+	a.performer(t).Record(t.Context(), event)
 	require.Equal(t, []controller.Record{event}, a.told)
 
 	config := a.config()
 	config.Record = nil
 	deaf, err := edge.NewPerformer(config)
 	require.NoError(t, err)
-	require.Equal(t, controller.Result{}, deaf.Perform(t.Context(), controller.Task{Action: event}))
+	deaf.Record(t.Context(), event)
+	require.Len(t, a.told, 1)
 	require.Empty(t, a.calls)
 }
 

@@ -140,7 +140,7 @@ var ofNodes = []mutant.Mutation{
 		"n.readAt = now.Add(w) -> _ = now.Add(w)", ordinary(invariant.ReadFirst)),
 	mutant.New("a node is not taken for what a live read shows", controller, "(*Controller) observeReadNode(now)",
 		"c.ObserveNode(now, l) -> _ = now", comesOut("node-watch-stalls")),
-	mutant.New("pods leave a node that is back and whose watch has stalled", controller, "(*Controller) evictPod(now)",
+	mutant.New("pods leave a node that is back and whose watch has stalled", controller, "(evictor) Start(now)",
 		"c.readsFirst(now, t) -> false", comesOut("node-watch-stalls-at-recovery")),
 	mutant.New("a failed mark is dropped when the kubelet is back and not ready", controller, "needsMark",
 		`!p.owedMark(n) -> true`, unit("nodelifecycle/controller", "TestH6PodsAreMarkedWhateverHappens")),
@@ -214,7 +214,7 @@ var ofNodes = []mutant.Mutation{
 		ordinary(invariant.NothingLeft)),
 	mutant.New("a pod that could not be marked not ready is not tried again",
 		controller, "(*Controller) marked",
-		"k && r.Pod != nil -> k",
+		"k && r.Object != nil -> k",
 		ordinary(invariant.PodsNotReady).From(520)).At(1),
 	mutant.New("a pod that terminates on a silent node stays ready", controller, "needsMark",
 		"p.marked == n.episode -> p.marked == n.episode || p.object.DeletionTimestamp != nil",
@@ -313,15 +313,15 @@ var ofEvictions = []mutant.Mutation{
 	mutant.New("pods of DaemonSets leave with their node", "eviction", "(*pod) nodeEviction",
 		"p.kind == ofNode -> false",
 		ordinary(invariant.TimeoutKept)),
-	mutant.New("nodes are tainted in both modes", controller, "(*Controller) writeNode",
+	mutant.New("nodes are tainted in both modes", controller, "(c otherWriter) Start",
 		`if c.config.EvictionMode == EvictionModeNode { c.emptyNodes(t) }
 			for range mostVisited {
 				if c.config.EvictionMode != EvictionModeNode { c.takeRelease(t) }
-				if a, s := c.startWrite(t, w); e { return a, s }
+				if a, s, m := c.startWrite(t, w); e { return a, s }
 			} ->
 			for range mostVisited {
 				c.takeRelease(t)
-				if a, s := c.startWrite(t, w); e { return a, s }
+				if a, s, m := c.startWrite(t, w); e { return a, s }
 			}`,
 		ordinary(invariant.AsConfigured)),
 }
@@ -334,18 +334,18 @@ var ofMassFailure = []mutant.Mutation{
 		"n.silence.lasts() -> false && n.silence.lasts()",
 		starved(invariant.SparedInOutage).From(6)),
 	mutant.New("recoveries have no part of the requests", controller, "(*Controller) kinds",
-		`[]timedqueue.Kind[Action]{d, {Name: "recoveries", Reserved: p, Source: s}, e, o} ->
-			[]timedqueue.Kind[Action]{d, {Name: "recoveries", Source: s}, e, o}`,
+		`[]timedqueue.Kind[timedqueue.Job]{d, {Name: "recoveries", Reserved: p, Source: s}, e, o} ->
+			[]timedqueue.Kind[timedqueue.Job]{d, {Name: "recoveries", Source: s}, e, o}`,
 		starved(invariant.Recovered).From(12)),
 	mutant.New("evictions have no part of the requests", controller, "(*Controller) kinds",
-		`[]timedqueue.Kind[Action]{d, r, {Name: "evictions", Reserved: p, Cost: c, Source: s}, o} ->
-			[]timedqueue.Kind[Action]{d, r, {Name: "evictions", Cost: c, Source: s}, o}`,
+		`[]timedqueue.Kind[timedqueue.Job]{d, r, {Name: "evictions", Reserved: p, Cost: c, Source: s}, o} ->
+			[]timedqueue.Kind[timedqueue.Job]{d, r, {Name: "evictions", Cost: c, Source: s}, o}`,
 		starved(invariant.InTime)),
 	mutant.New("other writes have no part of the requests", controller, "(*Controller) kinds",
-		`[]timedqueue.Kind[Action]{d, r, e, {Name: "other writes", Reserved: p, Source: s}} ->
-			[]timedqueue.Kind[Action]{d, r, e, {Name: "other writes", Source: s}}`,
+		`[]timedqueue.Kind[timedqueue.Job]{d, r, e, {Name: "other writes", Reserved: p, Source: s}} ->
+			[]timedqueue.Kind[timedqueue.Job]{d, r, e, {Name: "other writes", Source: s}}`,
 		starved(invariant.TaintsFollow)),
-	mutant.New("leases are read one by one, however many", controller, "(*Controller) readLeases",
+	mutant.New("leases are read one by one, however many", controller, "(reader) Start",
 		"mostSingleReads -> 1 << 20",
 		starved(invariant.NoIdleToken).From(20)),
 	mutant.New("nodes are tainted as soon as the caches are filled",
@@ -357,8 +357,8 @@ var ofMassFailure = []mutant.Mutation{
 		"c.zones.Stabilize(t) -> c.zones.Next(t)",
 		ordinary(invariant.SparedInOutage)),
 	mutant.New("a node that could not be declared is not declared later",
-		controller, "(*Controller) declared",
-		"r.Err != nil -> false",
+		controller, "(declarer) Finish",
+		"err != nil -> false",
 		ordinary(invariant.DeclaredInTime).From(310)),
 	mutant.New("a heartbeat does not show that others would be heard", "nodehealth", "(*NodeMonitor) ObserveLease",
 		"m.monitor.hear(t) -> m.monitor.advance(t)", ofSight("TestH4AHeartbeatOfAnyKeyProvesSight")),

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // An errand is an action that a process performs. It runs the edge that the
@@ -23,19 +23,18 @@ import (
 // that is done, whose stack has grown.
 type errand struct {
 	replica *Replica
-	task    controller.Task
+	job     timedqueue.Job
 	// next lets it run to its next call, or to its end, where there is none.
-	next   func() (*model.Call, bool)
-	stop   func()
-	result controller.Result
+	next func() (*model.Call, bool)
+	stop func()
 }
 
 var errStopped = errors.New("the process has ended")
 
 // perform starts an errand.
-func (r *Replica) perform(task controller.Task) {
+func (r *Replica) perform(job timedqueue.Job) {
 	e := r.freeErrand()
-	e.task = task
+	e.job = job
 	r.errands[e] = struct{}{}
 	e.goOn()
 }
@@ -51,7 +50,7 @@ func (r *Replica) freeErrand() *errand {
 	e.next, e.stop = iter.Pull(func(yield func(*model.Call) bool) {
 		ctx := context.WithValue(context.Background(), lineKey{}, line(yield))
 		for more := true; more; more = yield(nil) {
-			e.result = r.performer.Perform(ctx, e.task)
+			e.job.Perform(ctx)
 		}
 	})
 	return e
@@ -65,7 +64,7 @@ func (e *errand) goOn() {
 		if call == nil {
 			delete(r.errands, e)
 			r.resting = append(r.resting, e)
-			r.finished(e.task, e.result)
+			r.finished(e.job)
 			return
 		}
 		if r.forbids(call) {

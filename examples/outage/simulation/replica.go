@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubelife/lifecycle/eviction"
@@ -11,6 +12,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/process/evicting"
+	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -26,11 +28,12 @@ type Replica struct {
 	suspended time.Duration // for how long its machine was
 	client    *model.Client // nil while it does not run
 	core      *controller.Controller
-	performer *edge.Performer
+	jobs      timedqueue.Source[timedqueue.Job]
 	handlers  edge.Handlers
 	election  election
 	errands   map[*errand]struct{} // under way
 	resting   []*errand            // that are done
+	abandons  bool                 // errands, whose results are lost
 	synced    bool
 	lookSoon  func()        // plans a look at what is to be done for now
 	awake     bool          // one is planned
@@ -99,8 +102,8 @@ func (r *Replica) start() error {
 	r.errands = make(map[*errand]struct{})
 	r.client = r.sim.world.NewClient(r.name(), r.life, r.wake)
 	r.lookSoon = r.client.Soon(r.look)
-	if r.performer, err = r.newPerformer(); err != nil {
-		return err
+	if r.jobs, err = r.newJobs(); err != nil {
+		return fmt.Errorf("start %s: %w", r.name(), err)
 	}
 	r.sim.world.Note(model.Note{Kind: model.Started, Client: r.client})
 	r.handlers, err = edge.NewHandlers(core, edge.Stores{
@@ -152,21 +155,36 @@ func (r *Replica) haltHandler() cache.ResourceEventHandler {
 	}
 }
 
-func (r *Replica) newPerformer() (*edge.Performer, error) {
+// newJobs returns what the core hands out, as the edge performs it.
+func (r *Replica) newJobs() (timedqueue.Source[timedqueue.Job], error) {
 	evict, err := r.sim.options.Evicting.NewAction(evicting.Clients{
 		Pods:        func(string) eviction.EvictionClient { return pods{} },
 		Nodes:       nodes{},
 		NewDeletion: edge.NewDeletion,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", r.name(), err)
+		return nil, err
 	}
-	return edge.NewPerformer(edge.PerformerConfig{
+	performer, err := edge.NewPerformer(edge.PerformerConfig{
 		Nodes:  nodes{},
 		Pods:   func(string) edge.Pods { return pods{} },
 		Leases: leases{},
 		Evict:  evict,
+		WroteNode: func(node *corev1.Node) {
+			if !r.abandons {
+				r.handlers.Nodes.Wrote(node)
+			}
+		},
+		WrotePod: func(pod *corev1.Pod) {
+			if !r.abandons {
+				r.handlers.Pods.Wrote(pod)
+			}
+		},
 	})
+	if err != nil {
+		return nil, err
+	}
+	return r.core.Jobs(performer.Actions(), r.now())
 }
 
 // Crash kills the process. It comes back as after any end.
@@ -218,6 +236,8 @@ func (r *Replica) stop(why string) {
 
 // abandon ends what is under way; its results are lost.
 func (r *Replica) abandon() {
+	r.abandons = true
+	defer func() { r.abandons = false }()
 	for e := range r.errands {
 		e.stop()
 	}
@@ -296,12 +316,12 @@ func (r *Replica) look() {
 	}
 	now := r.now()
 	for len(r.errands) < r.sim.options.ConcurrentSyncs {
-		task, ok := r.core.Start(now)
+		job, ok := r.jobs.Start(now)
 		if !ok {
 			r.setAlarm(now)
 			return
 		}
-		r.perform(task)
+		r.perform(job)
 	}
 }
 
@@ -311,7 +331,7 @@ const breather = time.Millisecond
 
 // setAlarm plans a look for when there is something to do next.
 func (r *Replica) setAlarm(now time.Time) {
-	next, ok := r.core.Next(now)
+	next, ok := r.jobs.Next(now)
 	if !ok {
 		return
 	}
@@ -336,13 +356,12 @@ func (r *Replica) setAlarm(now time.Time) {
 	})
 }
 
-// finished takes the result of a task.
-func (r *Replica) finished(task controller.Task, result controller.Result) {
+// finished ends a job that was performed.
+func (r *Replica) finished(job timedqueue.Job) {
 	if r.gone() {
 		return
 	}
-	r.handlers.Answered(result)
-	r.core.Finish(r.now(), task, result)
+	job.Finish(r.now())
 	r.wake()
 }
 
