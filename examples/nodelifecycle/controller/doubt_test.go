@@ -342,13 +342,7 @@ func TestH4LatestMomentAfterReadsFail(t *testing.T) {
 			for _, name := range dead {
 				w.silent[name] = true
 			}
-			w.fail = func(task any) error {
-				switch task.(type) {
-				case LeaseRead:
-					return errServer
-				}
-				return nil
-			}
+			failing[LeaseRead](w)
 			w.advance(20 * time.Minute)
 			doubt := w.mustDoubt(DoubtUnread)
 			require.Equal(t, len(dead), doubt.Nodes)
@@ -440,13 +434,7 @@ func TestH4LatestMomentWithASmallBudget(t *testing.T) {
 // window once another is ready.
 func TestH4LatestMomentOfAHeldAndOfASuspendedCluster(t *testing.T) {
 	w := active(t, "a", "b")
-	w.fail = func(task any) error {
-		switch task.(type) {
-		case LeaseRead:
-			return errServer
-		}
-		return nil
-	}
+	failing[LeaseRead](w)
 	w.silence("")
 	w.now = w.now.Add(grace)
 	w.advance(10 * time.Minute)

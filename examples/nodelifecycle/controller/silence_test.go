@@ -145,11 +145,8 @@ func TestZ6AnUnconfirmedOutageHolds(t *testing.T) {
 
 	unreadable := true
 	w.fail = func(task any) error {
-		switch task.(type) {
-		case LeaseRead:
-			if unreadable {
-				return errServer
-			}
+		if is[LeaseRead](task) && unreadable {
+			return errServer
 		}
 		return nil
 	}

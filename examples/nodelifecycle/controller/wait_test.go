@@ -38,10 +38,10 @@ func (w *world) delayed() map[string][]string {
 	return all
 }
 
-// failing makes actions of one kind fail.
+// failing makes the actions of one type fail.
 func failing[T any](w *world) {
 	w.fail = func(task any) error {
-		if _, is := task.(T); is {
+		if is[T](task) {
 			return errServer
 		}
 		return nil
@@ -183,13 +183,7 @@ func TestEachNodeThatWaitsHasItsReason(t *testing.T) {
 			for _, name := range w.names() {
 				w.silent[name] = true
 			}
-			w.fail = func(task any) error {
-				switch task.(type) {
-				case LeaseRead:
-					return errServer
-				}
-				return nil
-			}
+			failing[LeaseRead](w)
 			w.run(grace + 2*interval)
 			w.c.Resume(w.now)
 		}},
