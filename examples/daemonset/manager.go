@@ -10,9 +10,11 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
+	"github.com/kubelife/lifecycle/daemon/ownership"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/daemonset/runner"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // A manager is a runner that tells what it does in the log, in metrics and in
@@ -43,10 +45,12 @@ func newManager(ctx context.Context, s *settings, clients process.Clients, recor
 		Acting:     clients.Acting,
 		Watching:   clients.Watching,
 		Timeout:    process.CallTimeout,
-		Performed:  m.performed,
 		Record:     m.record,
 		See:        rivalOf(ctx),
-		Finished:   counting,
+		Finished: func(ctx context.Context, finished timedqueue.Finished) {
+			counting(ctx, finished)
+			m.finished(ctx, finished)
+		},
 	})
 	return m, err
 }
@@ -82,19 +86,20 @@ func (m *manager) resume() { m.Update((*controller.Controller).Resume) }
 // Idle does nothing: the informers show what the leader does.
 func (m *manager) Idle(ctx context.Context) { <-ctx.Done() }
 
-// performed tells about a task that has ended.
-func (m *manager) performed(ctx context.Context, task controller.Task, result controller.Result) {
-	kind, failure := kindOf(task.Action), result.Failed(task.Action)
-	m.metrics.performed(kind, failure)
-	logger := klog.FromContext(ctx).WithValues("daemonset", klog.KObj(task.Owner.Object), "task", kind)
-	if change, ok := task.Action.(controller.ChangePod); ok {
-		logger = withPod(logger, change)
+// finished tells about a task that has ended, except those that record an
+// Event, or did not return.
+func (m *manager) finished(ctx context.Context, finished timedqueue.Finished) {
+	task, result := finished.Task()
+	failing, tells := result.(interface{ Failed() error })
+	if !tells || finished.Err != nil {
+		return
 	}
-	if record, ok := task.Action.(controller.Record); ok {
-		switch event := record.Event; event.Reason {
-		case controller.ReasonRolloutStopped, controller.ReasonInvalid:
-			logger.Info("DaemonSet waits for a correction of its spec", "reason", event.Reason, "message", event.Message)
-		}
+	kind, owner := describe(task)
+	failure := failing.Failed()
+	m.metrics.performed(kind, failure)
+	logger := klog.FromContext(ctx).WithValues("daemonset", klog.KObj(owner.Object), "task", kind)
+	if change, ok := task.(controller.ChangePod); ok {
+		logger = withPod(logger, change)
 	}
 	if failure != nil {
 		logger.Error(failure, "Task failed, will be tried again if it is still needed")
@@ -103,25 +108,25 @@ func (m *manager) performed(ctx context.Context, task controller.Task, result co
 	}
 }
 
-// kindOf names a task, for the log and the metrics.
-func kindOf(action controller.Action) string {
-	switch action := action.(type) {
+// describe names a task, for the log and the metrics, and its set.
+func describe(task any) (kind string, owner ownership.Owner) {
+	switch task := task.(type) {
 	case controller.Claim:
-		return "claim"
+		return "claim", task.Owner
 	case controller.Revise:
-		return "revise"
+		return "revise", task.Owner
 	case controller.WriteStatus:
-		return "status"
+		return "status", task.Owner
 	case controller.ChangePod:
 		switch {
-		case action.Task.Create != nil:
-			return "create"
-		case action.Task.Delete != nil:
-			return "delete"
+		case task.Task.Create != nil:
+			return "create", task.Owner
+		case task.Task.Delete != nil:
+			return "delete", task.Owner
 		}
-		return "refresh"
+		return "refresh", task.Owner
 	}
-	return "record"
+	return "", ownership.Owner{}
 }
 
 func withPod(logger klog.Logger, change controller.ChangePod) klog.Logger {

@@ -7,63 +7,92 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubelife/lifecycle/daemon/ownership"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// claim hands out some of the objects that a set has to adopt or release.
-func (c *Controller) claim(now time.Time) (Task, bool) {
+// Claim adopts and releases. Each object needs one patch.
+type Claim struct {
+	// Owner is the set as it was when the task started.
+	Owner     ownership.Owner
+	Revisions []*appsv1.ControllerRevision
+	Pods      []*corev1.Pod
+
+	begun
+}
+
+// Claimed is what a [Claim] has done.
+type Claimed struct {
+	Pods      ownership.Claimed[*corev1.Pod]
+	Revisions ownership.Claimed[*appsv1.ControllerRevision]
+}
+
+// A claimer is the core of the claims.
+type claimer struct{ *Controller }
+
+// Start hands out some of the objects that a set has to adopt or release.
+func (c claimer) Start(now time.Time) (Claim, bool) {
 	item, ok := c.claims.Start(now)
 	if !ok {
-		return Task{}, false
+		return Claim{}, false
 	}
-	r := item.Value
-	return Task{Owner: r.set.Source.Owner, Action: r.nextClaim(), of: r, item: item}, true
+	claim := item.Value.nextClaim()
+	claim.begun = begun{item.Value, item}
+	return claim, true
 }
 
-// nextClaim returns as many objects as one task may claim.
-func (r *record) nextClaim() Claim {
-	var action Claim
-	revisions := len(r.revisionClaims)
-	all := revisions + len(r.podClaims.objects)
-	for i := range min(all, claimRequests-1) { // one request reads the set
-		if at := (r.claimFrom + i) % all; at < revisions {
-			action.Revisions = append(action.Revisions, r.revisionClaims[at])
-		} else {
-			action.Pods = append(action.Pods, r.podClaims.objects[at-revisions])
-		}
-	}
-	return action
-}
+// Next returns when a set may next claim.
+func (c claimer) Next(now time.Time) (time.Time, bool) { return c.claims.Next(now) }
 
-func (c *Controller) finishClaim(now time.Time, task *Task, action Claim, result *Result) {
-	r, failure := task.of, result.Failed(action)
-	c.claims.Finish(now, task.item, outcomeOf(failure))
+// Finish takes the result of a claim.
+func (c claimer) Finish(now time.Time, claim Claim, result Result[Claimed]) {
+	if !c.ended(claim.begun) {
+		c.claims.Finish(now, claim.item, outcomeOf(nil))
+		return
+	}
+	r, failure, done := claim.of, result.Failed(), result.done()
+	c.claims.Finish(now, claim.item, outcomeOf(failure))
 	if failure != nil {
-		r.claimFrom += len(action.Revisions) + len(action.Pods)
+		r.claimFrom += len(claim.Revisions) + len(claim.Pods)
 	}
 	if failure == nil {
-		c.forgetUnclaimed(now, action, result)
+		c.forgetUnclaimed(now, claim, done)
 	}
 	c.considerRevisions(r)
 	c.enter(now, r)
 }
 
+// nextClaim returns as many objects as one task may claim.
+func (r *record) nextClaim() Claim {
+	claim := Claim{Owner: r.set.Source.Owner}
+	revisions := len(r.revisionClaims)
+	all := revisions + len(r.podClaims.objects)
+	for i := range min(all, claimRequests-1) { // one request reads the set
+		if at := (r.claimFrom + i) % all; at < revisions {
+			claim.Revisions = append(claim.Revisions, r.revisionClaims[at])
+		} else {
+			claim.Pods = append(claim.Pods, r.podClaims.objects[at-revisions])
+		}
+	}
+	return claim
+}
+
 // forgetUnclaimed forgets objects that a claim has found to be gone: no error,
 // and no patch either. The watch shows their end later. If it has shown a newer
 // version meanwhile, that one counts.
-func (c *Controller) forgetUnclaimed(now time.Time, action Claim, result *Result) {
-	for _, pod := range action.Pods {
+func (c *Controller) forgetUnclaimed(now time.Time, claim Claim, done Claimed) {
+	for _, pod := range claim.Pods {
 		same := func(other *corev1.Pod) bool { return other.UID == pod.UID }
-		if !slices.ContainsFunc(result.Pods.Adopted, same) && !slices.ContainsFunc(result.Pods.Released, same) {
+		if !slices.ContainsFunc(done.Pods.Adopted, same) && !slices.ContainsFunc(done.Pods.Released, same) {
 			if c.pods.known[keyOf(pod)] == pod {
 				c.ForgetPod(now, pod)
 			}
 		}
 	}
-	for _, revision := range action.Revisions {
+	for _, revision := range claim.Revisions {
 		same := func(other *appsv1.ControllerRevision) bool { return other.UID == revision.UID }
-		if !slices.ContainsFunc(result.Revisions.Adopted, same) &&
-			!slices.ContainsFunc(result.Revisions.Released, same) {
+		if !slices.ContainsFunc(done.Revisions.Adopted, same) &&
+			!slices.ContainsFunc(done.Revisions.Released, same) {
 			if c.revisions.known[keyOf(revision)] == revision {
 				c.ForgetRevision(now, revision)
 			}

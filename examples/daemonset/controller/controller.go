@@ -2,17 +2,58 @@ package controller
 
 import (
 	"errors"
-	"iter"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/daemon/ownership"
 	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-var _ timedqueue.Core[Task, Result] = (*Controller)(nil)
+// queue holds sets that have something to do at a time.
+type queue = timedqueue.Queue[types.UID, *record]
+
+const (
+	// visitsPerTurn is how many records one Start visits before it hands out a
+	// task. Records are nodes, pods and revisions of all sets together, and the
+	// sets. A visit takes about a microsecond.
+	visitsPerTurn = 1000
+	// stepsPerTurn is how many records it visits to find the task.
+	stepsPerTurn = 500
+)
+
+// A Controller is the core that the package comment describes. It is not safe
+// for concurrent use; a timedqueue.Dispatcher is its lock.
+type Controller struct {
+	config Config
+	synced bool
+	halted bool
+
+	nodes     rollout.Nodes
+	pods      members[*corev1.Pod]
+	revisions members[*appsv1.ControllerRevision]
+	sets      map[types.UID]*record
+	// inOrder are all sets, and inNamespace those of a namespace, which may adopt
+	// its orphans. The orders are those of the first observations.
+	inOrder     []*record
+	inNamespace map[string][]*record
+	// left is how many records the turn may still visit. It begins with
+	// visitsOfTurn, and with stepsOfTurn once a task is looked for.
+	left, visitsOfTurn, stepsOfTurn int
+
+	// Each queue has the sets for which there is such a task. In ready are those
+	// whose planner has one; a set that had its turn goes to the end. In visits
+	// are those of which something has changed, or whose planner waits for a time.
+	claims, revises, statuses, ready, visits *queue
+	// made are the sets of the pods that count until a time, by the UIDs of these
+	// pods.
+	made *queue
+
+	events   []Event // to be handed out
+	underWay int     // tasks, except those that record an Event
+}
 
 // NewController returns a Controller that knows nothing yet. Now must not be
 // the zero time.
@@ -21,130 +62,47 @@ func NewController(config Config, now time.Time) (*Controller, error) {
 		return nil, err
 	}
 	config = config.withDefaults()
-	c, err := newReducer(config, now)
-	if err != nil {
-		return nil, errors.Join(ErrInvalidConfig, err)
+	c := &Controller{
+		config:       config,
+		visitsOfTurn: visitsPerTurn, stepsOfTurn: stepsPerTurn,
+		pods:        newMembers[*corev1.Pod](config.Kind),
+		revisions:   newMembers[*appsv1.ControllerRevision](config.Kind),
+		sets:        make(map[types.UID]*record),
+		inNamespace: make(map[string][]*record),
 	}
-	c.requests, err = timedqueue.NewThrottle(timedqueue.ThrottleConfig[Task]{
-		Limit: config.Requests.PerSecond,
-		Burst: config.Requests.Burst,
-		Kinds: []timedqueue.Kind[Task]{
-			{Name: "claims", Reserved: 0.2, Cost: claimRequests, Source: timedqueue.SourceOf(c.claim, c.claims.Next)},
-			{Name: "revisions", Reserved: 0.2, Cost: reviseRequests, Source: timedqueue.SourceOf(c.revise, c.revises.Next)},
-			{Name: "statuses", Reserved: 0.2, Source: timedqueue.SourceOf(c.writeStatus, c.statuses.Next)},
-			{Name: "pods", Reserved: 0.4, Cost: podRequests, Source: timedqueue.SourceOf(c.changePod, c.ready.Next)},
-		},
-	}, now)
-	if err != nil {
-		return nil, errors.Join(ErrInvalidConfig, err)
+	retried := timedqueue.QueueConfig[types.UID, *record]{Backoff: config.Backoff}
+	var plain timedqueue.QueueConfig[types.UID, *record]
+	for _, q := range []struct {
+		queue  **queue
+		config timedqueue.QueueConfig[types.UID, *record]
+	}{
+		{&c.claims, retried}, {&c.revises, retried}, {&c.statuses, retried},
+		{&c.ready, plain}, {&c.visits, plain}, {&c.made, plain},
+	} {
+		var err error
+		if *q.queue, err = timedqueue.NewQueue(q.config, now); err != nil {
+			return nil, errors.Join(ErrInvalidConfig, err)
+		}
 	}
-	c.sources = timedqueue.InOrder(
-		timedqueue.SourceOf(c.record, c.nextRecord),
-		timedqueue.SourceOf(c.request, c.nextRequest),
-	)
 	return c, nil
 }
 
-// Start hands out a task that may start now.
-func (c *Controller) Start(now time.Time) (Task, bool) {
-	if !c.synced {
-		return Task{}, false
-	}
-	c.left = c.visitsOfTurn
-	c.expireMade(now)
-	c.visitDue(now)
-	c.left = c.stepsOfTurn
-	return c.sources.Start(now)
-}
-
-// Next returns when Start can next hand out a task or has nodes to evaluate. It
-// returns false when only an observation or a result makes a difference.
-func (c *Controller) Next(now time.Time) (time.Time, bool) {
-	if !c.synced {
-		return time.Time{}, false
-	}
-	next, ok := c.sources.Next(now)
-	for _, q := range []*queue{c.visits, c.made} {
-		if due, waits := q.Next(now); waits && (!ok || due.Before(next)) {
-			next, ok = due, true
-		}
-	}
-	return next, ok
-}
-
-func (c *Controller) record(time.Time) (Task, bool) {
-	if len(c.events) == 0 {
-		return Task{}, false
-	}
-	event := c.events[0]
-	c.events[0] = Event{}
-	c.events = c.events[1:]
-	return Task{Owner: event.Owner, Action: Record{event}}, true
-}
-
-func (c *Controller) nextRecord(now time.Time) (time.Time, bool) { return now, len(c.events) > 0 }
-
-func (c *Controller) request(now time.Time) (Task, bool) {
-	if c.underWay >= c.config.MostUnderWay() {
-		return Task{}, false
-	}
-	task, grant, ok := c.requests.Start(now)
-	if ok {
-		c.underWay++
-		task.grant = grant
-	}
-	return task, ok
-}
-
-func (c *Controller) nextRequest(now time.Time) (time.Time, bool) {
-	if c.underWay >= c.config.MostUnderWay() {
-		return time.Time{}, false
-	}
-	return c.requests.Next(now)
-}
-
-// A State is what a Controller shows of one set.
-type State struct {
-	Owner ownership.Owner
-	// Phase is waiting, claiming, revising, filling, managed, selectingAll,
-	// invalid or terminating. Before MarkSynced it is waiting.
-	Phase string
-	// Problem is what is wrong with the set, for example with its rollout.
-	Problem error
-	// Stopped says that the rollout, or all of the set, waits for a correction of
-	// the spec. An Event has said why.
-	Stopped bool
-	// Counts are the newest that are complete.
-	Counts rollout.StatusCounts
-	// UnderWay is how many requests about its pods are under way.
-	UnderWay int
-}
-
-// Sets returns the state of each set, in the order of the first observations.
-func (c *Controller) Sets() iter.Seq[State] {
-	return func(yield func(State) bool) {
-		for _, r := range c.inOrder {
-			state := State{r.set.Source.Owner, r.phase.String(), r.allProblems(), r.told != "", r.counts, r.underWay}
-			if !yield(state) {
-				return
-			}
-		}
+// keep has a set in a queue exactly if it belongs there. A set that is there
+// keeps its place, and with it the wait after a failure.
+func keep(q *queue, r *record, belongs bool, due time.Time) {
+	if belongs {
+		q.Add(r.uid, r, due)
+	} else {
+		q.Remove(r.uid)
 	}
 }
 
-// Waits returns why nothing happens on nodes of a set, see
-// [rollout.Planner.Waits].
-func (c *Controller) Waits(uid types.UID) iter.Seq[rollout.Wait] {
-	if r := c.sets[uid]; r != nil && r.planner != nil {
-		return r.planner.Waits()
+// visitAt has a set visited at a time, or sooner.
+func (c *Controller) visitAt(r *record, due time.Time) {
+	if item, ok := c.visits.Get(r.uid); !ok || item.Due.IsZero() || due.Before(item.Due) {
+		c.visits.Set(r.uid, r, due)
 	}
-	return func(func(rollout.Wait) bool) {}
 }
 
-// UnderWay returns how many tasks are under way.
-func (c *Controller) UnderWay() int { return c.underWay }
-
-// Waiting returns how many sets wait for a task.
-func (c *Controller) Waiting() int {
-	return c.claims.Len() + c.revises.Len() + c.statuses.Len() + c.ready.Len()
-}
+// tell has an Event recorded.
+func (c *Controller) tell(events ...Event) { c.events = append(c.events, events...) }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // applyStatus applies a merge patch of a status.
@@ -84,8 +85,8 @@ func TestNothingStartsBeforeOrphansAreClaimed(t *testing.T) {
 	orphan := w.putPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: "orphan", Labels: set.Spec.Selector.MatchLabels}, Spec: corev1.PodSpec{NodeName: "ant"}})
 	refused := 0
-	w.fails = func(task controller.Task) bool {
-		_, claims := task.Action.(controller.Claim)
+	w.fails = func(task any) bool {
+		_, claims := task.(controller.Claim)
 		refused++
 		return claims && refused <= 3
 	}
@@ -124,13 +125,14 @@ func TestAClaimForgetsOnlyWhatItKnew(t *testing.T) {
 	w.MarkSynced(w.now)
 	task, ok := w.Start(w.now)
 	require.True(t, ok)
-	require.IsType(t, controller.Claim{}, task.Action)
-	require.Equal(t, set.UID, task.Owner.Object.GetUID())
+	require.IsType(t, controller.Claim{}, task.Task())
+	require.Equal(t, set.UID, ownerOf(task).Object.GetUID())
 	w.changePod("orphan", func(pod *corev1.Pod) {
 		pod.OwnerReferences = []metav1.OwnerReference{
 			*metav1.NewControllerRef(other, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
 	})
-	w.Finish(w.now, task, controller.Result{Outcome: controller.OutcomeDone})
+	task.Perform(t.Context())
+	task.Finish(w.now)
 	w.run()
 	require.NotContains(t, w.podsOn("twin")[1:], "ant", "a second pod")
 }
@@ -153,7 +155,7 @@ func TestAClaimThatIsMootEnds(t *testing.T) {
 			set := w.addSet("agent")
 			w.putPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "orphan",
 				Labels: set.Spec.Selector.MatchLabels}})
-			w.fails = func(task controller.Task) bool { _, claims := task.Action.(controller.Claim); return claims }
+			w.fails = func(task any) bool { _, claims := task.(controller.Claim); return claims }
 			w.MarkSynced(w.now)
 			require.Equal(t, []string{"agent: claim 0 revisions, 1 pods: fails"}, w.run())
 			end(w)
@@ -237,7 +239,7 @@ func TestADeletedSetIsLeftAlone(t *testing.T) {
 	task, ok := w.Start(w.now)
 	require.True(t, ok)
 	w.changeSet("agent", func(set *appsv1.DaemonSet) { set.DeletionTimestamp = ptr.To(metav1.NewTime(w.now)) })
-	w.Finish(w.now, task, controller.Result{Pod: rollout.Result{Outcome: rollout.OutcomeRefused, Err: errFake}})
+	w.finishRefused(task)
 	w.addNode("cow")
 	require.Empty(t, w.pass(time.Hour))
 	w.removeSet("agent")
@@ -263,18 +265,19 @@ func TestTasksOfASetThatIsGoneEnd(t *testing.T) {
 		w.MarkSynced(w.now)
 		for range after {
 			if task, ok := w.Start(w.now); ok {
-				w.Finish(w.now, task, w.perform(task))
+				w.finish(task)
 			}
 		}
 		task, ok := w.Start(w.now)
 		if !ok {
 			continue
 		}
-		kinds[w.describe(task)] = true
+		what := w.describe(task)
+		kinds[what] = true
 		w.removeSet("agent")
-		w.Finish(w.now, task, w.perform(task))
+		w.finish(task)
 		w.log = nil
-		require.Empty(t, w.pass(time.Hour), w.describe(task))
+		require.Empty(t, w.pass(time.Hour), what)
 		require.Zero(t, w.UnderWay())
 		require.Zero(t, w.Waiting())
 	}
@@ -287,7 +290,7 @@ func TestACorrectedTemplateIsRevisedAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.addNode("ant")
 	w.addSet("agent")
-	w.fails = func(task controller.Task) bool { _, revises := task.Action.(controller.Revise); return revises }
+	w.fails = func(task any) bool { _, revises := task.(controller.Revise); return revises }
 	w.MarkSynced(w.now)
 	w.pass(time.Minute)
 	w.fails = nil
@@ -335,7 +338,7 @@ func TestStatusIsWrittenAfterErrors(t *testing.T) {
 	w.addSet("agent")
 	w.MarkSynced(w.now)
 	w.pass(time.Minute)
-	w.fails = func(task controller.Task) bool { _, status := task.Action.(controller.WriteStatus); return !status }
+	w.fails = func(task any) bool { _, status := task.(controller.WriteStatus); return !status }
 	w.changeSet("agent", setImage("agent:2"))
 	for name := range w.pods {
 		w.changePod(name, func(pod *corev1.Pod) { pod.Status.Conditions[0].Status = corev1.ConditionFalse })
@@ -370,7 +373,7 @@ func TestStatusIsOfTheGenerationThatItNames(t *testing.T) {
 			})
 			w.MarkSynced(w.now)
 			w.pass(time.Minute)
-			w.fails = func(task controller.Task) bool { _, revises := task.Action.(controller.Revise); return revises }
+			w.fails = func(task any) bool { _, revises := task.(controller.Revise); return revises }
 			w.changeSet("agent", func(set *appsv1.DaemonSet) {
 				setImage("agent:2")(set)
 				set.Status.ObservedGeneration = test.observed
@@ -395,8 +398,8 @@ func TestAStatusThatFailsIsRetried(t *testing.T) {
 	w.addNode("ant")
 	w.addSet("agent")
 	failures := 0
-	w.fails = func(task controller.Task) bool {
-		_, status := task.Action.(controller.WriteStatus)
+	w.fails = func(task any) bool {
+		_, status := task.(controller.WriteStatus)
 		if status {
 			failures++
 		}
@@ -508,7 +511,7 @@ func TestSetsTakeTurns(t *testing.T) {
 		w.addSet(name)
 	}
 	w.MarkSynced(w.now)
-	underWay := map[string][]controller.Task{}
+	underWay := map[string][]timedqueue.Job{}
 	most := 0
 	for range 10_000 {
 		task, ok := w.Start(w.now)
@@ -518,13 +521,13 @@ func TestSetsTakeTurns(t *testing.T) {
 			}
 			break
 		}
-		name := task.Owner.Object.GetName()
-		if _, changes := task.Action.(controller.ChangePod); changes && name != "small" {
+		name := ownerOf(task).Object.GetName()
+		if _, changes := task.Task().(controller.ChangePod); changes && name != "small" {
 			underWay[name] = append(underWay[name], task) // a webhook that hangs
 			most = max(most, len(underWay[name]))
 			continue
 		}
-		w.Finish(w.now, task, w.perform(task))
+		w.finish(task)
 	}
 	require.Len(t, w.podsOn("small"), 400, "the others hold up nothing")
 	require.LessOrEqual(t, most, burst)
@@ -532,7 +535,7 @@ func TestSetsTakeTurns(t *testing.T) {
 	require.Equal(t, len(underWay["big"])+len(underWay["bigger"]), w.UnderWay())
 	for _, name := range []string{"big", "bigger"} {
 		for _, task := range underWay[name] {
-			w.Finish(w.now, task, w.perform(task))
+			w.finish(task)
 		}
 	}
 	w.pass(time.Minute)
@@ -630,15 +633,15 @@ func TestAPodThatIsBeingCreatedHoldsItsRevision(t *testing.T) {
 		set.Spec.RevisionHistoryLimit = ptr.To(int32(0))
 	})
 	w.MarkSynced(w.now)
-	var creation controller.Task
-	for creation.Action == nil {
+	var creation timedqueue.Job
+	for begun := false; !begun; {
 		task, ok := w.Start(w.now)
 		require.True(t, ok)
-		if change, ok := task.Action.(controller.ChangePod); ok && change.Task.Create != nil {
-			creation = task
+		if change, ok := task.Task().(controller.ChangePod); ok && change.Task.Create != nil {
+			creation, begun = task, true
 			continue
 		}
-		w.Finish(w.now, task, w.perform(task))
+		w.finish(task)
 	}
 	changed := set.DeepCopy()
 	changed.Generation++
@@ -649,7 +652,7 @@ func TestAPodThatIsBeingCreatedHoldsItsRevision(t *testing.T) {
 	w.pass(10 * time.Second)
 	require.Len(t, w.revisions, 2, "the creation may have been done already")
 
-	w.Finish(w.now, creation, controller.Result{Pod: rollout.Result{Outcome: rollout.OutcomeRefused, Err: errFake}})
+	w.finishRefused(creation)
 	w.pass(time.Minute)
 	require.Len(t, w.revisions, 1)
 	require.Equal(t, []string{"ant"}, w.podsOn("agent"))
@@ -713,9 +716,9 @@ func TestAnswersThatAreLate(t *testing.T) {
 	w.MarkSynced(w.now)
 	task, ok := w.Start(w.now)
 	require.True(t, ok)
-	result := w.perform(task)
+	task.Perform(t.Context())
 	w.changePod("orphan", func(pod *corev1.Pod) { pod.Labels, pod.OwnerReferences = nil, nil })
-	w.Finish(w.now, task, result)
+	task.Finish(w.now)
 	for _, done := range w.pass(time.Minute)[1:] {
 		require.NotContains(t, done, "claim")
 		require.NotContains(t, done, "delete on", "it is not the set's")

@@ -9,11 +9,13 @@
 //	              │ revision.Compute ─────────────────► Revise
 //	              │ rollout.Planner, on shared Nodes ─► ChangePod
 //	              │ rollout.StatusPatch ──────────────► WriteStatus
-//	              └ what users should know ───────────► Record
+//	              └ what users should know ───────────► Event
 //
 // A Controller has no clock, no goroutine and no client. A
 // timedqueue.Dispatcher drives it in a program, a simulator can drive it in
-// virtual time. Package edge performs the tasks and observes the cluster.
+// virtual time. Each task on the right has a type of its own, and results of
+// their own type. [Controller.Jobs] composes them as jobs. Package edge performs
+// the tasks and observes the cluster.
 //
 // # The life of a set
 //
@@ -57,7 +59,7 @@
 //     that was deleted and created again, call Forget for the former one first.
 //   - Withhold reports that are older than an own write, as package
 //     timedqueue/feed does.
-//   - Finish each task once. A Dispatcher does.
+//   - Finish each job once. A Dispatcher does.
 //
 // # Differences from kube-controller-manager
 //

@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,6 +39,26 @@ type Event struct {
 	Type            string
 	Reason, Message string
 }
+
+// A recorder is the core of the Events that are to be recorded.
+type recorder struct{ *Controller }
+
+// Start hands out the first of them.
+func (c recorder) Start(time.Time) (Event, bool) {
+	if len(c.events) == 0 {
+		return Event{}, false
+	}
+	event := c.events[0]
+	c.events[0] = Event{}
+	c.events = c.events[1:]
+	return event, true
+}
+
+// Next returns when there is one to record.
+func (c recorder) Next(now time.Time) (time.Time, bool) { return now, len(c.events) > 0 }
+
+// Finish takes that an Event was recorded, or was lost.
+func (c recorder) Finish(time.Time, Event, struct{}) {}
 
 // tellOnce records an Event about what is wrong with the spec of a set, unless it
 // was recorded already.

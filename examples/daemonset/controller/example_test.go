@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubelife/lifecycle/daemon/revision"
 	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 )
@@ -37,23 +39,36 @@ func ExampleController() {
 	}
 	c.MarkSynced(now)
 
-	for task, ok := c.Start(now); ok; task, ok = c.Start(now) {
-		result := controller.Result{Outcome: controller.OutcomeDone}
-		switch action := task.Action.(type) {
-		case controller.Revise:
-			fmt.Println("create revision", action.Plan.Create.Name)
-			result.Revision.Current, result.Revision.Created = action.Plan.Create, true
-		case controller.ChangePod:
-			pod, err := rollout.NewPod(task.Owner, action.Task.Spec, *action.Task.Create)
-			fmt.Println("create a pod for", action.Task.Create.Node)
-			result.Pod = rollout.Result{Outcome: rollout.OutcomeDone, Pod: pod, Err: err}
-		case controller.WriteStatus:
-			fmt.Println("write", string(action.Patch))
-			result.Set = ptr.To(controller.SetOf(set))
-		case controller.Record:
-			fmt.Println("record", action.Event.Reason)
-		}
-		c.Finish(now, task, result)
+	jobs, err := c.Jobs(controller.Actions{
+		Revise: func(_ context.Context, revise controller.Revise) controller.Result[revision.Result] {
+			fmt.Println("create revision", revise.Plan.Create.Name)
+			return controller.Result[revision.Result]{
+				Done: &revision.Result{Current: revise.Plan.Create, Created: true},
+			}
+		},
+		ChangePod: func(_ context.Context, change controller.ChangePod) controller.Result[rollout.Result] {
+			pod, err := rollout.NewPod(change.Owner, change.Task.Spec, *change.Task.Create)
+			fmt.Println("create a pod for", change.Task.Create.Node)
+			return controller.Result[rollout.Result]{
+				Done: &rollout.Result{Outcome: rollout.OutcomeDone, Pod: pod, Err: err}, Err: err,
+			}
+		},
+		WriteStatus: func(_ context.Context, write controller.WriteStatus) controller.Result[controller.Set] {
+			fmt.Println("write", string(write.Patch))
+			return controller.Result[controller.Set]{Done: ptr.To(controller.SetOf(set))}
+		},
+		Record: func(_ context.Context, event controller.Event) struct{} {
+			fmt.Println("record", event.Reason)
+			return struct{}{}
+		},
+	}, now)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for job, ok := jobs.Start(now); ok; job, ok = jobs.Start(now) {
+		job.Perform(context.Background())
+		job.Finish(now)
 	}
 	// Output:
 	// create revision agent-67697c46f4

@@ -88,7 +88,7 @@ func TestC3TurnVisitsABoundedNumberOfPodsOfADuplicate(t *testing.T) {
 			relabels++
 		}
 		require.NotContains(t, w.describe(task), "delete on")
-		w.Finish(w.now, task, w.perform(task))
+		w.finish(task)
 	}
 	w.pass(time.Minute)
 	require.Equal(t, duplicated/10, relabels, "ten a task, and three in the last one")

@@ -3,16 +3,29 @@ package controller
 import (
 	"time"
 
+	"github.com/kubelife/lifecycle/daemon/ownership"
 	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// changePod hands out a task of the planner of a set whose turn it is.
-func (c *Controller) changePod(now time.Time) (Task, bool) {
+// ChangePod creates, deletes or reads a pod.
+type ChangePod struct {
+	// Owner is the set as it was when the task started.
+	Owner ownership.Owner
+	Task  rollout.Task
+
+	begun
+}
+
+// A podChanger is the core of what the planners of all sets hand out.
+type podChanger struct{ *Controller }
+
+// Start hands out a task of the planner of a set whose turn it is.
+func (c podChanger) Start(now time.Time) (ChangePod, bool) {
 	for c.left > 0 {
 		item, ok := c.ready.Start(now)
 		if !ok {
-			return Task{}, false
+			return ChangePod{}, false
 		}
 		r := item.Value
 		var task rollout.Task
@@ -28,22 +41,30 @@ func (c *Controller) changePod(now time.Time) (Task, bool) {
 		}
 		c.visit(now, r)
 		if ok {
-			return Task{Owner: r.set.Source.Owner, Action: ChangePod{task}, of: r}, true
+			return ChangePod{r.set.Source.Owner, task, begun{of: r}}, true
 		}
 	}
-	return Task{}, false
+	return ChangePod{}, false
 }
 
-func (c *Controller) finishPod(now time.Time, task *Task, action ChangePod, result *Result) {
-	r := task.of
-	r.underWay--
-	c.tell(podEvents(task.Owner, &action.Task, &result.Pod)...)
-	if r.planner != nil {
-		r.planner.Finish(now, action.Task, result.Pod)
+// Next returns when the planner of a set may next have a task.
+func (c podChanger) Next(now time.Time) (time.Time, bool) { return c.ready.Next(now) }
+
+// Finish takes the result of a planner's task, which counts also if it has
+// failed.
+func (c podChanger) Finish(now time.Time, change ChangePod, result Result[rollout.Result]) {
+	if !c.ended(change.begun) {
+		return
 	}
-	c.answered(now, r, result.Pod.Pod)
+	r, done := change.of, result.done()
+	r.underWay--
+	c.tell(podEvents(change.Owner, &change.Task, &done)...)
+	if r.planner != nil {
+		r.planner.Finish(now, change.Task, done)
+	}
+	c.answered(now, r, done.Pod)
 	c.enter(now, r)
-	if creation := action.Task.Create; creation != nil {
+	if creation := change.Task.Create; creation != nil {
 		c.created(now, r, creation.Revision)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // Random operations on a cluster whose watch is late, whose answers come out of
@@ -37,7 +38,7 @@ func TestRandomOperations(t *testing.T) {
 				r.ShortenTurns(2 + r.IntN(5))
 			}
 			r.behind, r.kubelet = true, r.IntN(2) == 0
-			r.fails = func(controller.Task) bool { return r.failing && r.IntN(4) == 0 }
+			r.fails = func(any) bool { return r.failing && r.IntN(4) == 0 }
 			r.play()
 			r.wantEnd()
 		})
@@ -50,7 +51,7 @@ type randomWorld struct {
 
 	failing bool
 	halted  bool
-	tasks   []controller.Task // under way
+	tasks   []timedqueue.Job // under way
 	names   int
 }
 
@@ -105,18 +106,19 @@ func (r *randomWorld) begin() {
 	if !ok {
 		return
 	}
-	if _, records := task.Action.(controller.Record); records {
-		r.Finish(r.now, task, r.perform(task))
+	if _, records := task.Task().(controller.Event); records {
+		task.Perform(r.Context())
+		task.Finish(r.now)
 		return
 	}
-	require.Nil(r, task.Owner.Object.GetDeletionTimestamp(), r.describe(task))
-	if changed, ok := task.Action.(controller.ChangePod); ok && r.halted {
+	require.Nil(r, ownerOf(task).Object.GetDeletionTimestamp(), r.describe(task))
+	if changed, ok := task.Task().(controller.ChangePod); ok && r.halted {
 		require.Nil(r, changed.Task.Delete, "halted: %s", r.describe(task))
 	}
 	for _, other := range r.tasks {
-		if _, ofPod := task.Action.(controller.ChangePod); !ofPod && other.Owner.Object.GetUID() ==
-			task.Owner.Object.GetUID() {
-			require.NotEqual(r, fmt.Sprintf("%T", task.Action), fmt.Sprintf("%T", other.Action), r.describe(task))
+		if _, ofPod := task.Task().(controller.ChangePod); !ofPod && ownerOf(other).Object.GetUID() ==
+			ownerOf(task).Object.GetUID() {
+			require.NotEqual(r, fmt.Sprintf("%T", task.Task()), fmt.Sprintf("%T", other.Task()), r.describe(task))
 		}
 	}
 	r.tasks = append(r.tasks, task)
@@ -132,11 +134,9 @@ func (r *randomWorld) finish() {
 	i := r.IntN(len(r.tasks))
 	task := r.tasks[i]
 	r.tasks = slices.Delete(r.tasks, i, i+1)
-	result := r.perform(task)
-	if r.failing && r.IntN(10) == 0 {
-		result = controller.Result{} // it was done, and the answer is lost
-	}
-	r.Finish(r.now, task, result)
+	r.drops = func() bool { return r.failing && r.IntN(10) == 0 } // it was done, and the answer is lost
+	task.Perform(r.Context())
+	task.Finish(r.now)
 }
 
 func (r *randomWorld) change() {

@@ -3,32 +3,55 @@ package controller
 import (
 	"time"
 
+	"github.com/kubelife/lifecycle/daemon/ownership"
 	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// writeStatus hands out the status of a set that shows another one.
-func (c *Controller) writeStatus(now time.Time) (Task, bool) {
+// WriteStatus patches the status of the set, with a patch of type
+// [rollout.StatusPatchType]. Its result is the set, as the API server has
+// returned it.
+type WriteStatus struct {
+	// Owner is the set as it was when the task started.
+	Owner ownership.Owner
+	Patch []byte
+
+	begun
+}
+
+// A statusWriter is the core of the statuses.
+type statusWriter struct{ *Controller }
+
+// Start hands out the status of a set that shows another one.
+func (c statusWriter) Start(now time.Time) (WriteStatus, bool) {
 	for ; c.left > 0; c.left-- {
 		item, ok := c.statuses.Start(now)
 		if !ok {
-			return Task{}, false
+			return WriteStatus{}, false
 		}
 		r := item.Value
 		patch, err := rollout.StatusPatch(r.set.Source.Owner.Object, r.set.Status, r.counts)
 		if err == nil && patch != nil {
-			return Task{Owner: r.set.Source.Owner, Action: WriteStatus{patch}, of: r, item: item}, true
+			return WriteStatus{r.set.Source.Owner, patch, begun{r, item}}, true
 		}
 		c.statuses.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeSkipped})
 	}
-	return Task{}, false
+	return WriteStatus{}, false
 }
 
-func (c *Controller) finishStatus(now time.Time, task *Task, action WriteStatus, result *Result) {
-	r := task.of
-	c.statuses.Finish(now, task.item, outcomeOf(result.Failed(action)))
+// Next returns when a status may next be written.
+func (c statusWriter) Next(now time.Time) (time.Time, bool) { return c.statuses.Next(now) }
+
+// Finish takes the result of a write.
+func (c statusWriter) Finish(now time.Time, write WriteStatus, result Result[Set]) {
+	if !c.ended(write.begun) {
+		c.statuses.Finish(now, write.item, outcomeOf(nil))
+		return
+	}
+	r := write.of
+	c.statuses.Finish(now, write.item, outcomeOf(result.Failed()))
 	r.statusDue = now.Add(c.config.StatusInterval)
-	if set := result.Set; set != nil && set.UID() == r.uid &&
+	if set := result.Done; set != nil && set.UID() == r.uid &&
 		!isOlder(set.Source.Owner.Object, r.set.Source.Owner.Object) {
 		c.ObserveSet(now, *set)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/kubelife/lifecycle/daemon/revision"
 	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // BenchmarkTakeover is a controller that takes over a cluster in which all sets
@@ -53,7 +54,8 @@ type takenOver struct {
 	pods      []*corev1.Pod
 	revisions []*appsv1.ControllerRevision
 
-	c *controller.Controller
+	c    *controller.Controller
+	jobs timedqueue.Source[timedqueue.Job]
 	// Of the turns of a phase, and of all phases.
 	spent, longest, everLongest time.Duration
 	turns                       int
@@ -134,15 +136,15 @@ func (k *takenOver) turn(call func()) {
 // tasks fail. It returns how many there were.
 func (k *takenOver) poll() (tasks int) {
 	for {
-		var task controller.Task
+		var task timedqueue.Job
 		var ok, more bool
 		var next time.Time
-		if k.turn(func() { task, ok = k.c.Start(k.now) }); ok {
+		if k.turn(func() { task, ok = k.jobs.Start(k.now) }); ok {
 			tasks++
-			k.turn(func() { k.c.Finish(k.now, task, controller.Result{}) })
+			k.turn(func() { task.Finish(k.now) })
 			continue
 		}
-		k.turn(func() { next, more = k.c.Next(k.now) })
+		k.turn(func() { next, more = k.jobs.Next(k.now) })
 		if !more || next.After(k.now) {
 			return tasks
 		}
@@ -164,6 +166,8 @@ func (k *takenOver) takeOver() {
 	before := heapInUse()
 	var err error
 	k.c, err = controller.NewController(controller.Config{}, k.now)
+	require.NoError(k, err)
+	k.jobs, err = k.c.Jobs(controller.Actions{}, k.now)
 	require.NoError(k, err)
 	k.spent, k.longest, k.everLongest, k.turns = 0, 0, 0, 0
 	k.fill()

@@ -15,6 +15,7 @@ import (
 	"github.com/kubelife/lifecycle/daemon/revision"
 	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // mostVisits is how many records one turn visits at most: a thousand, and five
@@ -52,16 +53,21 @@ func (c *counted) turn(call func()) {
 	require.LessOrEqual(c, c.visits, mostVisits)
 }
 
-// poll polls until nothing is left to do, and finishes each task with do.
-func (c *counted) poll(do func(controller.Task) controller.Result) {
+// poll polls until nothing is left to do, and refuses all changes
+// of pods if asked for.
+func (c *counted) poll() {
 	c.Helper()
 	for {
-		var task controller.Task
+		var task timedqueue.Job
 		var ok, more bool
 		var next time.Time
 		c.turn(func() { task, ok = c.Start(c.now) })
 		if ok {
-			c.turn(func() { c.Finish(c.now, task, do(task)) })
+			if _, changes := task.Task().(controller.ChangePod); changes {
+				c.turn(func() { c.finishRefused(task) })
+			} else {
+				c.turn(func() { c.finish(task) })
+			}
 			continue
 		}
 		c.turn(func() { next, more = c.Next(c.now) })
@@ -70,14 +76,6 @@ func (c *counted) poll(do func(controller.Task) controller.Result) {
 		}
 		require.Less(c, c.turns, 1_000_000)
 	}
-}
-
-// noPods refuses all changes of pods.
-func (c *counted) noPods(task controller.Task) controller.Result {
-	if _, ok := task.Action.(controller.ChangePod); ok {
-		return controller.Result{Pod: rollout.Result{Outcome: rollout.OutcomeRefused, Err: errFake}}
-	}
-	return c.perform(task)
 }
 
 // C3: a turn visits a bounded number of nodes over all sets together, whatever
@@ -92,7 +90,7 @@ func TestC3TurnVisitsABoundedNumberOfNodes(t *testing.T) {
 		c.addSet(fmt.Sprintf("set-%02d", i))
 	}
 	c.turn(func() { c.MarkSynced(c.now) })
-	c.poll(c.noPods)
+	c.poll()
 	require.GreaterOrEqual(t, c.all, sets*nodes, "all planners have evaluated all nodes")
 
 	for what, change := range map[string]func(){
@@ -120,14 +118,14 @@ func TestC3TurnVisitsABoundedNumberOfNodes(t *testing.T) {
 		},
 	} {
 		c.now = c.now.Add(time.Hour)
-		c.poll(c.noPods)
+		c.poll()
 		c.all = 0
 		change()
-		c.poll(c.noPods)
+		c.poll()
 		require.GreaterOrEqual(t, c.all, sets*nodes, what)
 	}
 	c.now = c.now.Add(time.Hour) // all back-offs end at once
-	c.poll(c.noPods)
+	c.poll()
 }
 
 func setMinReady(set *appsv1.DaemonSet) { set.Spec.MinReadySeconds++ }
@@ -168,11 +166,11 @@ func TestC3TurnVisitsABoundedNumberOfPods(t *testing.T) {
 			c.turn(func() { c.MarkSynced(c.now) })
 			c.turns = 0
 			for {
-				var task controller.Task
+				var task timedqueue.Job
 				var ok bool
 				if c.turn(func() { task, ok = c.Start(c.now) }); ok {
 					require.NotContains(t, c.describe(task), "create", "all pods exist")
-					c.turn(func() { c.Finish(c.now, task, c.perform(task)) })
+					c.turn(func() { c.finish(task) })
 				}
 				state := slices.Collect(c.Sets())[0]
 				if test.orphan && state.Phase != "waiting" || state.Counts.Current == nodes {
@@ -203,7 +201,7 @@ func TestC3ASmallChangeDoesNotWaitForALargeOne(t *testing.T) {
 	managed := func(state controller.State) bool { return state.Phase == "managed" }
 	for phases := 0; phases < 3; phases = len(slices.DeleteFunc(slices.Collect(w.Sets()), unless(managed))) {
 		if task, ok := w.Start(w.now); ok {
-			w.Finish(w.now, task, w.perform(task))
+			w.finish(task)
 		}
 	}
 	w.removePod(slices.Sorted(maps.Keys(w.pods))[0])
@@ -213,24 +211,26 @@ func TestC3ASmallChangeDoesNotWaitForALargeOne(t *testing.T) {
 		if !ok {
 			continue
 		}
-		_, changes := task.Action.(controller.ChangePod)
-		w.Finish(w.now, task, w.perform(task))
+		_, changes := task.Task().(controller.ChangePod)
+		name := ownerOf(task).Object.GetName()
+		w.finish(task)
 		if changes {
-			require.Equal(t, "small", task.Owner.Object.GetName())
+			require.Equal(t, "small", name)
 			require.LessOrEqual(t, starts, 5)
 			break
 		}
 	}
 	for starts := 1; ; starts++ { // and the large ones get their pods
+		require.Less(t, starts, 4*nodes/1000)
 		task, ok := w.Start(w.now)
-		if changed, is := task.Action.(controller.ChangePod); ok && is && changed.Task.Create != nil {
+		if !ok {
+			continue
+		}
+		if changed, is := task.Task().(controller.ChangePod); is && changed.Task.Create != nil {
 			require.Greater(t, starts, nodes/1000)
 			break
 		}
-		if ok {
-			w.Finish(w.now, task, w.perform(task))
-		}
-		require.Less(t, starts, 4*nodes/1000)
+		w.finish(task)
 	}
 }
 
@@ -252,7 +252,7 @@ func TestC3TurnComputesABoundedNumberOfHistories(t *testing.T) {
 		task, ok := w.Start(w.now)
 		if ok {
 			require.NotContains(t, w.describe(task), "revise")
-			w.Finish(w.now, task, w.perform(task))
+			w.finish(task)
 		}
 		before := known
 		known = 0

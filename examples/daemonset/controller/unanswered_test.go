@@ -20,12 +20,12 @@ func TestACreationWithoutAnAnswerHoldsTheNextTemplate(t *testing.T) {
 			w.addNode("ant")
 			w.addSet("agent")
 			var land func() *corev1.Pod
-			w.loses = func(task controller.Task) bool {
-				change, ok := task.Action.(controller.ChangePod)
+			w.loses = func(task any) bool {
+				change, ok := task.(controller.ChangePod)
 				if !ok || change.Task.Create == nil {
 					return false
 				}
-				pod, err := rollout.NewPod(task.Owner, change.Task.Spec, *change.Task.Create)
+				pod, err := rollout.NewPod(change.Owner, change.Task.Spec, *change.Task.Create)
 				require.NoError(t, err)
 				makeReady(pod, w.now)
 				land = func() *corev1.Pod { return w.putPod(pod) }
@@ -34,9 +34,9 @@ func TestACreationWithoutAnAnswerHoldsTheNextTemplate(t *testing.T) {
 			w.MarkSynced(w.now)
 			require.Contains(t, w.run(), "agent: create on ant: is lost")
 			var sent []string
-			w.loses = func(task controller.Task) bool {
+			w.loses = func(task any) bool {
 				require.LessOrEqual(t, len(w.pods), 1)
-				if change, ok := task.Action.(controller.ChangePod); ok && change.Task.Create != nil {
+				if change, ok := task.(controller.ChangePod); ok && change.Task.Create != nil {
 					sent = append(sent, change.Task.Spec.Template.Spec.Containers[0].Image)
 				}
 				return false

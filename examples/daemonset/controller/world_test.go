@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,9 +19,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/ownership"
 	"github.com/kubelife/lifecycle/daemon/revision"
 	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 const namespace = "monitoring"
@@ -37,6 +40,7 @@ type world struct {
 	*testing.T
 	*controller.Controller
 
+	jobs      timedqueue.Source[timedqueue.Job]
 	now       time.Time
 	versions  int
 	sets      map[string]*appsv1.DaemonSet
@@ -51,11 +55,13 @@ type world struct {
 	// wrote are the versions of the revisions, by name, that answers have shown.
 	wrote map[string]int
 	// fails says which tasks fail, after they were done or without.
-	fails func(controller.Task) bool
+	fails func(task any) bool
 	// refuses are the objects that cannot be claimed, by name.
 	refuses map[string]bool
 	// loses says which changes of pods are not answered. It does them, or not.
-	loses func(controller.Task) bool
+	loses func(task any) bool
+	// drops says which tasks have no result, after they were done.
+	drops func() bool
 	// log are the tasks that were performed, in words, and events the Events.
 	log    []string
 	events []controller.Event
@@ -76,6 +82,8 @@ func newWorld(t *testing.T, change ...func(*controller.Config)) *world {
 	}
 	var err error
 	w.Controller, err = controller.NewController(config, w.now)
+	require.NoError(t, err)
+	w.jobs, err = w.Controller.Jobs(w.actions(), w.now)
 	require.NoError(t, err)
 	return w
 }
@@ -214,7 +222,7 @@ func (w *world) run() []string {
 			}
 			continue
 		}
-		w.Finish(w.now, task, w.perform(task))
+		w.finish(task)
 		require.Less(w, len(w.log), 100_000, "it does not end")
 	}
 	log := w.log
@@ -239,61 +247,127 @@ func (w *world) pass(d time.Duration) []string {
 	}
 }
 
-func (w *world) perform(task controller.Task) controller.Result {
-	if record, ok := task.Action.(controller.Record); ok {
-		w.events = append(w.events, record.Event)
-		return controller.Result{}
-	}
-	if w.loses != nil && w.loses(task) {
-		w.log = append(w.log, w.describe(task)+": is lost")
-		return controller.Result{Pod: rollout.Result{Outcome: rollout.OutcomeFailed, Err: errFake}}
-	}
-	if w.fails != nil && w.fails(task) {
-		w.log = append(w.log, w.describe(task)+": fails")
-		if _, ok := task.Action.(controller.ChangePod); ok {
-			return controller.Result{Pod: rollout.Result{Outcome: rollout.OutcomeRefused, Err: errFake}}
-		}
-		return controller.Result{Outcome: controller.OutcomeFailed, Err: errFake}
-	}
-	w.log = append(w.log, w.describe(task))
-	result := controller.Result{Outcome: controller.OutcomeDone, Unused: max(0, task.MostRequests()-1)}
-	switch action := task.Action.(type) {
-	case controller.Claim:
-		w.claim(task, action, &result)
-	case controller.Revise:
-		w.revise(task, action, &result)
-	case controller.ChangePod:
-		result.Pod = w.act(task, action.Task)
-	case controller.WriteStatus:
-		w.writeStatus(task, action, &result)
-	}
-	return result
+// Start and Next are those of the jobs.
+func (w *world) Start(now time.Time) (timedqueue.Job, bool) { return w.jobs.Start(now) }
+func (w *world) Next(now time.Time) (time.Time, bool)       { return w.jobs.Next(now) }
+
+// finish performs a job and ends it.
+func (w *world) finish(job timedqueue.Job) {
+	job.Perform(w.Context())
+	job.Finish(w.now)
 }
 
-func (w *world) describe(task controller.Task) string {
-	name := task.Owner.Object.GetName()
-	switch action := task.Action.(type) {
+// finishRefused ends a change of a pod that is refused.
+func (w *world) finishRefused(job timedqueue.Job) {
+	fails, log := w.fails, w.log
+	w.fails = func(any) bool { return true }
+	job.Perform(w.Context())
+	w.fails, w.log = fails, log
+	job.Finish(w.now)
+}
+
+// actions perform what the controller hands out.
+func (w *world) actions() controller.Actions {
+	ofPod := func(outcome rollout.Outcome) controller.Result[rollout.Result] {
+		return controller.Result[rollout.Result]{
+			Done: &rollout.Result{Outcome: outcome, Err: errFake}, Err: errFake, Sent: allRequests,
+		}
+	}
+	write := performing(w, w.writeStatus, failed[controller.Set](), failed[controller.Set]())
+	return controller.Actions{
+		Claim:     performing(w, w.claim, failed[controller.Claimed](), failed[controller.Claimed]()),
+		Revise:    performing(w, w.revise, failed[revision.Result](), failed[revision.Result]()),
+		ChangePod: performing(w, w.act, ofPod(rollout.OutcomeRefused), ofPod(rollout.OutcomeFailed)),
+		WriteStatus: func(ctx context.Context, task controller.WriteStatus) controller.Result[controller.Set] {
+			result := write(ctx, task)
+			if result.Err != nil {
+				result.Done = nil
+			}
+			return result
+		},
+		Record: func(_ context.Context, event controller.Event) struct{} {
+			w.events = append(w.events, event)
+			return struct{}{}
+		},
+	}
+}
+
+// allRequests are as many as any task may send.
+const allRequests = 10
+
+func failed[R any]() controller.Result[R] {
+	return controller.Result[R]{Err: errFake, Sent: allRequests}
+}
+
+// performing returns an action that does a task, or fails or is lost if the
+// world says so.
+func performing[T, R any](
+	w *world, do func(task T, done *R) error, fails, lost controller.Result[R],
+) func(context.Context, T) controller.Result[R] {
+	return func(_ context.Context, task T) controller.Result[R] {
+		if w.loses != nil && w.loses(task) {
+			w.log = append(w.log, w.describe(task)+": is lost")
+			return lost
+		}
+		if w.fails != nil && w.fails(task) {
+			w.log = append(w.log, w.describe(task)+": fails")
+			return fails
+		}
+		w.log = append(w.log, w.describe(task))
+		done := new(R)
+		err := do(task, done)
+		if w.drops != nil && w.drops() {
+			return controller.Result[R]{}
+		}
+		return controller.Result[R]{Done: done, Err: err, Sent: 1}
+	}
+}
+
+// ownerOf returns the set of a job.
+func ownerOf(job timedqueue.Job) ownership.Owner {
+	switch task := job.Task().(type) {
 	case controller.Claim:
-		return fmt.Sprintf("%s: claim %d revisions, %d pods", name, len(action.Revisions), len(action.Pods))
+		return task.Owner
 	case controller.Revise:
-		plan := action.Plan
-		return fmt.Sprintf("%s: revise, create %t, update %d, relabel %d, delete %d", name, plan.Create != nil,
-			len(plan.Update), len(plan.Relabel), len(plan.Delete))
+		return task.Owner
 	case controller.ChangePod:
+		return task.Owner
+	case controller.WriteStatus:
+		return task.Owner
+	case controller.Event:
+		return task.Owner
+	}
+	return ownership.Owner{}
+}
+
+// describe returns a task, or that of a job, in words.
+func (w *world) describe(task any) string {
+	if job, is := task.(timedqueue.Job); is {
+		task = job.Task()
+	}
+	switch task := task.(type) {
+	case controller.Claim:
+		return fmt.Sprintf("%s: claim %d revisions, %d pods", task.Owner.Object.GetName(), len(task.Revisions), len(task.Pods))
+	case controller.Revise:
+		plan := task.Plan
+		return fmt.Sprintf("%s: revise, create %t, update %d, relabel %d, delete %d", task.Owner.Object.GetName(),
+			plan.Create != nil, len(plan.Update), len(plan.Relabel), len(plan.Delete))
+	case controller.ChangePod:
+		name := task.Owner.Object.GetName()
 		switch {
-		case action.Task.Create != nil:
-			return fmt.Sprintf("%s: create on %s", name, action.Task.Create.Node)
-		case action.Task.Delete != nil:
-			return fmt.Sprintf("%s: delete on %s, %s", name, action.Task.Delete.Node, action.Task.Delete.Reason)
+		case task.Task.Create != nil:
+			return fmt.Sprintf("%s: create on %s", name, task.Task.Create.Node)
+		case task.Task.Delete != nil:
+			return fmt.Sprintf("%s: delete on %s, %s", name, task.Task.Delete.Node, task.Task.Delete.Reason)
 		}
 		return name + ": refresh"
 	case controller.WriteStatus:
-		return name + ": status"
+		return task.Owner.Object.GetName() + ": status"
 	}
 	return "?"
 }
 
-func (w *world) claim(task controller.Task, action controller.Claim, result *controller.Result) {
+func (w *world) claim(task controller.Claim, done *controller.Claimed) (err error) {
 	change := func(object metav1.Object) (adopted bool) {
 		if metav1.GetControllerOf(object) == nil {
 			object.SetOwnerReferences([]metav1.OwnerReference{
@@ -304,9 +378,9 @@ func (w *world) claim(task controller.Task, action controller.Claim, result *con
 		object.SetOwnerReferences(nil)
 		return false
 	}
-	for _, pod := range action.Pods {
+	for _, pod := range task.Pods {
 		if w.refuses[pod.Name] {
-			result.Outcome, result.Err = controller.OutcomeFailed, errFake
+			err = errFake
 			continue
 		}
 		if now := w.pods[pod.Name]; now == nil || now.UID != pod.UID {
@@ -315,14 +389,14 @@ func (w *world) claim(task controller.Task, action controller.Claim, result *con
 		adopted := false
 		changed := w.changePod(pod.Name, func(pod *corev1.Pod) { adopted = change(pod) })
 		if adopted {
-			result.Pods.Adopted = append(result.Pods.Adopted, changed)
+			done.Pods.Adopted = append(done.Pods.Adopted, changed)
 		} else {
-			result.Pods.Released = append(result.Pods.Released, changed)
+			done.Pods.Released = append(done.Pods.Released, changed)
 		}
 	}
-	for _, revision := range action.Revisions {
+	for _, revision := range task.Revisions {
 		if w.refuses[revision.Name] {
-			result.Outcome, result.Err = controller.OutcomeFailed, errFake
+			err = errFake
 			continue
 		}
 		now := w.revisions[revision.Name]
@@ -333,44 +407,44 @@ func (w *world) claim(task controller.Task, action controller.Claim, result *con
 		adopted := change(changed)
 		w.answerRevision(changed)
 		if adopted {
-			result.Revisions.Adopted = append(result.Revisions.Adopted, changed)
+			done.Revisions.Adopted = append(done.Revisions.Adopted, changed)
 		} else {
-			result.Revisions.Released = append(result.Revisions.Released, changed)
+			done.Revisions.Released = append(done.Revisions.Released, changed)
 		}
 	}
+	return err
 }
 
-func (w *world) revise(task controller.Task, action controller.Revise, result *controller.Result) {
-	done := &result.Revision
-	done.Current = action.Plan.Current
-	if create := action.Plan.Create; create != nil {
+func (w *world) revise(task controller.Revise, done *revision.Result) error {
+	done.Current = task.Plan.Current
+	if create := task.Plan.Create; create != nil {
 		switch existing := w.revisions[create.Name]; {
 		case existing != nil && metav1.IsControlledBy(existing, task.Owner.Object):
 			done.Current, done.Found = existing, true
 		case existing != nil:
-			w.collide(task, action, result)
-			return
+			w.collide(task, done)
+			return errFake
 		default:
 			done.Current, done.Created = w.answerRevision(create.DeepCopy()), true
 		}
 	}
-	for _, update := range action.Plan.Update {
+	for _, update := range task.Plan.Update {
 		changed := update.Revision.DeepCopy()
 		if update.Number != 0 {
 			changed.Revision = update.Number
 		}
 		w.answerRevision(changed)
 		done.Updated = append(done.Updated, changed)
-		if update.Revision == action.Plan.Current {
+		if update.Revision == task.Plan.Current {
 			done.Current = changed
 		}
 	}
-	for _, relabel := range action.Plan.Relabel {
+	for _, relabel := range task.Plan.Relabel {
 		done.Relabelled = append(done.Relabelled, w.changePod(relabel.Pod.Name, func(pod *corev1.Pod) {
 			pod.Labels[revision.HashLabel] = relabel.To
 		}))
 	}
-	for _, deletion := range action.Plan.Delete {
+	for _, deletion := range task.Plan.Delete {
 		if w.revisions[deletion.Revision.Name] != nil {
 			delete(w.revisions, deletion.Revision.Name)
 			w.wrote[deletion.Revision.Name] = w.versions
@@ -378,14 +452,14 @@ func (w *world) revise(task controller.Task, action controller.Revise, result *c
 		}
 		done.Deleted = append(done.Deleted, deletion.Revision)
 	}
+	return nil
 }
 
 // collide raises the collision count of a set whose revision has the name of
 // another set's.
-func (w *world) collide(task controller.Task, action controller.Revise, result *controller.Result) {
-	result.Outcome, result.Err = controller.OutcomeFailed, errFake
+func (w *world) collide(task controller.Revise, done *revision.Result) {
 	set := w.sets[task.Owner.Object.GetName()]
-	planned := action.Plan.Source.Collisions
+	planned := task.Plan.Source.Collisions
 	if set == nil || set.UID != task.Owner.Object.GetUID() || (planned == nil) != (set.Status.CollisionCount == nil) ||
 		planned != nil && *planned != *set.Status.CollisionCount {
 		return
@@ -397,40 +471,50 @@ func (w *world) collide(task controller.Task, action controller.Revise, result *
 	}
 	w.stamp(changed)
 	w.putSet(changed)
-	result.Revision.Collisions = changed.Status.CollisionCount
+	done.Collisions = changed.Status.CollisionCount
 }
 
-func (w *world) act(task controller.Task, step rollout.Task) rollout.Result {
-	switch {
+func (w *world) act(task controller.ChangePod, done *rollout.Result) error {
+	switch step := task.Task; {
 	case step.Create != nil:
-		pod, err := rollout.NewPod(task.Owner, step.Spec, *step.Create)
-		require.NoError(w, err)
-		switch existing := w.pods[pod.Name]; {
-		case existing == nil:
-		case metav1.IsControlledBy(existing, task.Owner.Object):
-			return rollout.Result{Outcome: rollout.OutcomeDone, Pod: existing}
-		default:
-			return rollout.Result{Outcome: rollout.OutcomeNameTaken}
-		}
-		if w.kubelet {
-			makeReady(pod, w.now)
-		}
-		return rollout.Result{Outcome: rollout.OutcomeDone, Pod: w.putPod(pod)}
+		*done = w.create(task.Owner, step)
 	case step.Delete != nil:
-		if pod := w.pods[step.Delete.Pod]; pod == nil || pod.UID != step.Delete.UID {
-			return rollout.Result{Outcome: rollout.OutcomeGone}
-		}
-		w.removePod(step.Delete.Pod)
-		return rollout.Result{Outcome: rollout.OutcomeDone}
+		*done = w.delete(step.Delete)
+	default:
+		*done = w.read(task.Owner, step.Refresh)
 	}
-	return w.read(task, step.Refresh)
+	return done.Err
 }
 
-func (w *world) read(task controller.Task, step *rollout.Refresh) rollout.Result {
+func (w *world) create(owner ownership.Owner, step rollout.Task) rollout.Result {
+	pod, err := rollout.NewPod(owner, step.Spec, *step.Create)
+	require.NoError(w, err)
+	switch existing := w.pods[pod.Name]; {
+	case existing == nil:
+	case metav1.IsControlledBy(existing, owner.Object):
+		return rollout.Result{Outcome: rollout.OutcomeDone, Pod: existing}
+	default:
+		return rollout.Result{Outcome: rollout.OutcomeNameTaken}
+	}
+	if w.kubelet {
+		makeReady(pod, w.now)
+	}
+	return rollout.Result{Outcome: rollout.OutcomeDone, Pod: w.putPod(pod)}
+}
+
+func (w *world) delete(step *rollout.Deletion) rollout.Result {
+	if pod := w.pods[step.Pod]; pod == nil || pod.UID != step.UID {
+		return rollout.Result{Outcome: rollout.OutcomeGone}
+	}
+	w.removePod(step.Pod)
+	return rollout.Result{Outcome: rollout.OutcomeDone}
+}
+
+func (w *world) read(owner ownership.Owner, step *rollout.Refresh) rollout.Result {
 	switch pod := w.pods[step.Pod]; {
 	case pod == nil, pod.UID != step.UID:
 		return rollout.Result{Outcome: rollout.OutcomeGone}
-	case !metav1.IsControlledBy(pod, task.Owner.Object):
+	case !metav1.IsControlledBy(pod, owner.Object):
 		return rollout.Result{Outcome: rollout.OutcomeReleased, Pod: pod}
 	default:
 		return rollout.Result{Outcome: rollout.OutcomeDone, Pod: pod}
@@ -445,17 +529,17 @@ func makeReady(pod *corev1.Pod, now time.Time) {
 	}}
 }
 
-func (w *world) writeStatus(task controller.Task, action controller.WriteStatus, result *controller.Result) {
+func (w *world) writeStatus(task controller.WriteStatus, done *controller.Set) error {
 	set := w.sets[task.Owner.Object.GetName()]
 	if set == nil || set.UID != task.Owner.Object.GetUID() {
-		result.Outcome, result.Err = controller.OutcomeFailed, errFake
-		return
+		return errFake
 	}
 	changed := set.DeepCopy()
-	applyStatus(w, changed, action.Patch)
+	applyStatus(w, changed, task.Patch)
 	w.stamp(changed)
 	w.putSet(changed)
-	result.Set = ptr.To(controller.SetOf(changed))
+	*done = controller.SetOf(changed)
+	return nil
 }
 
 // podsOn returns the names of the nodes that have pods of a set, one for each.

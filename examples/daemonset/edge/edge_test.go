@@ -102,14 +102,19 @@ func (w *world) start() <-chan struct{} {
 		},
 	})
 	require.NoError(w, err)
-	perform := func(ctx context.Context, task controller.Task) controller.Result {
-		result := e.Perform(ctx, task)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.unused += result.Unused
-		return result
-	}
-	w.dispatcher, err = timedqueue.NewDispatcher(w.core, perform, timedqueue.DispatcherConfig{Workers: 8})
+	jobs, err := w.core.Jobs(e.Actions(), time.Now())
+	require.NoError(w, err)
+	w.dispatcher, err = timedqueue.NewJobDispatcher(jobs, timedqueue.DispatcherConfig{
+		Workers: 8,
+		Finished: func(_ context.Context, finished timedqueue.Finished) {
+			task, result := finished.Task()
+			if counted, is := result.(timedqueue.Unspent); is {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.unused += counted.Unspent(requestsOf(task))
+			}
+		},
+	})
 	require.NoError(w, err)
 	var synced []cache.InformerSynced
 	for _, add := range []struct {
@@ -148,6 +153,17 @@ func (h lateHandler) OnUpdate(before, after any) {
 
 func (h lateHandler) OnDelete(object any) {
 	time.AfterFunc(h.late, func() { h.ResourceEventHandler.OnDelete(object) })
+}
+
+// requestsOf returns the most requests that a task may send.
+func requestsOf(task any) int {
+	switch task.(type) {
+	case controller.WriteStatus:
+		return 1
+	case controller.ChangePod:
+		return 2
+	}
+	return 10
 }
 
 func (w *world) addNode(name string) {

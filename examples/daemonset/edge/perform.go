@@ -16,119 +16,121 @@ import (
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 )
 
-// Perform does one task and returns what Finish has to know. It tries nothing
+// Actions returns what performs the tasks of the controller. Each tries nothing
 // twice, because the controller does: it decides again first. It returns when
-// the API server has answered; how long that may take is for ctx to say.
-func (e *Edge[T]) Perform(ctx context.Context, task controller.Task) controller.Result {
-	namespace, sent := task.Owner.Object.GetNamespace(), 0
-	c := call[T]{
-		Edge: e, owner: task.Owner,
-		sets:      countedSets[T]{e.config.Sets(namespace), &sent},
-		pods:      countedPods{e.config.Pods(namespace), &sent},
-		revisions: countedRevisions{e.config.Revisions(namespace), &sent},
+// the API server has answered; how long that may take is for its context to
+// say.
+func (e *Edge[T]) Actions() controller.Actions {
+	return controller.Actions{
+		Claim: e.claim, Revise: e.revise, ChangePod: e.changePod, WriteStatus: e.writeStatus,
+		Record: e.record,
 	}
-	var result controller.Result
-	switch action := task.Action.(type) {
-	case controller.Claim:
-		result = c.claim(ctx, action)
-	case controller.Revise:
-		result = c.revise(ctx, action)
-	case controller.ChangePod:
-		result = c.changePod(ctx, action)
-	case controller.WriteStatus:
-		result = c.writeStatus(ctx, action)
-	case controller.Record:
-		if e.config.Record != nil {
-			e.config.Record(action.Event)
-		}
-		result.Outcome = controller.OutcomeDone
+}
+
+func (e *Edge[T]) record(_ context.Context, event controller.Event) struct{} {
+	if e.config.Record != nil {
+		e.config.Record(event)
 	}
-	result.Unused = max(0, task.MostRequests()-sent)
-	return result
+	return struct{}{}
 }
 
 // call is what the requests of one task need.
 type call[T metav1.Object] struct {
-	*Edge[T]
-
-	owner     ownership.Owner
 	sets      countedSets[T]
 	pods      countedPods
 	revisions countedRevisions
+	sent      int
 }
 
-func (c *call[T]) claim(ctx context.Context, action controller.Claim) controller.Result {
-	var result controller.Result
-	claimer, err := ownership.NewClaimer[T](c.owner, c.sets)
+func (e *Edge[T]) newCall(owner ownership.Owner) *call[T] {
+	namespace, c := owner.Object.GetNamespace(), &call[T]{}
+	c.sets = countedSets[T]{e.config.Sets(namespace), &c.sent}
+	c.pods = countedPods{e.config.Pods(namespace), &c.sent}
+	c.revisions = countedRevisions{e.config.Revisions(namespace), &c.sent}
+	return c
+}
+
+func (e *Edge[T]) claim(
+	ctx context.Context, claim controller.Claim,
+) controller.Result[controller.Claimed] {
+	c := e.newCall(claim.Owner)
+	claimer, err := ownership.NewClaimer[T](claim.Owner, c.sets)
 	if err != nil {
-		return failed(result, err)
+		return controller.Result[controller.Claimed]{Err: err}
 	}
+	var done controller.Claimed
 	var revisionErr, podErr error
-	result.Revisions, revisionErr = ownership.ClaimAll(ctx, claimer, c.revisions, action.Revisions)
-	result.Pods, podErr = ownership.ClaimAll(ctx, claimer, c.pods, action.Pods)
-	for _, revision := range slices.Concat(result.Revisions.Adopted, result.Revisions.Released) {
-		c.ofRevisions.Wrote(revision)
+	done.Revisions, revisionErr = ownership.ClaimAll(ctx, claimer, c.revisions, claim.Revisions)
+	done.Pods, podErr = ownership.ClaimAll(ctx, claimer, c.pods, claim.Pods)
+	for _, revision := range slices.Concat(done.Revisions.Adopted, done.Revisions.Released) {
+		e.ofRevisions.Wrote(revision)
 	}
-	for _, pod := range slices.Concat(result.Pods.Adopted, result.Pods.Released) {
-		c.ofPods.Wrote(pod)
+	for _, pod := range slices.Concat(done.Pods.Adopted, done.Pods.Released) {
+		e.ofPods.Wrote(pod)
 	}
-	return failed(result, errors.Join(revisionErr, podErr))
+	return controller.Result[controller.Claimed]{
+		Done: &done, Err: errors.Join(revisionErr, podErr), Sent: c.sent,
+	}
 }
 
-func (c *call[T]) revise(ctx context.Context, action controller.Revise) controller.Result {
+func (e *Edge[T]) revise(
+	ctx context.Context, revise controller.Revise,
+) controller.Result[revision.Result] {
+	c := e.newCall(revise.Owner)
 	manager, err := revision.NewManager(revision.ManagerConfig[T]{
 		Revisions:  func(string) revision.Client { return c.revisions },
 		Pods:       func(string) ownership.Patcher[*corev1.Pod] { return c.pods },
 		Owners:     func(string) revision.OwnerClient[T] { return c.sets },
-		Collisions: c.config.Collisions,
+		Collisions: e.config.Collisions,
 	})
 	if err != nil {
-		return failed(controller.Result{}, err)
+		return controller.Result[revision.Result]{Err: err}
 	}
-	done, err := manager.Apply(ctx, action.Plan)
+	done, err := manager.Apply(ctx, revise.Plan)
 	if done.Created || done.Found {
-		c.ofRevisions.Wrote(done.Current)
+		e.ofRevisions.Wrote(done.Current)
 	}
 	for _, revision := range done.Updated {
-		c.ofRevisions.Wrote(revision)
+		e.ofRevisions.Wrote(revision)
 	}
 	for _, revision := range done.Deleted {
-		c.ofRevisions.Deleted(revision)
+		e.ofRevisions.Deleted(revision)
 	}
 	for _, pod := range done.Relabelled {
-		c.ofPods.Wrote(pod)
+		e.ofPods.Wrote(pod)
 	}
-	return failed(controller.Result{Revision: done}, err)
+	return controller.Result[revision.Result]{Done: &done, Err: err, Sent: c.sent}
 }
 
-func (c *call[T]) changePod(ctx context.Context, action controller.ChangePod) controller.Result {
+func (e *Edge[T]) changePod(
+	ctx context.Context, change controller.ChangePod,
+) controller.Result[rollout.Result] {
+	c := e.newCall(change.Owner)
 	executor, err := rollout.NewExecutor(rollout.ExecutorConfig{
 		Pods: func(string) rollout.PodClient { return c.pods },
 	})
 	if err != nil {
-		return controller.Result{Pod: rollout.Result{Outcome: rollout.OutcomeRefused, Err: err}}
+		return controller.Result[rollout.Result]{
+			Done: &rollout.Result{Outcome: rollout.OutcomeRefused, Err: err}, Err: err,
+		}
 	}
 	// The planner has own expectations of what the watch is to show: it counts
 	// creations that were not shown, and reads what is not shown for long. So the
 	// pod is not shown as if the watch had.
-	return controller.Result{Pod: executor.Act(ctx, c.owner, action.Task)}
+	done := executor.Act(ctx, change.Owner, change.Task)
+	return controller.Result[rollout.Result]{Done: &done, Err: done.Err, Sent: c.sent}
 }
 
-func (c *call[T]) writeStatus(ctx context.Context, action controller.WriteStatus) controller.Result {
-	written, err := c.sets.Patch(ctx, c.owner.Object.GetName(), rollout.StatusPatchType, action.Patch,
+func (e *Edge[T]) writeStatus(
+	ctx context.Context, write controller.WriteStatus,
+) controller.Result[controller.Set] {
+	c := e.newCall(write.Owner)
+	written, err := c.sets.Patch(ctx, write.Owner.Object.GetName(), rollout.StatusPatchType, write.Patch,
 		metav1.PatchOptions{}, "status")
 	if err != nil {
-		return failed(controller.Result{}, fmt.Errorf("write status of %s: %w", c.owner, err))
+		err = fmt.Errorf("write status of %s: %w", write.Owner, err)
+		return controller.Result[controller.Set]{Err: err, Sent: c.sent}
 	}
-	c.ofSets.Wrote(written)
-	return failed(controller.Result{Set: ptr.To(c.config.SetOf(written))}, nil)
-}
-
-// failed completes a result, which has failed if there is an error.
-func failed(result controller.Result, err error) controller.Result {
-	result.Outcome, result.Err = controller.OutcomeDone, err
-	if err != nil {
-		result.Outcome = controller.OutcomeFailed
-	}
-	return result
+	e.ofSets.Wrote(written)
+	return controller.Result[controller.Set]{Done: ptr.To(e.config.SetOf(written)), Sent: c.sent}
 }

@@ -33,9 +33,6 @@ type Config struct {
 	Acting, Watching kubernetes.Interface
 	// Timeout bounds one task. Zero means 30 seconds.
 	Timeout time.Duration
-	// Performed is told of each task that has ended, except those that record an
-	// Event. Several goroutines call it at a time. Nil does nothing.
-	Performed func(ctx context.Context, task controller.Task, result controller.Result)
 	// Record takes the Events that the controller wants recorded. Nil drops them.
 	Record func(controller.Event)
 	// See is shown each object before a cache trims it. It must not keep or change
@@ -88,14 +85,18 @@ func NewRunner(config Config) (*Runner, error) {
 	if r.core, err = controller.NewController(config.Controller, time.Now()); err != nil {
 		return nil, err
 	}
-	r.dispatcher, err = timedqueue.NewDispatcher(r.core, r.perform, timedqueue.DispatcherConfig{
-		Workers:  config.Controller.MostUnderWay(),
-		Finished: config.Finished,
-	})
+	if err := r.connect(); err != nil {
+		return nil, err
+	}
+	jobs, err := r.core.Jobs(r.actions(), time.Now())
 	if err != nil {
 		return nil, err
 	}
-	return r, r.connect()
+	r.dispatcher, err = timedqueue.NewJobDispatcher(jobs, timedqueue.DispatcherConfig{
+		Workers:  config.Controller.MostUnderWay(),
+		Finished: config.Finished,
+	})
+	return r, err
 }
 
 // trim is the transform of informers.
@@ -173,13 +174,25 @@ func (r *Runner) View(read func(c *controller.Controller)) {
 	r.dispatcher.View(func() { read(r.core) })
 }
 
-// perform does one task in bounded time.
-func (r *Runner) perform(ctx context.Context, task controller.Task) controller.Result {
-	calling, cancel := context.WithTimeout(ctx, r.config.Timeout)
-	defer cancel()
-	result := r.edge.Perform(calling, task)
-	if _, records := task.Action.(controller.Record); !records && r.config.Performed != nil {
-		r.config.Performed(ctx, task, result)
+// actions perform tasks in bounded time.
+func (r *Runner) actions() controller.Actions {
+	actions, timeout := r.edge.Actions(), r.config.Timeout
+	return controller.Actions{
+		Claim:       within(timeout, actions.Claim),
+		Revise:      within(timeout, actions.Revise),
+		ChangePod:   within(timeout, actions.ChangePod),
+		WriteStatus: within(timeout, actions.WriteStatus),
+		Record:      actions.Record,
 	}
-	return result
+}
+
+// within returns an action with a timeout.
+func within[T, R any](
+	timeout time.Duration, act func(context.Context, T) R,
+) func(context.Context, T) R {
+	return func(ctx context.Context, task T) R {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		return act(ctx, task)
+	}
 }

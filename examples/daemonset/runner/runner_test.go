@@ -17,6 +17,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/daemonset/runner"
 	"github.com/kubelife/lifecycle/examples/simulation/memory"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // A runner that observes does nothing before it acts, tells of what it has
@@ -35,14 +36,17 @@ func TestRunnerActsWhenToldTo(t *testing.T) {
 		_, err = cluster.AppsV1().DaemonSets("shop").Create(ctx, set, metav1.CreateOptions{})
 		require.NoError(t, err)
 
-		performed := make(chan controller.Task, 100)
+		performed := make(chan any, 100)
 		var seen sync.Map // kinds of objects
 		r, err := runner.NewRunner(runner.Config{
 			Acting: client, Watching: client,
 			See: func(object any) { seen.Store(fmt.Sprintf("%T", object), true) },
-			Performed: func(_ context.Context, task controller.Task, result controller.Result) {
-				assert.NoError(t, result.Failed(task.Action))
-				performed <- task
+			Finished: func(_ context.Context, finished timedqueue.Finished) {
+				task, result := finished.Task()
+				if failing, is := result.(interface{ Failed() error }); is {
+					assert.NoError(t, failing.Failed())
+					performed <- task
+				}
 			},
 		})
 		require.NoError(t, err)
@@ -54,7 +58,7 @@ func TestRunnerActsWhenToldTo(t *testing.T) {
 		go func() { assert.NoError(t, r.Act(ctx)); ended <- struct{}{} }()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.IsType(t, controller.Revise{}, (<-performed).Action)
+		require.IsType(t, controller.Revise{}, <-performed)
 		r.View(func(c *controller.Controller) {
 			for state := range c.Sets() {
 				require.Equal(t, "managed", state.Phase)

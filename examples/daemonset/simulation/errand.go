@@ -8,9 +8,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
 	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // An errand is a task that a process performs. It runs the edge of the real
@@ -18,12 +18,11 @@ import (
 // meanwhile it is a coroutine, which stands still in each call.
 type errand struct {
 	process  *process
-	task     controller.Task
+	job      timedqueue.Job
 	decision *invariant.Decision
 	deadline time.Duration
 	next     func() (*request, bool)
 	stop     func()
-	result   controller.Result
 }
 
 // taskTimeout is that of the runner.
@@ -45,11 +44,11 @@ func (b bounded) Err() error {
 }
 
 // perform starts an errand.
-func (p *process) perform(task controller.Task, decision *invariant.Decision) {
-	e := &errand{process: p, task: task, decision: decision, deadline: p.Elapsed() + taskTimeout}
+func (p *process) perform(job timedqueue.Job, decision *invariant.Decision) {
+	e := &errand{process: p, job: job, decision: decision, deadline: p.Elapsed() + taskTimeout}
 	e.next, e.stop = iter.Pull(func(yield func(*request) bool) {
 		ctx := context.WithValue(context.Background(), lineKey{}, line{p.server, yield})
-		e.result = p.edge.Perform(bounded{ctx, e}, task)
+		job.Perform(bounded{ctx, e})
 	})
 	p.errands[e] = struct{}{}
 	e.goOn()
@@ -64,7 +63,7 @@ func (e *errand) goOn() {
 		return
 	}
 	delete(p.errands, e)
-	p.core.Finish(p.Now(), e.task, e.result)
+	e.job.Finish(p.Now())
 	p.wake()
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/daemonset/edge"
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
 	"github.com/kubelife/lifecycle/examples/simulation/virtualtime"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // A process is one life of the controller: the core and the edge of the real
@@ -24,6 +25,7 @@ type process struct {
 	config  controller.Config
 	life    *invariant.Life
 	core    *controller.Controller
+	jobs    timedqueue.Source[timedqueue.Job]
 	edge    *edge.Edge[*appsv1.DaemonSet]
 	watches [invariant.Kinds]*virtualtime.Watch
 	errands map[*errand]struct{}
@@ -52,6 +54,9 @@ func start(c *cluster, f *faults, config controller.Config, age time.Duration) (
 		}
 	}
 	if p.edge, err = p.newEdge(); err != nil {
+		return nil, fmt.Errorf("start the controller: %w", err)
+	}
+	if p.jobs, err = p.core.Jobs(p.edge.Actions(), c.Now()); err != nil {
 		return nil, fmt.Errorf("start the controller: %w", err)
 	}
 	for kind, handler := range map[invariant.Kind]cache.ResourceEventHandler{
@@ -152,7 +157,7 @@ func (p *process) turn() {
 		return
 	}
 	for len(p.errands) < p.config.MostUnderWay() {
-		task, ok := p.core.Start(p.Now())
+		job, ok := p.jobs.Start(p.Now())
 		if !ok {
 			p.setAlarm()
 			return
@@ -161,12 +166,12 @@ func (p *process) turn() {
 		for kind, w := range p.watches {
 			decision.Seen[kind] = w.Version()
 		}
-		p.perform(task, decision)
+		p.perform(job, decision)
 	}
 }
 
 func (p *process) setAlarm() {
-	if next, ok := p.core.Next(p.Now()); ok {
+	if next, ok := p.jobs.Next(p.Now()); ok {
 		p.alarm.Set(p.Timeline, next, p.wake)
 	}
 }

@@ -15,8 +15,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 	upstreamcontroller "k8s.io/kubernetes/pkg/controller"
 
+	"github.com/kubelife/lifecycle/daemon/revision"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/e2e/conformance/upstream"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 const (
@@ -90,7 +92,9 @@ func poolSet(number int) *appsv1.DaemonSet {
 
 // atRest returns the controller of examples/daemonset when it has made the
 // revisions and has nothing more to do.
-func (m *manyObjects) atRest(tb testing.TB) *controller.Controller {
+func (m *manyObjects) atRest(
+	tb testing.TB,
+) (*controller.Controller, timedqueue.Source[timedqueue.Job]) {
 	tb.Helper()
 	c, err := controller.NewController(controller.Config{}, epoch)
 	if err != nil {
@@ -106,29 +110,38 @@ func (m *manyObjects) atRest(tb testing.TB) *controller.Controller {
 		c.ObservePod(epoch, pod)
 	}
 	c.MarkSynced(epoch)
-	drain(c, func(task controller.Task) {
-		revise, ok := task.Action.(controller.Revise)
+	jobs, err := c.Jobs(controller.Actions{
+		Revise: func(_ context.Context, revise controller.Revise) controller.Result[revision.Result] {
+			return controller.Result[revision.Result]{
+				Done: &revision.Result{Current: revise.Plan.Create, Created: true},
+			}
+		},
+	}, epoch)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	drain(jobs, func(job timedqueue.Job) {
+		revise, ok := job.Task().(controller.Revise)
 		if !ok || revise.Plan.Create == nil {
-			tb.Fatalf("%T is to be done, want a revision to be created", task.Action)
+			tb.Fatalf("%T is to be done, want a revision to be created", job.Task())
 		}
-		result := controller.Result{Outcome: controller.OutcomeDone}
-		result.Revision.Current, result.Revision.Created = revise.Plan.Create, true
-		c.Finish(epoch, task, result)
+		job.Perform(tb.Context())
+		job.Finish(epoch)
 	})
 	for set := range c.Sets() {
 		if set.Phase != "managed" || set.Problem != nil || set.Counts.Available != set.Counts.Desired {
 			tb.Fatalf("%+v", set)
 		}
 	}
-	return c
+	return c, jobs
 }
 
 // drain has all tasks done that may start now, as a dispatcher does.
-func drain(c *controller.Controller, do func(controller.Task)) {
+func drain(jobs timedqueue.Source[timedqueue.Job], do func(timedqueue.Job)) {
 	for {
-		if task, some := c.Start(epoch); some {
-			do(task)
-		} else if next, more := c.Next(epoch); !more || next.After(epoch) {
+		if job, some := jobs.Start(epoch); some {
+			do(job)
+		} else if next, more := jobs.Next(epoch); !more || next.After(epoch) {
 			return
 		}
 	}
@@ -138,13 +151,13 @@ func drain(c *controller.Controller, do func(controller.Task)) {
 // set.
 func manySetsChangeOurs(tb testing.TB, size int) work {
 	m := newManyObjects(size)
-	c := m.atRest(tb)
-	dispatcher, i := locked(tb, c), 0
+	c, jobs := m.atRest(tb)
+	dispatcher, i := lockedJobs(tb, jobs), 0
 	return work{op: func() {
 		_, node := m.next(&i)
 		dispatcher.Update(func() {
 			c.ObserveNode(epoch, node)
-			drain(c, func(task controller.Task) { tb.Fatalf("%T is to be done", task.Action) })
+			drain(jobs, func(job timedqueue.Job) { tb.Fatalf("%T is to be done", job.Task()) })
 		})
 	}}
 }
@@ -201,7 +214,8 @@ func manySetsMemoryOurs(tb testing.TB, size int) work {
 		caches     []cache.Indexer
 	}
 	return held(len(m.pods), func() any {
-		return controllerWithCaches{m.atRest(tb), []cache.Indexer{
+		c, _ := m.atRest(tb)
+		return controllerWithCaches{c, []cache.Indexer{
 			indexed(tb, m.nodes), indexed(tb, m.sets), indexed(tb, m.pods),
 		}}
 	}, func(any) { runtime.KeepAlive(m) })

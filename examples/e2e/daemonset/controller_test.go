@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/daemonset/runner"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // ours is the controller of examples/daemonset, inside the test.
@@ -32,9 +33,14 @@ func start(t *testing.T, client kubernetes.Interface, change ...func(*runner.Con
 	o := &ours{}
 	config := runner.Config{
 		Acting: client, Watching: client,
-		Performed: func(ctx context.Context, task controller.Task, result controller.Result) {
-			if err := result.Failed(task.Action); err != nil && ctx.Err() == nil {
-				o.note(fmt.Errorf("%T: %w", task.Action, err))
+		Finished: func(ctx context.Context, finished timedqueue.Finished) {
+			task, result := finished.Task()
+			failing, is := result.(interface{ Failed() error })
+			if !is || ctx.Err() != nil {
+				return // an Event, or it ends
+			}
+			if err := failing.Failed(); err != nil {
+				o.note(fmt.Errorf("%T: %w", task, err))
 			}
 		},
 	}
