@@ -257,14 +257,14 @@ func BenchmarkShares(b *testing.B) {
 
 // One start and its end, of five kinds that share a budget.
 func BenchmarkThrottle(b *testing.B) {
-	var kinds []Kind[string]
+	var kinds []Kind
 	for i := range 5 {
 		source := &supply{name: fmt.Sprint(i), left: math.MaxInt}
-		kinds = append(kinds, Kind[string]{
-			Name: source.name, Source: source, Reserved: 0.2, Cost: 1 + i%2,
+		kinds = append(kinds, Kind{
+			Name: source.name, Source: jobsOf(source), Reserved: 0.2, Cost: 1 + i%2,
 		})
 	}
-	throttle, err := NewThrottle(ThrottleConfig[string]{Limit: 1e9, Burst: 100, Kinds: kinds}, epoch)
+	throttle, err := NewThrottle(ThrottleConfig{Limit: 1e9, Burst: 100, Kinds: kinds}, epoch)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -272,10 +272,10 @@ func BenchmarkThrottle(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		now = now.Add(time.Microsecond)
-		_, grant, ok := throttle.Start(now)
+		job, ok := throttle.Start(now)
 		if !ok {
 			b.Fatal("nothing was started")
 		}
-		throttle.Settle(now, grant, 0)
+		job.Finish(now)
 	}
 }

@@ -70,7 +70,7 @@ func TestQ13ForgottenLimitIsRefused(t *testing.T) {
 	_, err = NewQueue(held(0), epoch)
 	require.NoError(t, err)
 	a, _ := kindOf("a", 0, 0, 1, at(0))
-	_, err = NewThrottle(ThrottleConfig[string]{Kinds: []Kind[string]{a}}, epoch)
+	_, err = NewThrottle(ThrottleConfig{Kinds: []Kind{a}}, epoch)
 	require.ErrorIs(t, err, ErrInvalidConfig)
 	require.ErrorContains(t, err, "ThrottleConfig.Limit is 0")
 }

@@ -12,10 +12,7 @@ import (
 //
 // A simulation in virtual time needs no dispatcher: it calls Start of the
 // source, and then Perform and Finish of the job, once each.
-type Job struct {
-	task   task
-	settle func(now time.Time) // the tokens of a Throttle, nil if there are none
-}
+type Job struct{ task task }
 
 // Task returns the task, of the type of its core.
 func (j Job) Task() any {
@@ -26,15 +23,10 @@ func (j Job) Task() any {
 // Perform runs the action of the job. It must not hold the lock of the cores.
 func (j Job) Perform(ctx context.Context) { j.task.perform(ctx) }
 
-// Finish gives what the throttle gets back to it, and the result to the core of
-// the job. It needs the lock of the cores. The result of an action that did not
-// run is the zero value. The job must not be used afterwards.
-func (j Job) Finish(now time.Time) {
-	if j.settle != nil {
-		j.settle(now)
-	}
-	j.task.finish(now)
-}
+// Finish gives the unspent tokens back to a throttle, and the result to the core
+// of the job. It needs the lock of the cores. The result of an action that did
+// not run is the zero value. The job must not be used afterwards.
+func (j Job) Finish(now time.Time) { j.task.finish(now) }
 
 // task is a task of a core while it is under way.
 type task interface {
@@ -42,7 +34,8 @@ type task interface {
 	finish(now time.Time)
 	// report returns the task and its result, for logs and metrics.
 	report() (task, result any)
-	unspent(granted int) int
+	// charge records that a throttle has granted it tokens.
+	charge(tokens grantedTokens)
 }
 
 // Unspent is what a result can implement whose task may send fewer requests
@@ -59,10 +52,6 @@ func Jobs[T, R any](core Core[T, R], act func(ctx context.Context, task T) R) So
 	return &jobs[T, R]{core: core, act: act}
 }
 
-// Throttled returns the jobs of a throttle as a source that settles the grant
-// of each when it ends; see [Unspent].
-func Throttled(throttle *Throttle[Job]) Source[Job] { return throttled{throttle} }
-
 type jobs[T, R any] struct {
 	core Core[T, R]
 	act  func(context.Context, T) R
@@ -75,7 +64,7 @@ func (s *jobs[T, R]) Start(now time.Time) (Job, bool) {
 		return Job{}, false
 	}
 	j := s.newJob()
-	*j = job[T, R]{of: s, task: started}
+	j.of, j.task = s, started
 	return Job{task: j}, true
 }
 
@@ -94,9 +83,10 @@ func (s *jobs[T, R]) Next(now time.Time) (time.Time, bool) { return s.core.Next(
 // job is a task of a core under way. The result is the zero value until the
 // action has returned.
 type job[T, R any] struct {
-	of     *jobs[T, R]
-	task   T
-	result R
+	of      *jobs[T, R]
+	task    T
+	result  R
+	charges []grantedTokens
 }
 
 func (j *job[T, R]) perform(ctx context.Context) { j.result = j.of.act(ctx, j.task) }
@@ -110,28 +100,14 @@ func (j *job[T, R]) unspent(granted int) int {
 	return 0
 }
 
+func (j *job[T, R]) charge(tokens grantedTokens) { j.charges = append(j.charges, tokens) }
+
 func (j *job[T, R]) finish(now time.Time) {
+	for _, granted := range j.charges {
+		granted.settle(now, j.unspent(granted.tokens))
+	}
 	s := j.of
 	s.core.Finish(now, j.task, j.result)
-	*j = job[T, R]{}
+	*j = job[T, R]{charges: j.charges[:0]}
 	s.free = append(s.free, j)
 }
-
-type throttled struct{ throttle *Throttle[Job] }
-
-func (t throttled) Start(now time.Time) (Job, bool) {
-	started, grant, ok := t.throttle.Start(now)
-	if !ok {
-		return Job{}, false
-	}
-	task, inner := started.task, started.settle
-	started.settle = func(now time.Time) {
-		if inner != nil {
-			inner(now)
-		}
-		t.throttle.Settle(now, grant, task.unspent(grant.Tokens()))
-	}
-	return started, true
-}
-
-func (t throttled) Next(now time.Time) (time.Time, bool) { return t.throttle.Next(now) }

@@ -92,14 +92,14 @@ func TestQ15AThrottleSettlesTheJobsOfItsCores(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				core := &countCore[spent]{left: 100}
-				throttle, err := NewThrottle(ThrottleConfig[Job]{
+				throttle, err := NewThrottle(ThrottleConfig{
 					Limit: 1, Burst: 4,
-					Kinds: []Kind[Job]{{
+					Kinds: []Kind{{
 						Source: Jobs(core, func(context.Context, int) spent { return c.result }), Cost: 4,
 					}},
 				}, time.Now())
 				require.NoError(t, err)
-				d, err := NewJobDispatcher(Throttled(throttle), DispatcherConfig{})
+				d, err := NewJobDispatcher(throttle, DispatcherConfig{})
 				require.NoError(t, err)
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
 				defer cancel()
@@ -113,19 +113,18 @@ func TestQ15AThrottleSettlesTheJobsOfItsCores(t *testing.T) {
 // A result that does not tell has spent all that its task was granted.
 func TestQ15AResultThatDoesNotTellHasSpentItsGrant(t *testing.T) {
 	core := &countCore[string]{left: 2}
-	throttle, err := NewThrottle(ThrottleConfig[Job]{
+	throttle, err := NewThrottle(ThrottleConfig{
 		Limit: 1, Burst: 2,
-		Kinds: []Kind[Job]{{Source: Jobs(core, func(context.Context, int) string { return "" }), Cost: 2}},
+		Kinds: []Kind{{Source: Jobs(core, func(context.Context, int) string { return "" }), Cost: 2}},
 	}, epoch)
 	require.NoError(t, err)
-	jobs := Throttled(throttle)
-	started, ok := jobs.Start(epoch)
+	started, ok := throttle.Start(epoch)
 	require.True(t, ok)
 	started.Perform(t.Context())
 	started.Finish(epoch)
-	_, ok = jobs.Start(at(1900 * time.Millisecond))
+	_, ok = throttle.Start(at(1900 * time.Millisecond))
 	require.False(t, ok)
-	_, ok = jobs.Start(at(2 * time.Second))
+	_, ok = throttle.Start(at(2 * time.Second))
 	require.True(t, ok)
 }
 
@@ -153,15 +152,14 @@ func TestQ15APanicIsAFailureOfItsCore(t *testing.T) {
 // on one goroutine. One whose action has not run gives its core the zero value.
 func TestQ15JobsRunInVirtualTimeWithoutADispatcher(t *testing.T) {
 	core := &countCore[spent]{left: 3}
-	throttle, err := NewThrottle(ThrottleConfig[Job]{
+	throttle, err := NewThrottle(ThrottleConfig{
 		Limit: 1, Burst: 2,
-		Kinds: []Kind[Job]{{Source: Jobs(core, func(context.Context, int) spent { return 1 }), Cost: 2}},
+		Kinds: []Kind{{Source: Jobs(core, func(context.Context, int) spent { return 1 }), Cost: 2}},
 	}, epoch)
 	require.NoError(t, err)
-	jobs := Throttled(throttle)
 	var starts []time.Duration
 	for now := epoch; ; {
-		if job, ok := jobs.Start(now); ok {
+		if job, ok := throttle.Start(now); ok {
 			starts = append(starts, now.Sub(epoch))
 			require.Equal(t, 3-len(starts), job.Task())
 			if len(starts) < 3 {
@@ -170,7 +168,7 @@ func TestQ15JobsRunInVirtualTimeWithoutADispatcher(t *testing.T) {
 			job.Finish(now)
 			continue
 		}
-		next, waits := jobs.Next(now)
+		next, waits := throttle.Next(now)
 		if !waits {
 			break
 		}

@@ -9,11 +9,11 @@ import (
 )
 
 // A Kind is one kind of work under a [Throttle].
-type Kind[T any] struct {
+type Kind struct {
 	// Name identifies the kind in errors. It is unique within a throttle.
 	Name string
-	// Source hands out the tasks of the kind. Required.
-	Source Source[T]
+	// Source hands out the jobs of the kind. Required.
+	Source Source[Job]
 	// Reserved is the part of the tokens that the kind gets while it has a task
 	// that can start. Zero reserves none. All parts together are at most 1.
 	Reserved float64
@@ -22,7 +22,7 @@ type Kind[T any] struct {
 }
 
 // ThrottleConfig says what a [Throttle] limits.
-type ThrottleConfig[T any] struct {
+type ThrottleConfig struct {
 	// Limit is how many tokens are earned a second. [rate.Inf] is no limit.
 	// Required.
 	Limit rate.Limit
@@ -31,11 +31,11 @@ type ThrottleConfig[T any] struct {
 	Burst int
 	// Kinds are the kinds of work. A token that is reserved for none of them goes
 	// to the first that has a task.
-	Kinds []Kind[T]
+	Kinds []Kind
 }
 
 // Validate joins all that is wrong with the config.
-func (c ThrottleConfig[T]) Validate() error {
+func (c ThrottleConfig) Validate() error {
 	var problems []error
 	complain := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("%w: %s", ErrInvalidConfig, fmt.Sprintf(format, args...)))
@@ -69,15 +69,15 @@ func (c ThrottleConfig[T]) Validate() error {
 	return errors.Join(problems...)
 }
 
-// A Throttle limits what the tasks of several sources spend together, for
-// example all requests of a controller to the API server. A source is asked for
-// a task only when the tokens for that task are at hand. [InOrder] and
-// [RoundRobin] compose sources without a limit.
+// A Throttle limits what the jobs of several sources spend together, for
+// example all requests of a controller to the API server. It is a source of
+// jobs itself. A source is asked for a task only when the tokens for that task
+// are at hand. [InOrder] and [RoundRobin] compose sources without a limit.
 //
-// Each task takes the Cost of its kind, and [Throttle.Settle] returns what it
-// did not spend. A kind saves up the tokens of an expensive task one by one, so
-// that cheap tasks of other kinds do not starve it. What a task returns is
-// saved up for the next one of its kind, if that can start.
+// Each task takes the Cost of its kind. When its job ends, what it did not spend
+// returns; see [Unspent]. A kind saves up the tokens of an expensive task one by
+// one, so that cheap tasks of other kinds do not starve it. What a task returns
+// is saved up for the next one of its kind, if that can start.
 //
 // While a kind has a task that can start, it gets at least its reserved part of
 // the tokens granted, less its Cost. Counted from any later moment, it is less
@@ -86,52 +86,51 @@ func (c ThrottleConfig[T]) Validate() error {
 // except those that are saved up for such a task. Returned tokens that are not
 // saved up count as granted.
 //
-// Start asks each source for its Next. A Throttle is a core without Finish, has
-// no clock, and is not safe for concurrent use. Now never goes backwards inside
-// it.
-type Throttle[T any] struct {
+// Start asks each source for its Next. A Throttle has no clock, and is not safe
+// for concurrent use. Now never goes backwards inside it.
+type Throttle struct {
 	clock  clock
 	bucket bucket
 	parts  *parts
-	kinds  []savings[T]
+	kinds  []savings
 	// sources are those of the kinds. Only its Next is called.
-	sources Source[T]
+	sources Source[Job]
 }
 
 // savings are the tokens that a kind has saved up for its next task.
-type savings[T any] struct {
-	Kind[T]
+type savings struct {
+	Kind
 	tokens int
 	// While Start chooses: the source says that it has a task; it was asked for
 	// one and had none.
 	startable, empty bool
 }
 
-// A Grant is the tokens that a task was started with. The zero value has none.
-type Grant struct {
+// grantedTokens are the tokens that a task of a kind was started with.
+type grantedTokens struct {
+	by           *Throttle
 	kind, tokens int
 }
 
-// Tokens returns how many tokens the task may spend.
-func (g Grant) Tokens() int { return g.tokens }
+func (g grantedTokens) settle(now time.Time, unused int) { g.by.settle(now, g, unused) }
 
 // NewThrottle returns a throttle with its burst of tokens from now on, which
 // must not be the zero time.
-func NewThrottle[T any](config ThrottleConfig[T], now time.Time) (*Throttle[T], error) {
+func NewThrottle(config ThrottleConfig, now time.Time) (*Throttle, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
 	if now.IsZero() {
 		return nil, fmt.Errorf("%w: now is zero, want the present time", ErrInvalidConfig)
 	}
-	t := &Throttle[T]{clock: clock{epoch: now}, bucket: newBucket(config.Limit, config.Burst)}
+	t := &Throttle{clock: clock{epoch: now}, bucket: newBucket(config.Limit, config.Burst)}
 	part := make([]float64, len(config.Kinds))
 	for i, kind := range config.Kinds {
 		kind.Cost = max(kind.Cost, 1)
-		t.kinds = append(t.kinds, savings[T]{Kind: kind})
+		t.kinds = append(t.kinds, savings{Kind: kind})
 		part[i] = kind.Reserved
 	}
-	sources := make([]Source[T], len(config.Kinds))
+	sources := make([]Source[Job], len(config.Kinds))
 	for i := range config.Kinds {
 		sources[i] = config.Kinds[i].Source
 	}
@@ -139,9 +138,8 @@ func NewThrottle[T any](config ThrottleConfig[T], now time.Time) (*Throttle[T], 
 	return t, nil
 }
 
-// Start hands out a task with the tokens that it may spend. Settle each grant
-// once.
-func (t *Throttle[T]) Start(now time.Time) (T, Grant, bool) {
+// Start hands out a job that may start now.
+func (t *Throttle) Start(now time.Time) (Job, bool) {
 	now = t.clock.advance(now)
 	for i := range t.kinds {
 		t.kinds[i].empty = false
@@ -150,25 +148,23 @@ func (t *Throttle[T]) Start(now time.Time) (T, Grant, bool) {
 	for {
 		kind, ok := t.choose()
 		if !ok {
-			var none T
-			return none, Grant{}, false
+			return Job{}, false
 		}
-		if task, grant, ok := t.save(now, kind); ok {
-			return task, grant, true
+		if job, ok := t.save(now, kind); ok {
+			return job, true
 		}
 	}
 }
 
-// Settle ends a grant: unused of its tokens are returned, and the others are
-// spent.
-func (t *Throttle[T]) Settle(now time.Time, grant Grant, unused int) {
+// settle returns the unused ones of the tokens of a task. The others are spent.
+func (t *Throttle) settle(now time.Time, granted grantedTokens, unused int) {
 	now = t.clock.advance(now)
-	unused = min(max(unused, 0), grant.tokens)
+	unused = min(max(unused, 0), granted.tokens)
 	// They are saved up for the next task of the kind. Otherwise tasks that spend
 	// less than their Cost would lose that much of their reserved part. The next
 	// task's last token comes from choose.
-	if unused > 0 && t.kinds[grant.kind].canStart(now) {
-		k := &t.kinds[grant.kind]
+	if unused > 0 && t.kinds[granted.kind].canStart(now) {
+		k := &t.kinds[granted.kind]
 		saved := min(unused, k.Cost-1-k.tokens)
 		k.tokens += saved
 		unused -= saved
@@ -176,7 +172,7 @@ func (t *Throttle[T]) Settle(now time.Time, grant Grant, unused int) {
 	t.putBack(unused)
 }
 
-func (t *Throttle[T]) putBack(tokens int) {
+func (t *Throttle) putBack(tokens int) {
 	for range tokens {
 		t.bucket.putBack(t.clock.now)
 	}
@@ -185,7 +181,7 @@ func (t *Throttle[T]) putBack(tokens int) {
 // Next returns when to call Start: no later than it can next hand something
 // out. It returns false when no source has a task to come, or the limit is
 // zero.
-func (t *Throttle[T]) Next(now time.Time) (time.Time, bool) {
+func (t *Throttle) Next(now time.Time) (time.Time, bool) {
 	now = t.clock.advance(now)
 	wait, ok := t.bucket.until(t.clock.now)
 	if !ok {
@@ -203,7 +199,7 @@ func (t *Throttle[T]) Next(now time.Time) (time.Time, bool) {
 
 // findStartable finds the kinds that have a task. A kind that has none returns
 // its savings.
-func (t *Throttle[T]) findStartable(now time.Time) {
+func (t *Throttle) findStartable(now time.Time) {
 	for i := range t.kinds {
 		k := &t.kinds[i]
 		if k.startable = k.canStart(now) && !k.empty; !k.startable {
@@ -213,14 +209,14 @@ func (t *Throttle[T]) findStartable(now time.Time) {
 }
 
 // canStart reports whether the source says that it has a task for now.
-func (s *savings[T]) canStart(now time.Time) bool {
+func (s *savings) canStart(now time.Time) bool {
 	next, ok := s.Source.Next(now)
 	return ok && !next.After(now)
 }
 
 // choose takes a token and returns the kind that it is for. It returns false
 // when there is no token, or no kind has a task.
-func (t *Throttle[T]) choose() (int, bool) {
+func (t *Throttle) choose() (int, bool) {
 	if wait, ok := t.bucket.until(t.clock.now); !ok || wait > 0 {
 		return 0, false
 	}
@@ -239,27 +235,26 @@ func (t *Throttle[T]) choose() (int, bool) {
 
 // save adds a token to the savings of a kind, and starts a task if they are
 // enough.
-func (t *Throttle[T]) save(now time.Time, kind int) (T, Grant, bool) {
+func (t *Throttle) save(now time.Time, kind int) (Job, bool) {
 	k := &t.kinds[kind]
 	t.bucket.take(t.clock.now)
 	if k.tokens++; k.tokens < k.Cost {
-		var none T
-		return none, Grant{}, false
+		return Job{}, false
 	}
-	task, ok := k.Source.Start(now)
+	job, ok := k.Source.Start(now)
 	if !ok { // its Next was too early, or its Start gave another source a task
 		k.empty = true
 		t.findStartable(now)
-		return task, Grant{}, false
+		return Job{}, false
 	}
-	grant := Grant{kind, k.tokens}
+	job.task.charge(grantedTokens{t, kind, k.tokens})
 	k.tokens = 0
-	return task, grant, true
+	return job, true
 }
 
 // giveUp returns the savings of a kind whose task is gone. Its next task starts
 // without a debt for those tokens.
-func (t *Throttle[T]) giveUp(kind int) {
+func (t *Throttle) giveUp(kind int) {
 	k := &t.kinds[kind]
 	if k.tokens == 0 {
 		return

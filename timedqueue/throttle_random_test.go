@@ -46,15 +46,15 @@ func TestQ12RandomTasksUnderAThrottle(t *testing.T) {
 // A throttledWorld is a throttle under random load.
 type throttledWorld struct {
 	*rand.Rand
-	throttle *Throttle[int]
-	kinds    []Kind[int]
+	throttle *Throttle
+	kinds    []Kind
 	supplies []*tasks
 	stretch  []stretch
 	now      time.Time
 	limit    float64
 	burst    int
 	granted  float64 // tokens that were taken, and not returned
-	open     []Grant
+	open     []Job
 	started  int
 }
 
@@ -83,13 +83,13 @@ func newThrottled(seed uint64) (*throttledWorld, error) {
 			free -= part
 		}
 		w.supplies = append(w.supplies, source)
-		w.kinds = append(w.kinds, Kind[int]{
-			Name: fmt.Sprint(kind), Source: source, Reserved: part, Cost: 1 + w.IntN(4),
+		w.kinds = append(w.kinds, Kind{
+			Name: fmt.Sprint(kind), Source: jobsOf(source), Reserved: part, Cost: 1 + w.IntN(4),
 		})
 	}
 	w.stretch = make([]stretch, len(w.kinds))
 	var err error
-	w.throttle, err = NewThrottle(ThrottleConfig[int]{
+	w.throttle, err = NewThrottle(ThrottleConfig{
 		Limit: rate.Limit(w.limit), Burst: w.burst, Kinds: w.kinds,
 	}, w.now)
 	return w, err
@@ -121,12 +121,15 @@ func (w *throttledWorld) settle() {
 		return
 	}
 	i := w.IntN(len(w.open))
-	grant := w.open[i]
+	job := w.open[i]
 	w.open = append(w.open[:i], w.open[i+1:]...)
-	unused := w.IntN(grant.Tokens() + 1)
-	w.throttle.Settle(w.now, grant, unused)
+	unused := w.IntN(tokensOf(job) + 1)
+	end(job, w.now, unused)
 	w.granted -= float64(unused)
 }
+
+// tokensOf is how many tokens a job was granted.
+func tokensOf(j Job) int { return j.task.(*job[int, unspent]).charges[0].tokens }
 
 // savedUp is how many tokens are out of the bucket for tasks to come.
 func (w *throttledWorld) savedUp() (all int) {
@@ -147,12 +150,16 @@ func (w *throttledWorld) start() error {
 			w.stretch[kind] = stretch{}
 		}
 	}
-	task, grant, ok := w.throttle.Start(w.now)
+	started, ok := w.throttle.Start(w.now)
+	task, spends := 0, 0
+	if ok {
+		task, spends = started.Task().(int), tokensOf(started)
+	}
 	tokens := 0 // granted in this Start
 	for kind := range w.kinds {
 		more := w.throttle.kinds[kind].tokens - before[kind]
 		if ok && kind == task {
-			more += grant.tokens
+			more += spends
 		}
 		tokens += more
 	}
@@ -166,11 +173,11 @@ func (w *throttledWorld) start() error {
 	}
 	if ok {
 		w.started++
-		w.open = append(w.open, grant)
-		w.granted += float64(grant.tokens)
-		w.stretch[task].own += float64(grant.tokens)
-		if grant.tokens != w.kinds[task].Cost {
-			return fmt.Errorf("a task of cost %d has %d tokens", w.kinds[task].Cost, grant.tokens)
+		w.open = append(w.open, started)
+		w.granted += float64(spends)
+		w.stretch[task].own += float64(spends)
+		if spends != w.kinds[task].Cost {
+			return fmt.Errorf("a task of cost %d has %d tokens", w.kinds[task].Cost, spends)
 		}
 	} else if err := w.idle(); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package timedqueue
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -14,27 +15,51 @@ import (
 // kindOf is a kind whose tasks are its name.
 func kindOf(
 	name string, reserved float64, cost, tasks int, due time.Time,
-) (Kind[string], *supply) {
+) (Kind, *supply) {
 	source := &supply{name, tasks, due}
-	return Kind[string]{Name: name, Source: source, Reserved: reserved, Cost: cost}, source
+	return Kind{Name: name, Source: jobsOf(source), Reserved: reserved, Cost: cost}, source
 }
 
-func newTestThrottle(
-	t *testing.T, limit rate.Limit, burst int, kinds ...Kind[string],
-) *Throttle[string] {
+// jobsOf are the tasks of a source, as jobs that end makes spend less.
+func jobsOf[T any](source Source[T]) Source[Job] {
+	return Jobs(unheeding[T]{source}, func(ctx context.Context, _ T) unspent {
+		unused, _ := ctx.Value(unusedKey{}).(int)
+		return unspent(unused)
+	})
+}
+
+// unheeding is a core that takes no results.
+type unheeding[T any] struct{ Source[T] }
+
+func (unheeding[T]) Finish(time.Time, T, unspent) {}
+
+// unspent is how many tokens a task has not spent.
+type unspent int
+
+func (u unspent) Unspent(int) int { return int(u) }
+
+type unusedKey struct{}
+
+// end ends a job that has not spent so many tokens.
+func end(job Job, now time.Time, unused int) {
+	job.Perform(context.WithValue(context.Background(), unusedKey{}, unused))
+	job.Finish(now)
+}
+
+func newTestThrottle(t *testing.T, limit rate.Limit, burst int, kinds ...Kind) *Throttle {
 	t.Helper()
-	config := ThrottleConfig[string]{Limit: limit, Burst: burst, Kinds: kinds}
+	config := ThrottleConfig{Limit: limit, Burst: burst, Kinds: kinds}
 	throttle, err := NewThrottle(config, seconds(0))
 	require.NoError(t, err)
 	return throttle
 }
 
 // startTasks starts all that can start now, each of which spends what it may.
-func startTasks(throttle *Throttle[string], now time.Time) (names string, grants []Grant) {
-	for task, grant, ok := throttle.Start(now); ok; task, grant, ok = throttle.Start(now) {
-		names, grants = names+task, append(grants, grant)
+func startTasks(throttle *Throttle, now time.Time) (names string, jobs []Job) {
+	for job, ok := throttle.Start(now); ok; job, ok = throttle.Start(now) {
+		names, jobs = names+job.Task().(string), append(jobs, job)
 	}
-	return names, grants
+	return names, jobs
 }
 
 func TestThrottleLimitsWhatItsSourcesSpendTogether(t *testing.T) {
@@ -61,10 +86,10 @@ func TestThrottleTellsItsSourcesTheTimeThatItIsTold(t *testing.T) {
 		told = append(told, now.String())
 		return "task", true
 	}, func(now time.Time) (time.Time, bool) { return now, true })
-	throttle := newTestThrottle(t, 1, 10, Kind[string]{Name: "a", Source: source})
+	throttle := newTestThrottle(t, 1, 10, Kind{Name: "a", Source: jobsOf(source)})
 	now := seconds(5).In(zone)
 	for _, at := range []time.Time{now, now, seconds(4).In(zone)} {
-		_, _, ok := throttle.Start(at)
+		_, ok := throttle.Start(at)
 		require.True(t, ok)
 	}
 	require.Equal(t, []string{now.String(), now.String(), seconds(5).String()}, told)
@@ -95,12 +120,12 @@ func TestQ12TheRestGoesByTheOrderOfTheKinds(t *testing.T) {
 		b, _ := kindOf("b", 0.25, 0, kinds.b, seconds(0))
 		c, _ := kindOf("c", 0, 0, kinds.c, seconds(0))
 		d, _ := kindOf("d", 0, 0, kinds.d, seconds(0))
-		order := []Kind[string]{c, d, a, b}
+		order := []Kind{c, d, a, b}
 		if kinds.c == 0 {
-			order = []Kind[string]{a, b, c, d}
+			order = []Kind{a, b, c, d}
 		}
 		if kinds.a == 0 {
-			order = []Kind[string]{b, a, d, c}
+			order = []Kind{b, a, d, c}
 		}
 		names, _ := startTasks(newTestThrottle(t, 1, 100, order...), seconds(0))
 		got := ""
@@ -123,9 +148,9 @@ func TestQ12KindThatUsedTokensOfOthersDoesNotOweThem(t *testing.T) {
 	first.left, second.left = 1000, 1000
 	names = ""
 	for range 20 {
-		name, _, ok := throttle.Start(seconds(0))
+		job, ok := throttle.Start(seconds(0))
 		require.True(t, ok)
-		names += name
+		names += job.Task().(string)
 	}
 	require.InDelta(t, 10, strings.Count(names, "a"), 1)
 }
@@ -135,7 +160,7 @@ func TestQ12KindThatUsedTokensOfOthersDoesNotOweThem(t *testing.T) {
 // tokens.
 func TestQ12NoPartIsEverMoreThanATokenBehind(t *testing.T) {
 	parts := map[string]float64{"a": 0.214, "b": 0.059, "c": 0.721, "d": 0.003, "e": 0.003}
-	var kinds []Kind[string]
+	var kinds []Kind
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		kind, _ := kindOf(name, parts[name], 0, 300, seconds(0))
 		kinds = append(kinds, kind)
@@ -143,9 +168,9 @@ func TestQ12NoPartIsEverMoreThanATokenBehind(t *testing.T) {
 	throttle := newTestThrottle(t, 1, 300, kinds...)
 	started := map[string]int{}
 	for tokens := 1; tokens <= 300; tokens++ {
-		name, _, ok := throttle.Start(seconds(0))
+		job, ok := throttle.Start(seconds(0))
 		require.True(t, ok)
-		started[name]++
+		started[job.Task().(string)]++
 		for kind, part := range parts {
 			require.GreaterOrEqual(t, float64(started[kind]), part*float64(tokens)-1-1e-9,
 				"kind %s after %d tokens", kind, tokens)
@@ -164,16 +189,17 @@ func TestQ12WorkThatABudgetHoldsHasNoPart(t *testing.T) {
 		reserved.Add("a "+key, 0, at(0))
 		others.Add("b "+key, 0, at(0))
 	}
-	throttle, err := NewThrottle(ThrottleConfig[Item[string, int]]{
-		Limit: 10, Burst: 10, Kinds: []Kind[Item[string, int]]{
-			{Name: "others", Source: others}, {Name: "reserved", Source: reserved, Reserved: 0.5},
+	throttle, err := NewThrottle(ThrottleConfig{
+		Limit: 10, Burst: 10, Kinds: []Kind{
+			{Name: "others", Source: jobsOf(others)},
+			{Name: "reserved", Source: jobsOf(reserved), Reserved: 0.5},
 		},
 	}, epoch)
 	require.NoError(t, err)
 	started := func(now time.Time) map[string]int {
 		kinds := map[string]int{}
-		for item, _, ok := throttle.Start(now); ok; item, _, ok = throttle.Start(now) {
-			kinds[item.Key[:1]]++
+		for job, ok := throttle.Start(now); ok; job, ok = throttle.Start(now) {
+			kinds[job.Task().(Item[string, int]).Key[:1]]++
 		}
 		return kinds
 	}
@@ -200,19 +226,18 @@ func TestQ12ThrottleSavesUpForAnExpensiveTask(t *testing.T) {
 func TestThrottleReturnsWhatATaskDidNotSpend(t *testing.T) {
 	expensive, source := kindOf("E", 0, 3, 2, seconds(0))
 	throttle := newTestThrottle(t, 0.001, 6, expensive)
-	names, grants := startTasks(throttle, seconds(0))
+	names, jobs := startTasks(throttle, seconds(0))
 	require.Equal(t, "EE", names)
 	source.left = 9
-	throttle.Settle(seconds(1), grants[0], 2)
+	end(jobs[0], seconds(1), 2)
 	names, _ = startTasks(throttle, seconds(1))
 	require.Empty(t, names, "two tokens came back, three are needed")
-	throttle.Settle(seconds(2), grants[1], -1)
-	throttle.Settle(seconds(2), Grant{}, 1)
+	end(jobs[1], seconds(2), -1)
 	names, _ = startTasks(throttle, seconds(999))
 	require.Empty(t, names)
-	names, grants = startTasks(throttle, seconds(1000))
+	names, jobs = startTasks(throttle, seconds(1000))
 	require.Equal(t, "E", names)
-	throttle.Settle(seconds(1000), grants[0], 4) // more than it had
+	end(jobs[0], seconds(1000), 4) // more than it had
 	names, _ = startTasks(throttle, seconds(1000))
 	require.Equal(t, "E", names, "all came back")
 }
@@ -234,11 +259,11 @@ func TestThrottleReturnsWhatIsSavedUpForATaskThatIsGone(t *testing.T) {
 func TestQ12ThrottleBeginsAgainAfterSavingsAreReturned(t *testing.T) {
 	expensive, source := kindOf("E", 0.1, 2, 1, seconds(0))
 	cheap, others := kindOf("c", 0, 0, 1000, seconds(0))
-	untilStarted := func(throttle *Throttle[string]) (before int) {
-		for task := ""; task != "E"; before++ {
-			var ok bool
-			task, _, ok = throttle.Start(seconds(0))
+	untilStarted := func(throttle *Throttle) (before int) {
+		for task := any(""); task != "E"; before++ {
+			job, ok := throttle.Start(seconds(0))
 			require.True(t, ok)
+			task = job.Task()
 		}
 		return before - 1
 	}
@@ -254,22 +279,22 @@ func TestQ12ThrottleBeginsAgainAfterSavingsAreReturned(t *testing.T) {
 
 // A source's Next may be too early.
 func TestThrottleTakesNothingForASourceWithoutATask(t *testing.T) {
-	vain := Kind[string]{Name: "vain", Reserved: 1, Source: SourceOf(
+	vain := Kind{Name: "vain", Reserved: 1, Source: jobsOf(SourceOf(
 		func(now time.Time) (string, bool) { return "v", now.After(seconds(1000)) },
 		func(now time.Time) (time.Time, bool) { return now, true },
-	)}
+	))}
 	cheap, _ := kindOf("c", 0, 0, 5, seconds(0))
 	throttle := newTestThrottle(t, 0.001, 2, vain, cheap)
 	names, _ := startTasks(throttle, seconds(0))
 	require.Equal(t, "cc", names)
 	for at, want := range map[float64]string{1000: "c", 2000: "v"} {
-		task, _, ok := newTestThrottle(t, 0.001, 2, vain, cheap).Start(seconds(at))
+		job, ok := newTestThrottle(t, 0.001, 2, vain, cheap).Start(seconds(at))
 		require.True(t, ok)
-		require.Equal(t, want, task)
+		require.Equal(t, want, job.Task())
 	}
-	task, _, ok := throttle.Start(seconds(2000))
+	job, ok := throttle.Start(seconds(2000))
 	require.True(t, ok)
-	require.Equal(t, "v", task, "it is asked again")
+	require.Equal(t, "v", job.Task(), "it is asked again")
 }
 
 // The Start of a source may give another one a task: a core may compute its
@@ -277,14 +302,14 @@ func TestThrottleTakesNothingForASourceWithoutATask(t *testing.T) {
 func TestThrottleAsksAgainAfterASourceWithoutATask(t *testing.T) {
 	cheap, supplied := kindOf("c", 0, 0, 0, seconds(0))
 	asked := 0
-	finder := Kind[string]{Name: "finder", Source: SourceOf(
+	finder := Kind{Name: "finder", Source: jobsOf(SourceOf(
 		func(time.Time) (string, bool) {
 			asked++
 			supplied.left = 2
 			return "not a task", false
 		},
 		func(now time.Time) (time.Time, bool) { return now, asked == 0 },
-	)}
+	))}
 	names, _ := startTasks(newTestThrottle(t, 0.001, 2, finder, cheap), seconds(0))
 	require.Equal(t, "cc", names)
 }
@@ -333,7 +358,7 @@ func TestThrottleTimeThatGoesBackEarnsNothingTwice(t *testing.T) {
 func TestThrottleConfigErrors(t *testing.T) {
 	a, _ := kindOf("a", 0.7, -1, 0, seconds(0))
 	again, _ := kindOf("a", 0.7, 0, 0, seconds(0))
-	config := ThrottleConfig[string]{Limit: -1, Burst: -1, Kinds: []Kind[string]{
+	config := ThrottleConfig{Limit: -1, Burst: -1, Kinds: []Kind{
 		a, again, {Name: "none"}, {Name: "no number", Source: a.Source, Reserved: math.NaN()},
 	}}
 	_, err := NewThrottle(config, seconds(0))
@@ -348,17 +373,17 @@ func TestThrottleConfigErrors(t *testing.T) {
 	} {
 		require.ErrorContains(t, err, problem)
 	}
-	_, err = NewThrottle(ThrottleConfig[string]{Kinds: []Kind[string]{again, {
+	_, err = NewThrottle(ThrottleConfig{Kinds: []Kind{again, {
 		Name: "b", Source: a.Source, Reserved: 0.31,
 	}}}, seconds(0))
 	require.ErrorContains(t, err, "Reserved adds up to 1.01, want at most 1")
-	_, err = NewThrottle(ThrottleConfig[string]{Limit: 1}, time.Time{})
+	_, err = NewThrottle(ThrottleConfig{Limit: 1}, time.Time{})
 	require.ErrorContains(t, err, "now is zero, want the present time")
-	_, err = NewThrottle(ThrottleConfig[string]{}, seconds(0))
+	_, err = NewThrottle(ThrottleConfig{}, seconds(0))
 	require.ErrorContains(t, err, "ThrottleConfig.Limit is 0, want more than zero")
-	throttle, err := NewThrottle(ThrottleConfig[string]{Limit: rate.Inf}, seconds(0))
+	throttle, err := NewThrottle(ThrottleConfig{Limit: rate.Inf}, seconds(0))
 	require.NoError(t, err)
-	_, _, ok := throttle.Start(seconds(0))
+	_, ok := throttle.Start(seconds(0))
 	require.False(t, ok)
 }
 
@@ -366,30 +391,35 @@ func TestThrottleConfigErrors(t *testing.T) {
 // of what is spent, not of what is taken.
 func TestQ12ReturnedTokensStayWithTheirKind(t *testing.T) {
 	dear, cheap := &tasks{kind: 0, left: 1000}, &tasks{kind: 1, left: 1000}
-	throttle, err := NewThrottle(ThrottleConfig[int]{Limit: 10, Kinds: []Kind[int]{
-		{Name: "dear", Source: dear, Reserved: 0.5, Cost: 3},
-		{Name: "cheap", Source: cheap, Reserved: 0.5},
+	throttle, err := NewThrottle(ThrottleConfig{Limit: 10, Kinds: []Kind{
+		{Name: "dear", Source: jobsOf(dear), Reserved: 0.5, Cost: 3},
+		{Name: "cheap", Source: jobsOf(cheap), Reserved: 0.5},
 	}}, seconds(0))
 	require.NoError(t, err)
 	for tenth := range 300 {
 		now := seconds(0).Add(time.Duration(tenth) * 100 * time.Millisecond)
-		task, grant, ok := throttle.Start(now)
-		if ok && task == 0 {
-			throttle.Settle(now, grant, 1)
-		} else {
-			throttle.Settle(now, grant, 0)
+		job, ok := throttle.Start(now)
+		switch {
+		case !ok:
+		case job.Task() == 0:
+			end(job, now, 1)
+		default:
+			end(job, now, 0)
 		}
 	}
 	require.InDelta(t, 150/2, 1000-dear.left, 2, "half of the tokens, two for each")
 	require.InDelta(t, 150, 1000-cheap.left, 2)
 
 	dear.left = 1
-	var grant Grant
-	for i, task := 0, 1; task != 0; i++ {
-		task, grant, _ = throttle.Start(seconds(float64(31 + i)))
+	var job Job
+	for i, task := 0, any(1); task != 0; i++ {
+		var ok bool
+		if job, ok = throttle.Start(seconds(float64(31 + i))); ok {
+			task = job.Task()
+		}
 	}
-	throttle.Settle(seconds(1000), grant, 1)
+	end(job, seconds(1000), 1)
 	require.Zero(t, throttle.kinds[0].tokens, "it has no task for which to save")
-	_, _, ok := throttle.Start(seconds(1001))
+	_, ok := throttle.Start(seconds(1001))
 	require.True(t, ok)
 }

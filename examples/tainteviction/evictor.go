@@ -80,16 +80,16 @@ func (e *evictor) newDispatcher(
 	if err != nil {
 		return nil, err
 	}
-	requests, err := timedqueue.NewThrottle(timedqueue.ThrottleConfig[timedqueue.Job]{
+	requests, err := timedqueue.NewThrottle(timedqueue.ThrottleConfig{
 		Limit: rate.Limit(s.APIQPS), Burst: s.APIBurst,
-		Kinds: []timedqueue.Kind[timedqueue.Job]{
+		Kinds: []timedqueue.Kind{
 			{Source: timedqueue.Jobs(e.tracker, e.perform), Cost: s.evicting.Requests()},
 		},
 	}, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	return timedqueue.NewJobDispatcher(timedqueue.Throttled(requests), timedqueue.DispatcherConfig{
+	return timedqueue.NewJobDispatcher(requests, timedqueue.DispatcherConfig{
 		Workers:  s.concurrentEvictions,
 		Finished: counting,
 	})

@@ -37,10 +37,10 @@ type begun struct {
 func (c *Controller) Jobs(
 	actions Actions, now time.Time,
 ) (timedqueue.Source[timedqueue.Job], error) {
-	requests, err := timedqueue.NewThrottle(timedqueue.ThrottleConfig[timedqueue.Job]{
+	requests, err := timedqueue.NewThrottle(timedqueue.ThrottleConfig{
 		Limit: c.config.Requests.PerSecond,
 		Burst: c.config.Requests.Burst,
-		Kinds: []timedqueue.Kind[timedqueue.Job]{{
+		Kinds: []timedqueue.Kind{{
 			Name: "claims", Reserved: 0.2, Cost: claimRequests,
 			Source: timedqueue.Jobs(claimer{c}, actions.Claim),
 		}, {
@@ -59,7 +59,7 @@ func (c *Controller) Jobs(
 	}
 	return turns{c, timedqueue.InOrder(
 		timedqueue.Jobs(recorder{c}, actions.Record),
-		bounded{c, timedqueue.Throttled(requests)},
+		bounded{c, requests},
 	)}, nil
 }
 

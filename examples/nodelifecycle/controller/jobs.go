@@ -30,7 +30,7 @@ type Actions struct {
 func (c *Controller) Jobs(
 	actions Actions, now time.Time,
 ) (timedqueue.Source[timedqueue.Job], error) {
-	requests, err := timedqueue.NewThrottle(timedqueue.ThrottleConfig[timedqueue.Job]{
+	requests, err := timedqueue.NewThrottle(timedqueue.ThrottleConfig{
 		Limit: c.config.Requests.PerSecond,
 		Burst: c.config.Requests.Burst,
 		Kinds: c.kinds(actions),
@@ -41,14 +41,14 @@ func (c *Controller) Jobs(
 	return turns{c, timedqueue.InOrder(
 		timedqueue.Jobs(recorder{c}, actions.Record),
 		timedqueue.Jobs(teller{recorder{c}}, actions.Record),
-		timedqueue.Throttled(requests),
+		requests,
 	)}, nil
 }
 
 // kinds are the kinds of work that divide the budget of requests. What says
 // that a node is not ready comes before what follows from it.
-func (c *Controller) kinds(actions Actions) []timedqueue.Kind[timedqueue.Job] {
-	return []timedqueue.Kind[timedqueue.Job]{{
+func (c *Controller) kinds(actions Actions) []timedqueue.Kind {
+	return []timedqueue.Kind{{
 		Name: "declarations", Reserved: declarationsPart,
 		Source: timedqueue.InOrder(
 			timedqueue.Jobs(reader{c}, actions.ReadLeases),

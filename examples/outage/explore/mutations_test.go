@@ -334,16 +334,16 @@ var ofMassFailure = []mutant.Mutation{
 		"n.silence.lasts() -> false && n.silence.lasts()",
 		starved(invariant.SparedInOutage).From(6)),
 	mutant.New("recoveries have no part of the requests", controller, "(*Controller) kinds",
-		`[]timedqueue.Kind[timedqueue.Job]{d, {Name: "recoveries", Reserved: p, Source: s}, e, o} ->
-			[]timedqueue.Kind[timedqueue.Job]{d, {Name: "recoveries", Source: s}, e, o}`,
+		`[]timedqueue.Kind{d, {Name: "recoveries", Reserved: p, Source: s}, e, o} ->
+			[]timedqueue.Kind{d, {Name: "recoveries", Source: s}, e, o}`,
 		starved(invariant.Recovered).From(12)),
 	mutant.New("evictions have no part of the requests", controller, "(*Controller) kinds",
-		`[]timedqueue.Kind[timedqueue.Job]{d, r, {Name: "evictions", Reserved: p, Cost: c, Source: s}, o} ->
-			[]timedqueue.Kind[timedqueue.Job]{d, r, {Name: "evictions", Cost: c, Source: s}, o}`,
+		`[]timedqueue.Kind{d, r, {Name: "evictions", Reserved: p, Cost: c, Source: s}, o} ->
+			[]timedqueue.Kind{d, r, {Name: "evictions", Cost: c, Source: s}, o}`,
 		starved(invariant.InTime)),
 	mutant.New("other writes have no part of the requests", controller, "(*Controller) kinds",
-		`[]timedqueue.Kind[timedqueue.Job]{d, r, e, {Name: "other writes", Reserved: p, Source: s}} ->
-			[]timedqueue.Kind[timedqueue.Job]{d, r, e, {Name: "other writes", Source: s}}`,
+		`[]timedqueue.Kind{d, r, e, {Name: "other writes", Reserved: p, Source: s}} ->
+			[]timedqueue.Kind{d, r, e, {Name: "other writes", Source: s}}`,
 		starved(invariant.TaintsFollow)),
 	mutant.New("leases are read one by one, however many", controller, "(reader) Start",
 		"mostSingleReads -> 1 << 20",

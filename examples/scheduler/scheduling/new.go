@@ -51,9 +51,9 @@ func New(config Config, now time.Time) (*Scheduler, error) {
 func (s *Scheduler) Jobs(
 	actions Actions, now time.Time,
 ) (timedqueue.Source[timedqueue.Job], error) {
-	requests, err := timedqueue.NewThrottle(timedqueue.ThrottleConfig[timedqueue.Job]{
+	requests, err := timedqueue.NewThrottle(timedqueue.ThrottleConfig{
 		Limit: s.config.RequestLimit, Burst: max(s.config.RequestBurst, evictionCost),
-		Kinds: []timedqueue.Kind[timedqueue.Job]{
+		Kinds: []timedqueue.Kind{
 			{Name: "evictions", Source: timedqueue.Jobs(preemptor{s}, actions.Evict),
 				Cost: evictionCost, Reserved: 0.25},
 			{Name: "pods", Source: timedqueue.Jobs(placer{s}, actions.Perform), Reserved: 0.5},
@@ -62,5 +62,5 @@ func (s *Scheduler) Jobs(
 	if err != nil {
 		return nil, err
 	}
-	return turns{s, timedqueue.Throttled(requests)}, nil
+	return turns{s, requests}, nil
 }
