@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/daemonset/simulation"
@@ -18,16 +16,6 @@ import (
 // demoDefaults are the flags of the demonstration, unless they are given.
 var demoDefaults = map[string]string{"kube-api-qps": "1000", "kube-api-burst": "1000"}
 
-const (
-	// demoGlance is how often the play reads the cluster.
-	demoGlance = 100 * time.Millisecond
-	// demoBeat is how often lines tell what has changed, where there is no
-	// terminal.
-	demoBeat = time.Second
-	// demoPause is how long a step that has ended stays in view.
-	demoPause = 1500 * time.Millisecond
-)
-
 // demoKubelets are quick, so that a rollout takes seconds.
 var demoKubelets = simulation.Kubelets{
 	Bind:   simulation.Span{Min: 10 * time.Millisecond, Max: 100 * time.Millisecond},
@@ -37,61 +25,41 @@ var demoKubelets = simulation.Kubelets{
 	Broken: ":" + badImage,
 }
 
-// newCluster returns a cluster in which the controller runs.
-func newCluster(s *settings, seed uint64) (*simulation.World, error) {
+// demo is the script on its way.
+type demo struct {
+	*simulation.World
+	*demonstration.Play[*state]
+
+	// mostDown and mostSurging are how many nodes had no available pod of agent,
+	// and two pods of proxy, at most at a look in a rollout.
+	mostDown, mostSurging int
+}
+
+// newDemo returns the demonstration, on an empty cluster in which the
+// controller runs.
+func newDemo(s *settings, seed uint64) (*demo, error) {
 	config := s.config()
 	config.Backoff.Jitter = nil // each run is the same
 	world, err := simulation.NewWorld(simulation.WorldConfig{Seed: seed, Controller: config, Kubelets: demoKubelets})
 	if err != nil {
 		return nil, fmt.Errorf("set up the demonstration: %w", err)
 	}
-	return world, nil
-}
-
-// demonstrate plays the script and returns an error if the summary does not
-// hold.
-func demonstrate(ctx context.Context, s *settings, pace demonstration.Pace, out io.Writer) error {
-	world, err := newCluster(s, 0)
-	if err != nil {
-		return err
+	d := &demo{World: world}
+	d.Play = &demonstration.Play[*state]{
+		Cluster: world, Look: d.look, Glance: 100 * time.Millisecond,
+		Lines: d.lines, Beat: time.Second, Picture: d.picture,
+		Steps: d.script(), Pause: 1500 * time.Millisecond,
+		Summarize: d.summarize,
 	}
-	return demonstrateOn(ctx, world, pace, demonstration.NewScreen(out, world.Elapsed), out)
+	return d, nil
 }
 
-func demonstrateOn(ctx context.Context, world *simulation.World, pace demonstration.Pace,
-	screen *demonstration.Screen, out io.Writer) error {
-	screen.Beat = demoBeat
-	p := &play{World: world, screen: screen}
-	player := &demonstration.Player{World: world, Pace: pace, Glance: demoGlance, Show: p.show, Pause: demoPause}
-	unreached, done, err := player.Play(ctx, screen, p.script(), func() { p.ends = append(p.ends, p.seen) })
-	if err != nil || !done {
-		return err
+// look reads the cluster.
+func (d *demo) look() *state {
+	s := newState(d.World)
+	if step := len(d.Ends); step == firstRollout || step >= badRollout {
+		d.mostDown = max(d.mostDown, len(s.nodes)-s.with("agent", isAvailable))
+		d.mostSurging = max(d.mostSurging, s.surging("proxy"))
 	}
-	return p.summarize(unreached, out)
-}
-
-// play is the script on its way.
-type play struct {
-	*simulation.World
-
-	screen *demonstration.Screen
-	seen   *state
-	ends   []*state // of the steps that were played
-	// mostDown and mostSurging are how many nodes had no available pod of agent,
-	// and two pods of proxy, at most at a glance in a rollout.
-	mostDown, mostSurging int
-}
-
-// show shows how things are now.
-func (p *play) show() {
-	p.seen = newState(p.World)
-	if step := len(p.ends); step == firstRollout || step >= badRollout {
-		p.mostDown = max(p.mostDown, p.seen.down(demoSets[0].name))
-		p.mostSurging = max(p.mostSurging, p.seen.surging(demoSets[1].name))
-	}
-	p.screen.Show(p.picture, func() {
-		for _, set := range demoSets {
-			p.screen.Change(set.name, set.name+"  "+p.seen.row(set))
-		}
-	})
+	return s
 }

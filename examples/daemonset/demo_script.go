@@ -5,7 +5,13 @@ import (
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
 	"github.com/kubelife/lifecycle/examples/daemonset/simulation"
@@ -37,77 +43,69 @@ const (
 
 // The nodes of the script that are drained, with NoExecute, and closed, with
 // NoSchedule. The pods of a closed node stay.
-const (
-	drainedFrom, drainedTo = 5, 8
-	closedFrom, closedTo   = 9, 10
-)
+var drained, closed = nodeNames(5, 8), nodeNames(9, 10)
 
-// The steps that roll out the second image and the bad one, as indexes.
-const firstRollout, badRollout = 1, 5
-
-// demoSteps is how many steps there are.
-const demoSteps = 7
+// The steps that roll out the second image and the bad one, as indexes, and how
+// many steps there are.
+const firstRollout, badRollout, demoSteps = 1, 5, 7
 
 // script is what happens.
-func (p *play) script() []demonstration.Step {
+func (d *demo) script() []demonstration.Step {
 	steps := []demonstration.Step{
 		{
 			Title: fmt.Sprintf("create agent and proxy, on %d nodes", demoNodes),
-			Do: func() error {
-				return errors.Join(p.addNodes(1, demoNodes), p.Create(simulation.SetResource, newSets()...))
-			},
+			Do:    func() error { return errors.Join(d.addNodes(1, demoNodes), d.createSets()) },
 		},
 		{
 			Title: fmt.Sprintf("roll out v2: agent %d nodes at a time, proxy with surge", demoLimit),
-			Do:    func() error { return p.rollOut(secondImage) },
+			Do:    func() error { return d.rollOut(secondImage) },
 		},
 		{
 			Title: fmt.Sprintf("%d nodes join", demoLater),
-			Do:    func() error { return p.addNodes(demoNodes+1, demoNodes+demoLater) },
+			Do:    func() error { return d.addNodes(demoNodes+1, demoNodes+demoLater) },
 		},
 		{
-			Title: fmt.Sprintf("taint %d nodes NoExecute, and %d NoSchedule, whose pods stay",
-				drainedTo-drainedFrom+1, closedTo-closedFrom+1),
+			Title: fmt.Sprintf("taint %d nodes NoExecute, and %d NoSchedule, whose pods stay", len(drained), len(closed)),
 			Do: func() error {
-				return errors.Join(p.taint(corev1.TaintEffectNoExecute, drainedFrom, drainedTo),
-					p.taint(corev1.TaintEffectNoSchedule, closedFrom, closedTo))
+				return errors.Join(d.taint(corev1.TaintEffectNoExecute, drained),
+					d.taint(corev1.TaintEffectNoSchedule, closed))
 			},
 		},
 		{
 			Title: "remove the taints",
-			Do:    func() error { return p.taint("", drainedFrom, closedTo) },
+			Do:    func() error { return errors.Join(d.taint("", drained), d.taint("", closed)) },
 		},
 		{
 			Title: "roll out v3, whose image cannot be pulled: the rollout stops",
-			Do:    func() error { return p.rollOut(badImage) },
-			Lacks: p.lacksStop,
+			Do:    func() error { return d.rollOut(badImage) },
+			Lacks: d.lacksStop,
 			Pause: 2 * time.Second,
 		},
 		{
 			Title: "roll back to revision 2, as kubectl rollout undo does",
-			Do:    func() error { return p.rollBack(2) },
+			Do:    func() error { return d.rollBack(2) },
 		},
 	}
 	for i := range steps {
 		if steps[i].Lacks == nil {
-			steps[i].Lacks = p.lacks
+			steps[i].Lacks = d.lacks
 		}
 	}
 	return steps
 }
 
 // lacks returns how pods, statuses and revisions are not as the sets want them.
-func (p *play) lacks() []string {
-	texts := p.missing()
-	for _, one := range invariant.Lacking(p.History()) {
+func (d *demo) lacks() []string {
+	texts := d.missing()
+	for _, one := range invariant.Lacking(d.History()) {
 		texts = append(texts, one.Text+";")
 	}
 	return texts
 }
 
-func (p *play) missing() (texts []string) {
+func (d *demo) missing() (texts []string) {
 	for _, set := range demoSets {
-		if p.seen.set(set.name).Name == "" {
+		if d.Seen.set(set.name).Name == "" {
 			texts = append(texts, set.name+" is missing;")
 		}
 	}
@@ -117,28 +115,102 @@ func (p *play) missing() (texts []string) {
 // lacksStop returns how the rollout of the bad image has not stopped. It has
 // taken as many nodes as the limit of each set allows, and no more. All others
 // have an available pod, and so have all of the set that surges.
-func (p *play) lacksStop() []string {
-	texts := p.missing()
+func (d *demo) lacksStop() []string {
+	texts := d.missing()
 	for _, set := range demoSets {
-		failing := p.seen.with(set.name, func(pod *corev1.Pod) bool { return isBad(pod) && !isAvailable(pod) })
-		available := p.seen.with(set.name, func(pod *corev1.Pod) bool {
+		failing := d.Seen.with(set.name, func(pod *corev1.Pod) bool { return isBad(pod) && !isAvailable(pod) })
+		available := d.Seen.with(set.name, func(pod *corev1.Pod) bool {
 			return tagOf(&pod.Spec) == secondImage && isAvailable(pod)
 		})
-		others := -failing - available
-		for _, pod := range p.seen.pods {
-			if ownerOf(pod) == set.name {
-				others++
-			}
-		}
-		want := len(p.seen.nodes)
+		others := len(ownedBy(set.name, d.Seen.pods)) - failing - available
+		want := len(d.Seen.nodes)
 		if !set.surges {
 			want -= demoLimit
 		}
-		says := p.seen.set(set.name).Status.NumberAvailable
+		says := d.Seen.set(set.name).Status.NumberAvailable
 		if failing != demoLimit || available != want || int(says) != want || others > 0 {
 			texts = append(texts, fmt.Sprintf("%s has %d pods that are stuck, %d available, %d others, and says %d are available;",
 				set.name, failing, available, others, says))
 		}
 	}
 	return texts
+}
+
+func nodeNames(from, to int) (names []string) {
+	for i := from; i <= to; i++ {
+		names = append(names, fmt.Sprintf("node-%02d", i))
+	}
+	return names
+}
+
+// addNodes makes the nodes of these numbers.
+func (d *demo) addNodes(from, to int) error {
+	var nodes []runtime.Object
+	for _, name := range nodeNames(from, to) {
+		labels := map[string]string{corev1.LabelHostname: name}
+		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
+	}
+	return d.Create(simulation.NodeResource, nodes...)
+}
+
+// taint gives nodes a taint. No effect removes it.
+func (d *demo) taint(effect corev1.TaintEffect, nodes []string) error {
+	patch := []byte(`{"spec":{"taints":null}}`)
+	if effect != "" {
+		patch = fmt.Appendf(nil, `{"spec":{"taints":[{"key":"maintenance","effect":%q}]}}`, effect)
+	}
+	return d.Patch(simulation.NodeResource, types.MergePatchType, patch, nodes...)
+}
+
+// createSets creates the sets with the first image.
+func (d *demo) createSets() error {
+	var sets []runtime.Object
+	for _, set := range demoSets {
+		labels := map[string]string{"app": set.name}
+		limit, none := ptr.To(intstr.FromInt32(demoLimit)), ptr.To(intstr.FromInt32(0))
+		update := &appsv1.RollingUpdateDaemonSet{MaxUnavailable: limit, MaxSurge: none}
+		if set.surges {
+			update.MaxUnavailable, update.MaxSurge = none, limit
+		}
+		created := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: set.name}}
+		created.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+		created.Spec.Template.Labels = labels
+		created.Spec.Template.Spec.Containers = []corev1.Container{{Name: set.name, Image: set.name + ":" + firstImage}}
+		created.Spec.UpdateStrategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
+		created.Spec.UpdateStrategy.RollingUpdate = update
+		created.Spec.RevisionHistoryLimit = ptr.To(int32(10))
+		sets = append(sets, created)
+	}
+	return d.Create(simulation.SetResource, sets...)
+}
+
+// rollOut gives each set another image.
+func (d *demo) rollOut(image string) error {
+	return d.patchSets(func(set string) []byte {
+		return fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"name":%q,"image":"%s:%s"}]}}}}`,
+			set, set, image)
+	})
+}
+
+// rollBack does what kubectl rollout undo --to-revision does: it applies the
+// data of a revision as a patch.
+func (d *demo) rollBack(number int64) error {
+	return d.patchSets(func(set string) []byte {
+		for _, revision := range ownedBy(set, d.Seen.revisions) {
+			if revision.Revision == number {
+				return revision.Data.Raw
+			}
+		}
+		return nil // which is refused
+	})
+}
+
+func (d *demo) patchSets(patchOf func(set string) []byte) error {
+	for _, set := range demoSets {
+		err := d.Patch(simulation.SetResource, types.StrategicMergePatchType, patchOf(set.name), set.name)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/daemonset/simulation"
+	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
 // state is what the API server has at a time. It is made of objects alone, and
@@ -34,17 +37,11 @@ func (s *state) set(name string) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{}
 }
 
-// template returns the tag of the image that a set wants.
-func (s *state) template(set string) string { return tagOf(&s.set(set).Spec.Template.Spec) }
-
 // living returns the pods of a set on a node that are not terminating.
-func (s *state) living(set, node string) (pods []*corev1.Pod) {
-	for _, pod := range s.pods {
-		if ownerOf(pod) == set && pod.Spec.NodeName == node && pod.DeletionTimestamp == nil {
-			pods = append(pods, pod)
-		}
-	}
-	return pods
+func (s *state) living(set, node string) []*corev1.Pod {
+	return slices.DeleteFunc(ownedBy(set, s.pods), func(pod *corev1.Pod) bool {
+		return pod.Spec.NodeName != node || pod.DeletionTimestamp != nil
+	})
 }
 
 // with returns how many nodes have such a pod of a set.
@@ -56,9 +53,6 @@ func (s *state) with(set string, is func(*corev1.Pod) bool) (count int) {
 	}
 	return count
 }
-
-// down returns how many nodes have no available pod of a set.
-func (s *state) down(set string) int { return len(s.nodes) - s.with(set, isAvailable) }
 
 // surging returns how many nodes have a second pod of a set.
 func (s *state) surging(set string) (count int) {
@@ -72,30 +66,26 @@ func (s *state) surging(set string) (count int) {
 
 // newest returns the revision of a set with the highest number.
 func (s *state) newest(set string) *appsv1.ControllerRevision {
-	newest := &appsv1.ControllerRevision{}
-	for _, revision := range s.revisions {
-		if ownerOf(revision) == set && revision.Revision > newest.Revision {
-			newest = revision
-		}
-	}
-	return newest
+	all := append(ownedBy(set, s.revisions), &appsv1.ControllerRevision{})
+	return slices.MaxFunc(all, func(a, b *appsv1.ControllerRevision) int { return cmp.Compare(a.Revision, b.Revision) })
 }
 
-func isAvailable(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
+// ownedBy returns the objects that a set controls.
+func ownedBy[T metav1.Object](set string, objects []T) []T {
+	return slices.DeleteFunc(slices.Clone(objects), func(object T) bool { return ownerOf(object) != set })
 }
-
-func isBad(pod *corev1.Pod) bool { return tagOf(&pod.Spec) == badImage }
 
 // ownerOf returns the name of the set that controls an object.
 func ownerOf(object metav1.Object) string {
-	if owner := metav1.GetControllerOf(object); owner != nil && owner.Kind == "DaemonSet" {
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && owner.Kind == "DaemonSet" {
 		return owner.Name
 	}
 	return ""
 }
+
+func isAvailable(pod *corev1.Pod) bool { return demonstration.IsReady(pod) }
+
+func isBad(pod *corev1.Pod) bool { return tagOf(&pod.Spec) == badImage }
 
 func tagOf(spec *corev1.PodSpec) string {
 	if len(spec.Containers) == 0 {
@@ -103,4 +93,79 @@ func tagOf(spec *corev1.PodSpec) string {
 	}
 	_, tag, _ := strings.Cut(spec.Containers[0].Image, ":")
 	return tag
+}
+
+// lines tell about each set how many nodes have what of it.
+func (d *demo) lines(tell func(about, line string)) {
+	desired := 0
+	for _, node := range d.Seen.nodes {
+		if len(node.Spec.Taints) == 0 {
+			desired++
+		}
+	}
+	for _, set := range demoSets {
+		template := tagOf(&d.Seen.set(set.name).Spec.Template.Spec)
+		updated := d.Seen.with(set.name, func(pod *corev1.Pod) bool {
+			return isAvailable(pod) && tagOf(&pod.Spec) == template
+		})
+		tell(set.name, fmt.Sprintf("%s  %3d desired %3d available %3d updated %3d surging %3d failing", set.name, desired,
+			d.Seen.with(set.name, isAvailable), updated, d.Seen.surging(set.name), d.Seen.with(set.name, isBad)))
+	}
+}
+
+// picture shows a set a line, with a character for each node.
+func (d *demo) picture() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "   step %d of %d\n\n", len(d.Ends)+1, demoSteps)
+	fmt.Fprintf(&b, "%-6s  %-*s  desired  available  up to date\n", "set", demoNodes+demoLater, "nodes")
+	taints, room := "", strings.Repeat(" ", max(demoNodes+demoLater-len(d.Seen.nodes), 0))
+	for _, set := range demoSets {
+		cells, status := "", d.Seen.set(set.name).Status
+		for _, node := range d.Seen.nodes {
+			cells += cell(d.Seen.living(set.name, node.Name))
+		}
+		fmt.Fprintf(&b, "%-6s  %s%s  %7d  %9d  %10d\n", set.name, cells, room,
+			status.DesiredNumberScheduled, status.NumberAvailable, status.UpdatedNumberScheduled)
+	}
+	for _, node := range d.Seen.nodes {
+		taints += mark(node)
+	}
+	fmt.Fprintf(&b, "taints  %s\n\n        %s v1  %s v2  %s starting  %s v3, broken  ◆ two pods  · none\n"+
+		"        x NoExecute  - NoSchedule\n\n", taints, demonstration.Blue.Paint("■"), demonstration.Green.Paint("■"),
+		demonstration.Yellow.Paint("■"), demonstration.Red.Paint("■"))
+	return b.String()
+}
+
+// mark shows the taint of a node.
+func mark(node *corev1.Node) string {
+	switch taints := node.Spec.Taints; {
+	case len(taints) == 0:
+		return " "
+	case taints[0].Effect == corev1.TaintEffectNoExecute:
+		return "x"
+	}
+	return "-"
+}
+
+// cell shows the pods of a set on a node: how many, and the one that is
+// furthest from the first image.
+func cell(pods []*corev1.Pod) string {
+	if len(pods) == 0 {
+		return "·"
+	}
+	shape := "■"
+	if len(pods) > 1 {
+		shape = "◆"
+	}
+	newest := slices.MaxFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(tagOf(&a.Spec), tagOf(&b.Spec)) })
+	color := demonstration.Blue
+	switch {
+	case isBad(newest):
+		color = demonstration.Red
+	case !isAvailable(newest):
+		color = demonstration.Yellow
+	case tagOf(&newest.Spec) == secondImage:
+		color = demonstration.Green
+	}
+	return color.Paint(shape)
 }

@@ -81,6 +81,9 @@ func start(ctx context.Context, s *settings, flags *pflag.FlagSet, out io.Writer
 	if err := demonstration.SetDefaults(flags, demoDefaults); err != nil {
 		return err
 	}
-	process.PrintInMemory(out)
-	return demonstrate(ctx, s, demonstration.OfTheClock(), out)
+	d, err := newDemo(s, 0)
+	if err != nil {
+		return err
+	}
+	return d.Demonstrate(ctx, out)
 }

@@ -1,19 +1,15 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
 	"github.com/kubelife/lifecycle/examples/hollownode/simulation"
-	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
@@ -25,79 +21,118 @@ import (
 // demoDefaults are the flags of the demonstration, unless they are given.
 var demoDefaults = map[string]string{"nodes": "40", "zones": "4"}
 
-const (
-	// demoGlance is how often the play reads the cluster.
-	demoGlance = 100 * time.Millisecond
-	// demoPause is how long a step that has ended stays in view.
-	demoPause = time.Second
-)
-
-// newCluster returns a cluster in which no process runs yet.
-func newCluster(s *settings, seed uint64) *simulation.World {
-	return simulation.NewWorld(simulation.WorldConfig{
-		Seed:       seed,
-		Fleet:      kubelet.FleetConfig{Capacity: s.capacity, ListPods: s.listPerNode, StaticPods: s.staticPods},
-		PodNetwork: s.podCIDR, Register: s.registering(), Workers: s.concurrentCalls,
-	})
-}
-
-// demonstrate plays the script and returns an error if the summary does not
-// hold.
-func demonstrate(ctx context.Context, s *settings, pace demonstration.Pace, out io.Writer) error {
-	world := newCluster(s, 0)
-	return demonstrateOn(ctx, s, world, pace, demonstration.NewScreen(out, world.Elapsed), out)
-}
-
-// demonstrateOn is demonstrate in a cluster that is empty.
-func demonstrateOn(ctx context.Context, s *settings, world *simulation.World, pace demonstration.Pace,
-	screen *demonstration.Screen, out io.Writer) error {
-	if s.nodes < s.zones || s.zones < 2 {
-		return fmt.Errorf("--nodes=%d --zones=%d: the demonstration wants two zones with a node each", s.nodes, s.zones)
-	}
-	process.PrintInMemory(out)
-	p := &play{World: world, settings: s, screen: screen, nodes: s.registering(), zones: map[string][]string{}}
-	for _, node := range p.nodes {
-		p.zones[zoneOf(node)] = append(p.zones[zoneOf(node)], node.Name)
-	}
-	player := &demonstration.Player{World: world, Pace: pace, Glance: demoGlance, Show: p.show, Pause: demoPause}
-	unreached, done, err := player.Play(ctx, screen, p.script(), func() { p.marks = append(p.marks, p.Version()) })
-	if err != nil || !done {
-		return err
-	}
-	return p.summarize(unreached, out)
-}
-
-// play is the script on its way.
-type play struct {
+// demo is the script on its way.
+type demo struct {
 	*simulation.World
+	*demonstration.Play[*state]
 
-	settings *settings
-	screen   *demonstration.Screen
-	nodes    []*corev1.Node
-	zones    map[string][]string // the names of their nodes
-	pods     int                 // created so far
-	// seen is what the cluster was like when it was last read.
-	seen *state
-	// marks are the last versions of each step that was played.
-	marks []uint64
+	nodes []string // that register
+	// silentZone is the last one, and silent are its nodes. The first node, which
+	// breaks and reboots, is not among them.
+	silentZone string
+	silent     []string
+	pods       int // created so far
 }
 
-// show reads the cluster, and shows it.
-func (p *play) show() {
-	p.seen = newState(p.World)
-	p.screen.Show(func() string {
-		var picture strings.Builder
-		p.eachZone(func(_, line string) { fmt.Fprintln(&picture, line) })
-		return picture.String()
-	}, func() { p.eachZone(p.screen.Change) })
-}
-
-// eachZone tells about each zone that has nodes, by name.
-func (p *play) eachZone(tell func(zone, line string)) {
-	for _, zone := range slices.Sorted(maps.Keys(p.zones)) {
-		if t := p.seen.tally(zone); t.nodes > 0 {
-			tell(zone, fmt.Sprintf("%s: %d of %d nodes ready, %d of %d pods ready, %d restarts",
-				zone, t.readyNodes, t.nodes, t.readyPods, t.pods, t.restarts))
+// newDemo returns the demonstration, on an empty cluster in which no process
+// runs yet.
+func newDemo(s *settings, seed uint64) (*demo, error) {
+	if s.nodes < s.zones || s.zones < 2 {
+		return nil, fmt.Errorf("--nodes=%d --zones=%d: the demonstration wants two zones with a node each", s.nodes, s.zones)
+	}
+	registering := s.registering()
+	d := &demo{
+		World: simulation.NewWorld(simulation.WorldConfig{
+			Seed:       seed,
+			Fleet:      kubelet.FleetConfig{Capacity: s.capacity, ListPods: s.listPerNode, StaticPods: s.staticPods},
+			PodNetwork: s.podCIDR, Register: registering, Workers: s.concurrentCalls,
+		}),
+		silentZone: fmt.Sprintf("zone-%d", s.zones),
+	}
+	for _, node := range registering {
+		d.nodes = append(d.nodes, node.Name)
+		if zoneOf(node) == d.silentZone {
+			d.silent = append(d.silent, node.Name)
 		}
 	}
+	d.Play = &demonstration.Play[*state]{
+		Cluster: d.World, Look: d.look, Glance: 100 * time.Millisecond, Lines: d.lines,
+		Steps: d.script(s.zones), Pause: time.Second,
+		Summarize: d.summarize,
+	}
+	return d, nil
+}
+
+// state is what the API server shows.
+type state struct {
+	nodes   []*corev1.Node
+	pods    []*corev1.Pod // of the script
+	version uint64
+}
+
+// look reads the cluster.
+func (d *demo) look() *state {
+	pods := slices.DeleteFunc(d.Pods(), func(pod *corev1.Pod) bool { return pod.Namespace != d.Namespace })
+	return &state{d.Nodes(), pods, d.Version()}
+}
+
+// lines tell about each zone that has nodes, by name.
+func (d *demo) lines(tell func(about, line string)) {
+	zones := map[string]bool{}
+	for _, node := range d.Seen.nodes {
+		zones[zoneOf(node)] = true
+	}
+	for _, zone := range slices.Sorted(maps.Keys(zones)) {
+		t := d.Seen.tally(zone)
+		tell(zone, fmt.Sprintf("%s: %d of %d nodes ready, %d of %d pods ready, %d restarts",
+			zone, t.readyNodes, t.nodes, t.readyPods, t.pods, t.restarts))
+	}
+}
+
+// tally counts nodes and their pods.
+type tally struct{ nodes, readyNodes, pods, readyPods, restarts int }
+
+// tally counts what there is in a zone. Without a name it is all zones.
+func (s *state) tally(zone string) (t tally) {
+	counted := map[string]bool{}
+	for _, node := range s.nodes {
+		if zone != "" && zoneOf(node) != zone {
+			continue
+		}
+		counted[node.Name] = true
+		t.nodes++
+		if demonstration.ReadyOf(node).Status == corev1.ConditionTrue {
+			t.readyNodes++
+		}
+	}
+	for _, pod := range s.pods {
+		if !counted[pod.Spec.NodeName] {
+			continue
+		}
+		t.pods++
+		t.restarts += restarts(pod)
+		if demonstration.IsReady(pod) {
+			t.readyPods++
+		}
+	}
+	return t
+}
+
+// node returns a node of the state, or an empty one.
+func (s *state) node(name string) *corev1.Node {
+	for _, node := range s.nodes {
+		if node.Name == name {
+			return node
+		}
+	}
+	return &corev1.Node{}
+}
+
+func zoneOf(node *corev1.Node) string { return node.Labels[corev1.LabelTopologyZone] }
+
+func restarts(pod *corev1.Pod) (n int) {
+	for i := range pod.Status.ContainerStatuses {
+		n += int(pod.Status.ContainerStatuses[i].RestartCount)
+	}
+	return n
 }

@@ -16,12 +16,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
-// The steps in which the silent zone is silent, and the one in which another
-// process takes over, as indexes.
-const (
-	silentStep, silentEnd = 2, 3
-	restartStep           = 7
-)
+// The step throughout which the silent zone is silent, and the one in which
+// another process takes over, as indexes.
+const silentStep, restartStep = 3, 7
 
 const (
 	// podsANode is how many pods each node gets.
@@ -32,39 +29,32 @@ const (
 	downMessage = "container runtime is down"
 )
 
-// silentZone is the last one. The broken and the rebooted node, which is the
-// first one, is not in it.
-func (p *play) silentZone() string { return fmt.Sprintf("zone-%d", p.settings.zones) }
-
 // script is what happens. The first pod is on the first node, which reboots
 // before, so that its restarts tell both.
-func (p *play) script() []demonstration.Step {
-	var all []string
-	for _, node := range p.nodes {
-		all = append(all, node.Name)
-	}
-	first, silent, cut, boot := all[0], p.silentZone(), p.zones[p.silentZone()], ""
-	total := podsANode*len(all) + len(cut)
+func (d *demo) script(zones int) []demonstration.Step {
+	first, boot, total := d.nodes[0], "", podsANode*len(d.nodes)+len(d.silent)
 	return []demonstration.Step{
 		{
-			Title: fmt.Sprintf("%d nodes register, in %d zones", len(all), p.settings.zones),
-			Do:    p.Begin,
-			Lacks: func() []string { return p.wantReady(len(all), 0) },
+			Title: fmt.Sprintf("%d nodes register, in %d zones", len(d.nodes), zones),
+			Do:    d.Begin,
+			Lacks: func() []string { return d.wantReady(len(d.nodes), 0) },
 		},
 		{
 			Title: fmt.Sprintf("%d pods come to each node", podsANode),
-			Do:    func() error { return p.addPods(slices.Repeat(all, podsANode)) },
-			Lacks: func() []string { return p.wantReady(len(all), podsANode*len(all)) },
+			Do:    func() error { return d.addPods(slices.Repeat(d.nodes, podsANode)) },
+			Lacks: func() []string { return d.wantReady(len(d.nodes), podsANode*len(d.nodes)) },
 		},
 		{
-			Title: silent + " falls silent" + by(kubelet.AnnotationSilent, ""),
-			Do:    func() error { return p.annotate(kubelet.AnnotationSilent, "", cut...) },
+			Title: d.silentZone + " falls silent" + by(kubelet.AnnotationSilent, ""),
+			Do:    func() error { return d.annotate(kubelet.AnnotationSilent, "", d.silent...) },
 		},
 		{
-			Title: "pods come to " + silent + "; a runtime is down" + by(kubelet.AnnotationRuntimeDown, ""),
-			Do:    func() error { return errors.Join(p.addPods(cut), p.annotate(kubelet.AnnotationRuntimeDown, "", first)) },
+			Title: "pods come to " + d.silentZone + "; a runtime is down" + by(kubelet.AnnotationRuntimeDown, ""),
+			Do: func() error {
+				return errors.Join(d.addPods(d.silent), d.annotate(kubelet.AnnotationRuntimeDown, "", first))
+			},
 			Lacks: func() []string {
-				if ready := readyOf(p.seen.node(first)); ready.Message != downMessage {
+				if ready := demonstration.ReadyOf(d.Seen.node(first)); ready.Message != downMessage {
 					return []string{fmt.Sprintf("Ready of %s says %q;", first, ready.Message)}
 				}
 				return nil
@@ -73,45 +63,52 @@ func (p *play) script() []demonstration.Step {
 		{
 			Title: "both are back",
 			Do: func() error {
-				return errors.Join(p.annotate(kubelet.AnnotationSilent, "false", cut...),
-					p.annotate(kubelet.AnnotationRuntimeDown, "false", first))
+				return errors.Join(d.annotate(kubelet.AnnotationSilent, "false", d.silent...),
+					d.annotate(kubelet.AnnotationRuntimeDown, "false", first))
 			},
-			Lacks: func() []string { return p.wantReady(len(all), total) },
+			Lacks: func() []string { return d.wantReady(len(d.nodes), total) },
 		},
 		{
 			Title: "a node reboots" + by(kubelet.AnnotationBoot, "2"),
 			Do: func() error {
-				boot = p.seen.node(first).Status.NodeInfo.BootID
-				return p.annotate(kubelet.AnnotationBoot, "2", first)
+				boot = d.Seen.node(first).Status.NodeInfo.BootID
+				return d.annotate(kubelet.AnnotationBoot, "2", first)
 			},
 			Lacks: func() []string {
-				if p.seen.node(first).Status.NodeInfo.BootID == boot {
+				if d.Seen.node(first).Status.NodeInfo.BootID == boot {
 					return []string{"it shows its former boot;"}
 				}
-				return p.wantRestarts(podsANode, total)
+				return d.wantRestarts(podsANode, total)
 			},
 		},
 		{
 			Title: "a container of it crashes and backs off" + by(cri.AnnotationCrash, "main:1"),
 			Do: func() error {
 				crash := annotation(cri.AnnotationCrash, "main:1")
-				return p.Patch(simulation.PodResource, types.MergePatchType, crash, crashed)
+				return d.Patch(simulation.PodResource, types.MergePatchType, crash, crashed)
 			},
-			Lacks: func() []string { return p.wantRestarts(podsANode+1, total) },
+			Lacks: func() []string { return d.wantRestarts(podsANode+1, total) },
 		},
 		{
 			Title: "the process ends, and another one goes on",
 			Do: func() error {
-				p.Kill()
-				return p.Begin()
+				d.Kill()
+				return d.Begin()
 			},
 		},
 		{
 			Title: "all pods are deleted",
-			Do:    p.deletePods,
+			Do: func() error {
+				for _, pod := range d.Seen.pods {
+					if err := d.Delete(simulation.PodResource, pod.Name); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
 			Lacks: func() []string {
-				if len(p.seen.pods) > 0 {
-					return []string{fmt.Sprintf("%d pods are left;", len(p.seen.pods))}
+				if len(d.Seen.pods) > 0 {
+					return []string{fmt.Sprintf("%d pods are left;", len(d.Seen.pods))}
 				}
 				return nil
 			},
@@ -123,26 +120,26 @@ func (p *play) script() []demonstration.Step {
 func by(name, value string) string { return fmt.Sprintf(" (annotation %s=%s)", name, value) }
 
 // wantReady returns which nodes and pods are not ready.
-func (p *play) wantReady(nodes, pods int) []string {
-	if t := p.seen.tally(""); t.readyNodes != nodes || t.readyPods != pods {
+func (d *demo) wantReady(nodes, pods int) []string {
+	if t := d.Seen.tally(""); t.readyNodes != nodes || t.readyPods != pods {
 		return []string{fmt.Sprintf("%d of %d nodes and %d of %d pods are ready;", t.readyNodes, nodes, t.readyPods, pods)}
 	}
 	return nil
 }
 
 // wantRestarts is wantReady of all nodes, and wants a number of restarts.
-func (p *play) wantRestarts(want, pods int) []string {
-	if n := p.seen.tally("").restarts; n != want {
+func (d *demo) wantRestarts(want, pods int) []string {
+	if n := d.Seen.tally("").restarts; n != want {
 		return []string{fmt.Sprintf("there were %d restarts, not %d;", n, want)}
 	}
-	return p.wantReady(len(p.seen.nodes), pods)
+	return d.wantReady(len(d.Seen.nodes), pods)
 }
 
 // addPods creates pods that are bound to these nodes.
-func (p *play) addPods(nodes []string) error {
+func (d *demo) addPods(nodes []string) error {
 	for _, node := range nodes {
-		p.pods++
-		if err := p.Create(simulation.PodResource, demoPod(p.pods, node)); err != nil {
+		d.pods++
+		if err := d.Create(simulation.PodResource, demoPod(d.pods, node)); err != nil {
 			return err
 		}
 	}
@@ -164,20 +161,10 @@ func demoPod(number int, node string) *corev1.Pod {
 }
 
 // annotate sets an annotation of nodes, without the domain.
-func (p *play) annotate(name, value string, nodes ...string) error {
-	return p.Patch(simulation.NodeResource, types.MergePatchType, annotation(name, value), nodes...)
+func (d *demo) annotate(name, value string, nodes ...string) error {
+	return d.Patch(simulation.NodeResource, types.MergePatchType, annotation(name, value), nodes...)
 }
 
 func annotation(name, value string) []byte {
 	return fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, cri.AnnotationDomain+"/"+name, value)
-}
-
-// deletePods deletes all pods, with their grace periods.
-func (p *play) deletePods() error {
-	for _, pod := range p.seen.pods {
-		if err := p.Delete(simulation.PodResource, pod.Name); err != nil {
-			return err
-		}
-	}
-	return nil
 }

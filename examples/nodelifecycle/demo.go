@@ -1,10 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -16,6 +15,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
+	"github.com/kubelife/lifecycle/zone"
 )
 
 // The demonstration plays a scenario of examples/outage, with short times: the
@@ -43,7 +43,6 @@ const (
 	demoNodesPerZone = 20
 	demoToleration   = 6 // seconds
 	demoLength       = 41 * time.Second
-	demoGlance       = 250 * time.Millisecond
 )
 
 // outage is one line of the script: some nodes fall silent for a while.
@@ -126,16 +125,6 @@ func controllerFlags(flags *pflag.FlagSet) map[string]scenario.FlagValue {
 	return given
 }
 
-// demonstrate plays the scenario and returns an error if the summary does not
-// hold.
-func demonstrate(ctx context.Context, s *scenario.Scenario, pace demonstration.Pace, out io.Writer) error {
-	played, err := simulation.New(s)
-	if err != nil {
-		return fmt.Errorf("set up the demonstration: %w", err)
-	}
-	return newPlay(played, judged(played), demonstration.NewScreen(out, played.Elapsed)).run(ctx, pace, out)
-}
-
 // judged returns what the controller is judged by. No call fails, so it has no
 // retry to wait for, and may take a second to begin. Each pod that is late
 // counts.
@@ -145,38 +134,66 @@ func judged(played *simulation.Simulation) invariant.Settings {
 	return settings
 }
 
-// play is the script on its way.
-type play struct {
-	*simulation.Simulation
+// demo is the script on its way.
+type demo struct {
+	*demonstration.Play[simulation.Knowledge]
 
-	screen   *demonstration.Screen
 	recorder *report.Recorder
 	judge    *invariant.Judge
-	seen     *witness
+	witness  *witness
 }
 
-// newPlay gets ready to play. The outages are said when they begin and end.
-func newPlay(played *simulation.Simulation, by invariant.Settings, screen *demonstration.Screen) *play {
-	p := &play{
-		Simulation: played, screen: screen,
-		recorder: report.Watch(played, nil), judge: played.JudgeBy(by), seen: newWitness(played),
+// newDemo returns the demonstration. The outages are said when they begin and
+// end.
+func newDemo(played *simulation.Simulation, by invariant.Settings) *demo {
+	d := &demo{
+		recorder: report.Watch(played, nil), judge: played.JudgeBy(by),
+		witness: &witness{played: played, toUnknown: delays{}, toTaint: delays{}},
 	}
-	played.World().Watch(p.seen)
+	d.Play = &demonstration.Play[simulation.Knowledge]{
+		Cluster: played, Look: played.Replicas()[0].Knowledge, Glance: 250 * time.Millisecond,
+		Lines: d.lines, Picture: d.picture,
+		Length: demoLength, Summarize: d.summarize,
+	}
+	played.World().Watch(d.witness)
 	for _, o := range script {
-		played.World().At(o.at, func() { p.screen.Say(o.title) })
+		played.World().At(o.at, func() { d.Say(o.title) })
 		if o.until > 0 {
-			played.World().At(o.until, func() { p.screen.Say("over: " + o.title) })
+			played.World().At(o.until, func() { d.Say("over: " + o.title) })
 		}
 	}
-	return p
+	return d
 }
 
-// run plays the script, and writes the summary. It returns an error if that
-// does not hold.
-func (p *play) run(ctx context.Context, pace demonstration.Pace, out io.Writer) error {
-	player := &demonstration.Player{World: p, Pace: pace, Glance: demoGlance, Show: p.draw}
-	if !player.Pass(ctx, demoLength) {
-		return nil
+// lines tell about the cluster and each zone.
+func (d *demo) lines(tell func(about, line string)) {
+	tell("", fmt.Sprintf("cluster  %s", d.Seen.Phase))
+	for _, z := range d.Seen.Zones {
+		name := nameOf(z)
+		now := d.recorder.Tally(name)
+		tell(name, fmt.Sprintf("zone %s  %-17s %3d ready %3d unknown %3d tainted %4d evicted",
+			name, z.State, now.Ready+now.Silent, now.NotReady, now.Tainted, now.Evicted))
 	}
-	return p.summarize(out)
+}
+
+// picture shows a zone a line, with a character for each node.
+func (d *demo) picture() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, " of %.0fs   cluster: %-9s   pods waiting to leave: %d\n\n", demoLength.Seconds(), d.Seen.Phase, d.Seen.Pending)
+	fmt.Fprintf(&b, "zone  %-*s  %-17s  nodes/s  evicted\n", demoNodesPerZone, "nodes", "state")
+	ready, unknown, tainted := demonstration.Green.Paint("■"), demonstration.Yellow.Paint("■"), demonstration.Red.Paint("■")
+	for _, z := range d.Seen.Zones {
+		now := d.recorder.Tally(nameOf(z))
+		nodes := strings.Repeat(ready, now.Ready+now.Silent) + strings.Repeat(unknown, now.NotReady) +
+			strings.Repeat(tainted, now.Tainted)
+		fmt.Fprintf(&b, "%-4s  %s  %-17s  %7.2f  %7d\n", nameOf(z), nodes, z.State, z.Rate, now.Evicted)
+	}
+	fmt.Fprintf(&b, "\n      %s ready  %s unknown  %s tainted NoExecute\n\n", ready, unknown, tainted)
+	return b.String()
+}
+
+// nameOf returns a zone's short name. In the API's form it is region,
+// separator, zone.
+func nameOf(z zone.Status) string {
+	return strings.Trim(z.Zone[strings.LastIndexByte(z.Zone, ':')+1:], "\x00")
 }

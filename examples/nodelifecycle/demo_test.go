@@ -38,8 +38,7 @@ func newCluster(t *testing.T, seed uint64, args ...string) *simulation.Simulatio
 func demonstrated(t *testing.T, played *simulation.Simulation, by invariant.Settings) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	screen := demonstration.NewScreen(&out, played.Elapsed)
-	err := newPlay(played, by, screen).run(t.Context(), demonstration.AtOnce, &out)
+	err := newDemo(played, by).Run(t.Context(), demonstration.AtOnce, demonstration.NewScreen(&out, played.Elapsed))
 	require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
 	return out.String(), err
 }
@@ -106,7 +105,7 @@ func TestDemonstrationIsInterrupted(t *testing.T) {
 	played.World().At(10*time.Second, stop)
 	var out bytes.Buffer
 	screen := demonstration.NewScreen(&out, played.Elapsed)
-	require.NoError(t, newPlay(played, judged(played), screen).run(ctx, demonstration.AtOnce, &out))
+	require.NoError(t, newDemo(played, judged(played)).Run(ctx, demonstration.AtOnce, screen))
 	require.Less(t, played.Elapsed(), 11*time.Second)
 	require.NotContains(t, out.String(), "What")
 }
@@ -258,7 +257,7 @@ func TestPictureFitsATerminal(t *testing.T) {
 	played := newCluster(t, 0)
 	var out bytes.Buffer
 	screen := demonstration.NewPicture(&out, func() time.Duration { return played.Elapsed() + 1000*time.Second })
-	require.NoError(t, newPlay(played, judged(played), screen).run(t.Context(), demonstration.AtOnce, &out))
+	require.NoError(t, newDemo(played, judged(played)).Run(t.Context(), demonstration.AtOnce, screen))
 	require.Contains(t, out.String(), "FullDisruption")
 	require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
 	for _, o := range script {

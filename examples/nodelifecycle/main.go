@@ -12,10 +12,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/pflag"
 
+	"github.com/kubelife/lifecycle/examples/outage/simulation"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 	"github.com/kubelife/lifecycle/examples/process/evicting"
@@ -50,6 +52,9 @@ func start(ctx context.Context, s *settings, flags *pflag.FlagSet, out io.Writer
 	if err := demonstration.SetDefaults(flags, demoDefaults); err != nil {
 		return err
 	}
-	process.PrintInMemory(out)
-	return demonstrate(ctx, demoScenario(flags), demonstration.OfTheClock(), out)
+	played, err := simulation.New(demoScenario(flags))
+	if err != nil {
+		return fmt.Errorf("set up the demonstration: %w", err)
+	}
+	return newDemo(played, judged(played)).Demonstrate(ctx, out)
 }

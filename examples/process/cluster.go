@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,18 +45,6 @@ func RESTConfig(p *commandline.Process, r *commandline.Replica) (*rest.Config, b
 	config.QPS, config.Burst = r.APIQPS, r.APIBurst
 	config.DisableCompression = true // as kube-controller-manager: it costs more CPU than the network
 	return config, true, nil
-}
-
-// PrintInMemory begins a demonstration: it says on what it plays, and how to
-// name a real cluster. A user of kubectl expects $KUBECONFIG to do that, which
-// kube-controller-manager ignores as well.
-func PrintInMemory(out io.Writer) {
-	fmt.Fprintln(out, "This plays on a cluster in memory. --kubeconfig FILE is for a real one.")
-	if os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "" {
-		fmt.Fprintf(out, "$%s is set, but it is not read: give the file to --kubeconfig.\n",
-			clientcmd.RecommendedConfigPathEnvVar)
-	}
-	fmt.Fprintln(out)
 }
 
 // Clients are ways to the same cluster, which do not wait for one another.

@@ -81,9 +81,9 @@ func TestLinesOnlyForChanges(t *testing.T) {
 		var out bytes.Buffer
 		screen := demonstration.NewScreen(&out, sinceNow())
 		show := func(lines ...string) {
-			screen.Show(func() string { return "a picture" }, func() {
+			screen.Show(func() string { return "a picture" }, func(tell func(about, line string)) {
 				for _, line := range lines {
-					screen.Change(line[:1], line)
+					tell(line[:1], line)
 				}
 			})
 		}
@@ -111,8 +111,8 @@ func TestPictureIsRedrawnInPlace(t *testing.T) {
 		draw := func(picture string) { screen.Show(func() string { return picture }, nil) }
 		screen.Say("it begins")
 		require.Empty(t, out.String())
-		draw("\x1b[32m■\x1b[0m■\n\n")
-		require.Equal(t, "\x1b[32m■\x1b[0m■\n\n  0.0s  it begins\n", out.String())
+		draw(" now\n\x1b[32m■\x1b[0m■\n")
+		require.Equal(t, "  0.0s now\n\x1b[32m■\x1b[0m■\n  0.0s  it begins\n", out.String())
 		require.Equal(t, len("  0.0s  it begins"), demonstration.Width(out.String()))
 		require.Equal(t, 2, demonstration.Width("\x1b[32m■\x1b[0m■\n"))
 		for range 20 {
@@ -120,7 +120,14 @@ func TestPictureIsRedrawnInPlace(t *testing.T) {
 		}
 		out.Reset()
 		draw("■\n")
-		require.True(t, strings.HasPrefix(out.String(), "\x1b[3A\x1b[J■\n  0.0s  it goes on\n"), out.String())
+		require.True(t, strings.HasPrefix(out.String(), "\x1b[3A\x1b[J  0.0s■\n  0.0s  it goes on\n"), out.String())
 		require.Equal(t, 1+6, strings.Count(out.String(), "\n"))
+
+		// Without a picture of its own it is the lines, each of them.
+		out.Reset()
+		for range 2 {
+			screen.Show(nil, func(tell func(about, line string)) { tell("a", "a is up") })
+		}
+		require.Equal(t, 2, strings.Count(out.String(), "\x1b[7A\x1b[Ja is up\n  0.0s  it goes on\n"), out.String())
 	})
 }

@@ -3,14 +3,12 @@
 // happens, and judges it in the end.
 //
 //	err := demonstration.SetDefaults(flags, map[string]string{...})
-//	screen := demonstration.NewScreen(out, world.Elapsed)
-//	player := &demonstration.Player{
-//		World: world, Pace: demonstration.OfTheClock(),
-//		Glance: time.Second, Show: show,
-//	}
-//	lacking, done, err := player.Play(ctx, screen, steps, ended)
 //	...
-//	return demonstration.PrintClaims(out, claims)
+//	play := &demonstration.Play[*state]{
+//		Cluster: world, Look: look, Glance: time.Second, Lines: lines,
+//		Steps: steps, Summarize: summarize,
+//	}
+//	return play.Demonstrate(ctx, out)
 //
 // A [World] in virtual time passes at a [Pace] no faster than the clock, so
 // each run shows the same, however busy the machine is. A test lets it pass

@@ -20,13 +20,15 @@ const mostTold = 6
 
 // A Screen shows a demonstration. On a terminal it shows a picture that is
 // redrawn in place, and what was said below it. Elsewhere it writes a line for
-// all that is said and for each change. It is not safe for concurrent use.
+// all that is said and for each change. What is written to it follows. It is
+// not safe for concurrent use.
 type Screen struct {
+	io.Writer
+
 	// Beat is how long [Screen.Show] writes no lines after it has, and after
 	// something was said.
 	Beat time.Duration
 
-	out     io.Writer
 	live    bool
 	elapsed func() time.Duration
 
@@ -49,45 +51,49 @@ func NewPicture(out io.Writer, elapsed func() time.Duration) *Screen {
 }
 
 func newScreen(out io.Writer, elapsed func() time.Duration, live bool) *Screen {
-	return &Screen{out: out, live: live, elapsed: elapsed, last: map[string]string{}}
+	return &Screen{Writer: out, live: live, elapsed: elapsed, last: map[string]string{}}
 }
 
-// Elapsed returns the time that the Screen shows.
-func (s *Screen) Elapsed() time.Duration { return s.elapsed() }
-
+// stamped returns a text after the time.
 func (s *Screen) stamped(text string) string {
-	return fmt.Sprintf("%5.1fs  %s", s.Elapsed().Seconds(), text)
+	return fmt.Sprintf("%5.1fs%s", s.elapsed().Seconds(), text)
 }
 
 // Say shows what has happened.
 func (s *Screen) Say(text string) {
-	line := s.stamped(text)
+	line := s.stamped("  " + text)
 	s.told = append([]string{line}, s.told[:min(len(s.told), mostTold-1)]...)
 	if !s.live {
-		fmt.Fprintln(s.out, line)
+		fmt.Fprintln(s, line)
 		s.written = s.elapsed()
 	}
 }
 
-// Show shows how things are. On a terminal it draws the picture, whose lines
-// each end with a newline. Elsewhere lines calls Change about each thing.
-func (s *Screen) Show(picture func() string, lines func()) {
+// Show shows how things are. Lines tells a line about each thing. Without a
+// terminal those are written that differ from the last one about their thing.
+// On a terminal they are the picture, unless there is another, whose lines each
+// end with a newline and whose first one follows the time.
+func (s *Screen) Show(picture func() string, lines func(tell func(about, line string))) {
 	switch {
+	case s.live && picture != nil:
+		s.draw(s.stamped(picture()))
 	case s.live:
-		s.draw(picture())
+		var b strings.Builder
+		lines(func(_, line string) { fmt.Fprintln(&b, line) })
+		s.draw(b.String())
 	case s.elapsed()-s.written >= s.Beat:
 		s.written = s.elapsed()
-		lines()
+		lines(s.change)
 	}
 }
 
-// Change writes a line about a thing if it differs from the last one about it.
-func (s *Screen) Change(about, line string) {
+// change writes a line about a thing if it differs from the last one about it.
+func (s *Screen) change(about, line string) {
 	if s.last[about] == line {
 		return
 	}
 	s.last[about] = line
-	fmt.Fprintln(s.out, s.stamped(line))
+	fmt.Fprintln(s, s.stamped("  "+line))
 }
 
 // draw replaces the picture.
@@ -101,7 +107,7 @@ func (s *Screen) draw(picture string) {
 		fmt.Fprintln(&b, line)
 	}
 	s.drawn = strings.Count(b.String(), "\n")
-	fmt.Fprint(s.out, b.String())
+	fmt.Fprint(s, b.String())
 }
 
 // A Color is one of a terminal's.

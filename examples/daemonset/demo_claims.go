@@ -40,24 +40,22 @@ func figuresOf(history *invariant.History) (f figures) {
 	return f
 }
 
-// summarize writes what happened and what that proves. It returns ErrNotHeld if
-// the controller did something that it should not have.
-func (p *play) summarize(unreached []string, out io.Writer) error {
-	calls, f := map[string]int{}, figuresOf(p.History())
-	for _, call := range p.History().Calls {
+// summarize writes what happened, and returns what that proves.
+func (d *demo) summarize(out io.Writer, unreached []string) (demonstration.Claims, error) {
+	calls, f := map[string]int{}, figuresOf(d.History())
+	for _, call := range d.History().Calls {
 		calls[call.Request]++
 	}
 	fmt.Fprintf(out, "\nWhat the API server stored: %d pods created, %d deleted, %d of them by\n"+
 		"rollouts while available. Most nodes of agent down in a rollout: %d. Most\n"+
-		"nodes of proxy with a surge pod: %d.\n", f.created, f.deleted, f.rolled, p.mostDown, p.mostSurging)
+		"nodes of proxy with a surge pod: %d.\n", f.created, f.deleted, f.rolled, d.mostDown, d.mostSurging)
 	demonstration.PrintCalls(out, calls)
-	if left := demoSteps - len(p.ends); left > 0 {
+	if left := demoSteps - len(d.Ends); left > 0 {
 		unreached = append(unreached, fmt.Sprintf("%d not played;", left))
 	}
-	history, quietFrom := p.End()
-	claims := claims(f, unreached, invariant.Check(history, quietFrom))
-	claimRollback(&claims, p.ends)
-	return demonstration.PrintClaims(out, claims)
+	all := claims(f, unreached, invariant.Check(d.End()))
+	claimRollback(&all, d.Ends)
+	return all, nil
 }
 
 // claims says what figures prove, with the steps that did not end as they

@@ -63,7 +63,7 @@ func (s *stored) then() *state {
 func (s *stored) node(name string, effect corev1.TaintEffect) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if effect != "" {
-		node.Spec.Taints = []corev1.Taint{{Key: demoTaint, Effect: effect}}
+		node.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: effect}}
 	}
 	s.put(node)
 }
@@ -159,14 +159,14 @@ func TestStateCountsNodesThatAreDownAndThatSurge(t *testing.T) {
 		s.create("agent", node, firstImage, corev1.ConditionTrue)
 		s.create("proxy", node, firstImage, corev1.ConditionTrue)
 	}
-	require.Zero(t, s.down("agent"))
+	require.Equal(t, 5, s.with("agent", isAvailable))
 	require.Zero(t, s.surging("proxy"))
 	s.remove("agent", "a", firstImage)
 	s.terminate("agent", "b", firstImage)
 	s.create("agent", "c", firstImage, corev1.ConditionFalse)
 	s.create("agent", "d", secondImage, corev1.ConditionFalse)
-	require.Equal(t, 3, s.down("agent"))
-	require.Zero(t, s.down("proxy"))
+	require.Equal(t, 2, s.with("agent", isAvailable))
+	require.Equal(t, 5, s.with("proxy", isAvailable))
 	s.create("proxy", "a", secondImage, corev1.ConditionTrue)
 	s.create("proxy", "b", secondImage, corev1.ConditionFalse)
 	s.create("proxy", "c", secondImage, corev1.ConditionTrue)
@@ -192,7 +192,7 @@ func TestARolloutThatStopsHasTakenWhatItMay(t *testing.T) {
 		s.set("agent", badImage, available)
 		s.set("proxy", badImage, 5)
 		happens(s)
-		return (&play{seen: s.then()}).lacksStop()
+		return (&demo{Play: &demonstration.Play[*state]{Seen: s.then()}}).lacksStop()
 	}
 	nothing := func(*stored) {}
 	require.Empty(t, lacks(2, nothing, "a", "b", "c"))

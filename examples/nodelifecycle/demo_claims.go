@@ -16,18 +16,17 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
-// summarize writes what happened and what that proves. It returns ErrNotHeld if
-// the controller did something that it should not have.
-func (p *play) summarize(out io.Writer) error {
-	summary := p.recorder.Document().Summary
+// summarize writes what happened, and returns what that proves.
+func (d *demo) summarize(out io.Writer, _ []string) (demonstration.Claims, error) {
+	summary := d.recorder.Document().Summary
 	fmt.Fprintln(out, "\nWhat the API server stored and was asked for:")
 	if err := summary.Write(out); err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Fprintf(out, "from silence to Unknown: %s\n", p.seen.toUnknown)
-	fmt.Fprintf(out, "from silence to taint:   %s\n", p.seen.toTaint)
-	p.judge.End()
-	return demonstration.PrintClaims(out, claims(&summary, p.seen.ready, p.judge.Violations()))
+	fmt.Fprintf(out, "from silence to Unknown: %s\n", d.witness.toUnknown)
+	fmt.Fprintf(out, "from silence to taint:   %s\n", d.witness.toTaint)
+	d.judge.End()
+	return claims(&summary, d.witness.ready, d.judge.Violations()), nil
 }
 
 // claims says what a summary proves, with the nodes that were tainted though
@@ -81,16 +80,12 @@ type silence struct {
 	since time.Duration
 }
 
-func newWitness(played *simulation.Simulation) *witness {
-	return &witness{played: played, toUnknown: delays{}, toTaint: delays{}}
-}
-
 // WroteNode follows the condition Ready and the NoExecute taints of a node.
 func (w *witness) WroteNode(write model.NodeWrite) {
 	if write.Call == nil || write.Before == nil || write.After == nil {
 		return
 	}
-	was, is := readyOf(write.Before), readyOf(write.After)
+	was, is := demonstration.ReadyOf(write.Before), demonstration.ReadyOf(write.After)
 	if is.Status == corev1.ConditionUnknown && was.Status != is.Status {
 		w.measure(w.toUnknown, write.After.Name)
 	}
@@ -104,24 +99,17 @@ func (w *witness) WroteNode(write model.NodeWrite) {
 	}
 }
 
-func (w *witness) measure(d delays, node string) {
+// measure records how long a node is silent, unless it was recorded of this
+// silence.
+func (w *witness) measure(all delays, node string) {
 	now := silence{node: node}
 	for i := range script {
 		since, _ := w.played.Struck(i, node)
 		now.since = max(now.since, since)
 	}
-	if _, followed := d[now]; !followed {
-		d[now] = w.played.Elapsed() - now.since
+	if _, followed := all[now]; !followed {
+		all[now] = w.played.Elapsed() - now.since
 	}
-}
-
-func readyOf(node *corev1.Node) corev1.NodeCondition {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c
-		}
-	}
-	return corev1.NodeCondition{}
 }
 
 func isTainted(node *corev1.Node) bool {
