@@ -1,13 +1,12 @@
 package main
 
 import (
+	_ "embed" // for demoFile
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
@@ -18,111 +17,46 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// The demonstration plays a scenario of examples/outage, with short times: the
-// same controller as on a real cluster, on a cluster in virtual time. That
-// passes as fast as the clock, and a busy machine makes it only slower. So each
-// run shows the same.
+// demoFile is the scenario of the demonstration, with short times. The program
+// examples/outage plays it too, and shows more of it.
+//
+//go:embed demo.yaml
+var demoFile []byte
 
-// demoDefaults are the flags of the demonstration, unless they are given.
-var demoDefaults = map[string]string{
-	"node-monitor-period":          "1s",
-	"node-monitor-grace-period":    "4s",
-	"node-startup-grace-period":    "4s",
-	"node-heartbeat-interval":      "1s",
-	"node-blind-after":             "2s",
-	"leader-elect-retry-period":    "500ms",
-	"node-eviction-rate":           "1",
-	"secondary-node-eviction-rate": "0.5",
-	"large-cluster-size-threshold": "10",
-	"kube-api-qps":                 "1000",
-	"kube-api-burst":               "1000",
+// titles say what the steps of the scenario are. Their times are such that nodes
+// are back before the tolerations of their pods end, where the title says so.
+var titles = []string{
+	"a rack of zone a burns down: 3 nodes, for good",
+	"2 nodes of zone b reboot, and are back just in time",
+	"zone c loses power: all its 20 nodes",
+	"the network between all nodes and the API server fails",
 }
 
-const (
-	demoZones        = "abc"
-	demoNodesPerZone = 20
-	demoToleration   = 6 // seconds
-	demoLength       = 41 * time.Second
-)
-
-// outage is one line of the script: some nodes fall silent for a while.
-type outage struct {
-	title     string
-	at, until time.Duration // after the start; until zero is for good
-	nodes     []string
-}
-
-// script is what happens. Times are chosen so that nodes are back before the
-// tolerations of their pods end, where the title says so.
-var script = []outage{
-	{"a rack of zone a burns down: 3 nodes, for good", 6 * time.Second, 0, nodesOf("a")[:3]},
-	{"2 nodes of zone b reboot, and are back just in time", 7 * time.Second, 14 * time.Second, nodesOf("b")[:2]},
-	{"zone c loses power: all its 20 nodes", 15 * time.Second, 24 * time.Second, nodesOf("c")},
-	{"the network between all nodes and the API server fails", 28 * time.Second, 34 * time.Second,
-		slices.Concat(nodesOf("a")[3:], nodesOf("b"), nodesOf("c"))},
-}
-
-// forGood is the outage that lasts, as an index. Pods have to leave its nodes.
+// forGood is the step that lasts, as an index. Pods have to leave its nodes.
 const forGood = 0
 
-func nodesOf(zone string) []string {
-	var names []string
-	for i := range demoNodesPerZone {
-		names = append(names, fmt.Sprintf("%s-%d", zone, i))
+// newCluster sets the scenario up, with the flags of the controller that were
+// given. It is the same controller as on a real cluster, on a cluster in virtual
+// time. That passes as fast as the clock, and a busy machine makes it only
+// slower. So each run shows the same.
+func newCluster(flags *pflag.FlagSet, seed uint64) (*simulation.Simulation, error) {
+	s, err := scenario.Read("demo.yaml", demoFile)
+	if err != nil {
+		return nil, fmt.Errorf("set up the demonstration: %w", err)
 	}
-	return names
-}
-
-// The workloads of the demonstration, by how long their pods tolerate an ill
-// node. Faithful pods do for ever, like those of a DaemonSet.
-const (
-	impatient = "impatient"
-	patient   = "patient"
-	faithful  = "faithful"
-)
-
-// demoScenario returns the script on its cluster, with the flags that were
-// given.
-func demoScenario(flags *pflag.FlagSet) *scenario.Scenario {
-	const nodes = len(demoZones) * demoNodesPerZone
-	s := &scenario.Scenario{
-		Name:     "demonstration",
-		Duration: scenario.Duration(demoLength),
-		Cluster: scenario.Cluster{
-			BeatInterval:   scenario.Duration(time.Second),
-			StatusInterval: scenario.Duration(10 * time.Second),
-			Workloads: []scenario.Workload{
-				{Name: impatient, Kind: scenario.Bare, Replicas: nodes, TolerationSeconds: ptr.To(int64(0))},
-				{Name: patient, Kind: scenario.Bare, Replicas: 4 * nodes, TolerationSeconds: ptr.To(int64(demoToleration))},
-				{Name: faithful, Kind: scenario.Bare, Replicas: 2 * nodes, TolerateForever: true},
-			},
-		},
-		Controller: scenario.Controller{Flags: controllerFlags(flags)},
-	}
-	for _, zone := range demoZones {
-		s.Cluster.Zones = append(s.Cluster.Zones, scenario.Zone{Name: string(zone), Nodes: demoNodesPerZone})
-	}
-	for i := range script {
-		step := scenario.Step{At: scenario.Duration(script[i].at), Silence: &scenario.Nodes{Names: script[i].nodes}}
-		if script[i].until > 0 {
-			step.For = scenario.Duration(script[i].until - script[i].at)
-		}
-		s.Script = append(s.Script, step)
-	}
-	return s
-}
-
-// controllerFlags returns the flags of the controller that were given.
-func controllerFlags(flags *pflag.FlagSet) map[string]scenario.FlagValue {
 	known := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	new(options.Options).AddFlags(known)
-	given := map[string]scenario.FlagValue{}
 	flags.Visit(func(flag *pflag.Flag) {
 		if known.Lookup(flag.Name) != nil {
-			given[flag.Name] = scenario.FlagValue(flag.Value.String())
+			s.Controller.Flags[flag.Name] = scenario.FlagValue(flag.Value.String())
 		}
 	})
-	return given
+	s.Seed = seed
+	played, err := simulation.New(s)
+	if err != nil {
+		return nil, fmt.Errorf("set up the demonstration: %w", err)
+	}
+	return played, nil
 }
 
 // judged returns what the controller is judged by. No call fails, so it has no
@@ -153,13 +87,14 @@ func newDemo(played *simulation.Simulation, by invariant.Settings) *demo {
 	d.Play = &demonstration.Play[simulation.Knowledge]{
 		Cluster: played, Look: played.Replicas()[0].Knowledge, Glance: 250 * time.Millisecond,
 		Lines: d.lines, Picture: d.picture,
-		Length: demoLength, Summarize: d.summarize,
+		Length: played.Scenario().Duration.D(), Summarize: d.summarize,
 	}
 	played.World().Watch(d.witness)
-	for _, o := range script {
-		played.World().At(o.at, func() { d.Say(o.title) })
-		if o.until > 0 {
-			played.World().At(o.until, func() { d.Say("over: " + o.title) })
+	for i, title := range titles {
+		step := &played.Scenario().Script[i]
+		played.World().At(step.At.D(), func() { d.Say(title) })
+		if step.For > 0 {
+			played.World().At((step.At + step.For).D(), func() { d.Say("over: " + title) })
 		}
 	}
 	return d
@@ -179,8 +114,8 @@ func (d *demo) lines(tell func(about, line string)) {
 // picture shows a zone a line, with a character for each node.
 func (d *demo) picture() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, " of %.0fs   cluster: %-9s   pods waiting to leave: %d\n\n", demoLength.Seconds(), d.Seen.Phase, d.Seen.Pending)
-	fmt.Fprintf(&b, "zone  %-*s  %-17s  nodes/s  evicted\n", demoNodesPerZone, "nodes", "state")
+	fmt.Fprintf(&b, " of %.0fs   cluster: %-9s   pods waiting to leave: %d\n\n", d.Length.Seconds(), d.Seen.Phase, d.Seen.Pending)
+	fmt.Fprintf(&b, "zone  %-20s  %-17s  nodes/s  evicted\n", "nodes", "state")
 	ready, unknown, tainted := demonstration.Green.Paint("■"), demonstration.Yellow.Paint("■"), demonstration.Red.Paint("■")
 	for _, z := range d.Seen.Zones {
 		now := d.recorder.Tally(nameOf(z))

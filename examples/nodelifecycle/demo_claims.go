@@ -103,7 +103,7 @@ func (w *witness) WroteNode(write model.NodeWrite) {
 // silence.
 func (w *witness) measure(all delays, node string) {
 	now := silence{node: node}
-	for i := range script {
+	for i := range titles {
 		since, _ := w.played.Struck(i, node)
 		now.since = max(now.since, since)
 	}

@@ -19,16 +19,12 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
-// newCluster sets the cluster of the demonstration up, with flags besides its
-// own.
-func newCluster(t *testing.T, seed uint64, args ...string) *simulation.Simulation {
+// prepared sets the cluster of the demonstration up, with flags besides its own.
+func prepared(t *testing.T, seed uint64, args ...string) *simulation.Simulation {
 	t.Helper()
 	flags := command(new(settings)).FlagSet()
 	require.NoError(t, flags.Parse(args))
-	require.NoError(t, demonstration.SetDefaults(flags, demoDefaults))
-	s := demoScenario(flags)
-	s.Seed = seed
-	played, err := simulation.New(s)
+	played, err := newCluster(flags, seed)
 	require.NoError(t, err)
 	return played
 }
@@ -46,12 +42,12 @@ func demonstrated(t *testing.T, played *simulation.Simulation, by invariant.Sett
 // The controller keeps what the summary claims, whatever chance does.
 func TestDemonstrationHolds(t *testing.T) {
 	for seed := range uint64(5) {
-		played := newCluster(t, seed)
+		played := prepared(t, seed)
 		seen := &taintings{played: played}
 		played.World().Watch(seen)
 		out, err := demonstrated(t, played, judged(played))
 		require.NoError(t, err, "seed %d\n%s", seed, out)
-		require.Equal(t, demoLength, played.Elapsed())
+		require.Equal(t, 41*time.Second, played.Elapsed())
 		require.NotContains(t, out, "FAIL")
 		require.Regexp(t, `\nok    each of the 2\d pods that had to leave left in time\n`, out)
 		// No node of a zone that is dying is tainted either, although the last one is
@@ -78,18 +74,18 @@ func (w *taintings) WroteNode(write model.NodeWrite) {
 
 // Each run shows the same, to the byte.
 func TestDemonstrationIsTheSameEachTime(t *testing.T) {
-	played := newCluster(t, 0)
+	played := prepared(t, 0)
 	first, err := demonstrated(t, played, judged(played))
 	require.NoError(t, err)
 	require.Contains(t, first, "zone a  Normal             17 ready   0 unknown   3 tainted   15 evicted\n")
-	played = newCluster(t, 0)
+	played = prepared(t, 0)
 	again, err := demonstrated(t, played, judged(played))
 	require.NoError(t, err)
 	require.Equal(t, first, again)
 }
 
 func TestDemonstrationTakesFlagsOfTheController(t *testing.T) {
-	played := newCluster(t, 0, "--node-monitor-grace-period=8s", "--node-eviction-rate=2", "--secure-port=1")
+	played := prepared(t, 0, "--node-monitor-grace-period=8s", "--node-eviction-rate=2", "--secure-port=1")
 	require.Equal(t, 8*time.Second, played.Options().MonitorGracePeriod)
 	require.Equal(t, time.Second, played.Options().MonitorPeriod)
 	out, err := demonstrated(t, played, judged(played))
@@ -101,7 +97,7 @@ func TestDemonstrationTakesFlagsOfTheController(t *testing.T) {
 // Ctrl-C ends it without a summary, and without an error.
 func TestDemonstrationIsInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	played := newCluster(t, 0)
+	played := prepared(t, 0)
 	played.World().At(10*time.Second, stop)
 	var out bytes.Buffer
 	screen := demonstration.NewScreen(&out, played.Elapsed)
@@ -137,7 +133,7 @@ func TestSummaryFindsAControllerThatDiffers(t *testing.T) {
 			"FAIL  no node was tainted while all were down, nor a grace period after\n      except for"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			played := newCluster(t, 0, test.flag)
+			played := prepared(t, 0, test.flag)
 			by := judged(played)
 			test.by(&by)
 			out, err := demonstrated(t, played, by)
@@ -154,11 +150,11 @@ func TestSummaryFindsWhatIsWrong(t *testing.T) {
 		does  func(t *testing.T, s *simulation.Simulation)
 		finds string
 	}{
-		"a pod leaves a node without a taint": {9 * time.Second, deletes("b-7", patient),
+		"a pod leaves a node without a taint": {9 * time.Second, deletes("b-7", "patient"),
 			"FAIL  each of the 23 pods that left had a reason to\n      except for 1: "},
-		"a pod that tolerates a taint for ever leaves": {20 * time.Second, deletes("a-0", faithful),
+		"a pod that tolerates a taint for ever leaves": {20 * time.Second, deletes("a-0", "faithful"),
 			"FAIL  each of the 23 pods that left had a reason to\n      except for 1: "},
-		"a pod leaves early": {14 * time.Second, deletes("a-0", patient),
+		"a pod leaves early": {14 * time.Second, deletes("a-0", "patient"),
 			"FAIL  no pod left before its toleration ended\n      except for 1: "},
 		"a node is tainted that is ready": {20 * time.Second, taints("b-7"),
 			"FAIL  no node was tainted that had been ready for a grace period\n      except for 1: b-7\n"},
@@ -177,7 +173,7 @@ func TestSummaryFindsWhatIsWrong(t *testing.T) {
 		}, "FAIL  pods had to leave, and did\n      except for 1: none of the nodes that are silent for good;\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			played := newCluster(t, 0)
+			played := prepared(t, 0)
 			played.World().At(test.at, func() { test.does(t, played) })
 			out, err := demonstrated(t, played, judged(played))
 			require.ErrorIs(t, err, demonstration.ErrNotHeld, out)
@@ -254,14 +250,14 @@ func TestSummaryTellsWhatTheJudgeFound(t *testing.T) {
 }
 
 func TestPictureFitsATerminal(t *testing.T) {
-	played := newCluster(t, 0)
+	played := prepared(t, 0)
 	var out bytes.Buffer
 	screen := demonstration.NewPicture(&out, func() time.Duration { return played.Elapsed() + 1000*time.Second })
 	require.NoError(t, newDemo(played, judged(played)).Run(t.Context(), demonstration.AtOnce, screen))
 	require.Contains(t, out.String(), "FullDisruption")
 	require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
-	for _, o := range script {
-		require.Contains(t, out.String(), "s  "+o.title)
-		require.Equal(t, o.until > 0, bytes.Contains(out.Bytes(), []byte("over: "+o.title)))
+	for i, title := range titles {
+		require.Contains(t, out.String(), "s  "+title)
+		require.Equal(t, played.Scenario().Script[i].For > 0, bytes.Contains(out.Bytes(), []byte("over: "+title)))
 	}
 }

@@ -12,14 +12,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/pflag"
 
-	"github.com/kubelife/lifecycle/examples/outage/simulation"
 	"github.com/kubelife/lifecycle/examples/process"
-	"github.com/kubelife/lifecycle/examples/process/demonstration"
 	"github.com/kubelife/lifecycle/examples/process/evicting"
 	"github.com/kubelife/lifecycle/examples/process/shadow"
 )
@@ -49,12 +46,9 @@ func start(ctx context.Context, s *settings, flags *pflag.FlagSet, out io.Writer
 	if s.process.Shadow {
 		return errNoCluster
 	}
-	if err := demonstration.SetDefaults(flags, demoDefaults); err != nil {
-		return err
-	}
-	played, err := simulation.New(demoScenario(flags))
+	played, err := newCluster(flags, 0)
 	if err != nil {
-		return fmt.Errorf("set up the demonstration: %w", err)
+		return err
 	}
 	return newDemo(played, judged(played)).Demonstrate(ctx, out)
 }
