@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/kubelife/lifecycle/examples/daemonset/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
@@ -36,8 +38,11 @@ type demo struct {
 }
 
 // newDemo returns the demonstration, on an empty cluster in which the
-// controller runs.
-func newDemo(s *settings, seed uint64) (*demo, error) {
+// controller runs. The flags set s.
+func newDemo(s *settings, flags *pflag.FlagSet, seed uint64) (*demo, error) {
+	if err := demonstration.SetDefaults(flags, demoDefaults); err != nil {
+		return nil, err
+	}
 	config := s.config()
 	config.Backoff.Jitter = nil // each run is the same
 	world, err := simulation.NewWorld(simulation.WorldConfig{Seed: seed, Controller: config, Kubelets: demoKubelets})
@@ -56,7 +61,7 @@ func newDemo(s *settings, seed uint64) (*demo, error) {
 
 // look reads the cluster.
 func (d *demo) look() *state {
-	s := newState(d.World)
+	s := &state{d.Nodes(), d.Pods(), d.Sets(), d.Revisions()}
 	if step := len(d.Ends); step == firstRollout || step >= badRollout {
 		d.mostDown = max(d.mostDown, len(s.nodes)-s.with("agent", isAvailable))
 		d.mostSurging = max(d.mostSurging, s.surging("proxy"))

@@ -76,11 +76,8 @@ func claims(f figures, unreached []string, violations []invariant.Violation) (al
 	all.Add(found.Take("pod proxy", invariant.WithinSurge), "proxy: no more than %d nodes had a second pod", demoLimit)
 	all.Add(found.Take("pod proxy", invariant.WithinUnavailable),
 		"proxy: no rollout left a node without an available pod")
-	var none []string
-	if f.created == 0 || f.deleted == 0 || f.rolled == 0 {
-		none = []string{"none"}
-	}
-	all.Add(none, "pods were created, deleted and rolled out")
+	all.Add(demonstration.Unless(f.created > 0 && f.deleted > 0 && f.rolled > 0, "none"),
+		"pods were created, deleted and rolled out")
 	all.Add(found.Rest(), "everything else was as the controller promises")
 	return all
 }

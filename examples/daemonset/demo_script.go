@@ -51,18 +51,21 @@ const firstRollout, badRollout, demoSteps = 1, 5, 7
 
 // script is what happens.
 func (d *demo) script() []demonstration.Step {
-	steps := []demonstration.Step{
+	return []demonstration.Step{
 		{
 			Title: fmt.Sprintf("create agent and proxy, on %d nodes", demoNodes),
 			Do:    func() error { return errors.Join(d.addNodes(1, demoNodes), d.createSets()) },
+			Lacks: d.lacks,
 		},
 		{
 			Title: fmt.Sprintf("roll out v2: agent %d nodes at a time, proxy with surge", demoLimit),
 			Do:    func() error { return d.rollOut(secondImage) },
+			Lacks: d.lacks,
 		},
 		{
 			Title: fmt.Sprintf("%d nodes join", demoLater),
 			Do:    func() error { return d.addNodes(demoNodes+1, demoNodes+demoLater) },
+			Lacks: d.lacks,
 		},
 		{
 			Title: fmt.Sprintf("taint %d nodes NoExecute, and %d NoSchedule, whose pods stay", len(drained), len(closed)),
@@ -70,10 +73,12 @@ func (d *demo) script() []demonstration.Step {
 				return errors.Join(d.taint(corev1.TaintEffectNoExecute, drained),
 					d.taint(corev1.TaintEffectNoSchedule, closed))
 			},
+			Lacks: d.lacks,
 		},
 		{
 			Title: "remove the taints",
 			Do:    func() error { return errors.Join(d.taint("", drained), d.taint("", closed)) },
+			Lacks: d.lacks,
 		},
 		{
 			Title: "roll out v3, whose image cannot be pulled: the rollout stops",
@@ -84,30 +89,20 @@ func (d *demo) script() []demonstration.Step {
 		{
 			Title: "roll back to revision 2, as kubectl rollout undo does",
 			Do:    func() error { return d.rollBack(2) },
+			Lacks: d.lacks,
 		},
 	}
-	for i := range steps {
-		if steps[i].Lacks == nil {
-			steps[i].Lacks = d.lacks
-		}
-	}
-	return steps
 }
 
 // lacks returns how pods, statuses and revisions are not as the sets want them.
-func (d *demo) lacks() []string {
-	texts := d.missing()
-	for _, one := range invariant.Lacking(d.History()) {
-		texts = append(texts, one.Text+";")
-	}
-	return texts
-}
-
-func (d *demo) missing() (texts []string) {
+func (d *demo) lacks() (texts []string) {
 	for _, set := range demoSets {
 		if d.Seen.set(set.name).Name == "" {
 			texts = append(texts, set.name+" is missing;")
 		}
+	}
+	for _, one := range invariant.Lacking(d.History()) {
+		texts = append(texts, one.Text+";")
 	}
 	return texts
 }
@@ -115,8 +110,7 @@ func (d *demo) missing() (texts []string) {
 // lacksStop returns how the rollout of the bad image has not stopped. It has
 // taken as many nodes as the limit of each set allows, and no more. All others
 // have an available pod, and so have all of the set that surges.
-func (d *demo) lacksStop() []string {
-	texts := d.missing()
+func (d *demo) lacksStop() (texts []string) {
 	for _, set := range demoSets {
 		failing := d.Seen.with(set.name, func(pod *corev1.Pod) bool { return isBad(pod) && !isAvailable(pod) })
 		available := d.Seen.with(set.name, func(pod *corev1.Pod) bool {

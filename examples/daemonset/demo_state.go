@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubelife/lifecycle/examples/daemonset/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
@@ -21,10 +20,6 @@ type state struct {
 	pods      []*corev1.Pod
 	sets      []*appsv1.DaemonSet
 	revisions []*appsv1.ControllerRevision
-}
-
-func newState(world *simulation.World) *state {
-	return &state{world.Nodes(), world.Pods(), world.Sets(), world.Revisions()}
 }
 
 // set returns the set of a name, or an empty one.

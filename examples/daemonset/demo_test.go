@@ -18,8 +18,7 @@ func prepared(t *testing.T, seed uint64, args ...string) *demo {
 	var s settings
 	flags := command(&s).FlagSet()
 	require.NoError(t, flags.Parse(args))
-	require.NoError(t, demonstration.SetDefaults(flags, demoDefaults))
-	d, err := newDemo(&s, seed)
+	d, err := newDemo(&s, flags, seed)
 	require.NoError(t, err)
 	return d
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
@@ -35,8 +36,11 @@ type demo struct {
 }
 
 // newDemo returns the demonstration, on an empty cluster in which no process
-// runs yet.
-func newDemo(s *settings, seed uint64) (*demo, error) {
+// runs yet. The flags set s.
+func newDemo(s *settings, flags *pflag.FlagSet, seed uint64) (*demo, error) {
+	if err := demonstration.SetDefaults(flags, demoDefaults); err != nil {
+		return nil, err
+	}
 	if s.nodes < s.zones || s.zones < 2 {
 		return nil, fmt.Errorf("--nodes=%d --zones=%d: the demonstration wants two zones with a node each", s.nodes, s.zones)
 	}

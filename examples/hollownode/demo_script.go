@@ -54,10 +54,8 @@ func (d *demo) script(zones int) []demonstration.Step {
 				return errors.Join(d.addPods(d.silent), d.annotate(kubelet.AnnotationRuntimeDown, "", first))
 			},
 			Lacks: func() []string {
-				if ready := demonstration.ReadyOf(d.Seen.node(first)); ready.Message != downMessage {
-					return []string{fmt.Sprintf("Ready of %s says %q;", first, ready.Message)}
-				}
-				return nil
+				says := demonstration.ReadyOf(d.Seen.node(first)).Message
+				return demonstration.Unless(says == downMessage, "Ready of %s says %q;", first, says)
 			},
 		},
 		{
@@ -107,10 +105,7 @@ func (d *demo) script(zones int) []demonstration.Step {
 				return nil
 			},
 			Lacks: func() []string {
-				if len(d.Seen.pods) > 0 {
-					return []string{fmt.Sprintf("%d pods are left;", len(d.Seen.pods))}
-				}
-				return nil
+				return demonstration.Unless(len(d.Seen.pods) == 0, "%d pods are left;", len(d.Seen.pods))
 			},
 		},
 	}
@@ -121,10 +116,9 @@ func by(name, value string) string { return fmt.Sprintf(" (annotation %s=%s)", n
 
 // wantReady returns which nodes and pods are not ready.
 func (d *demo) wantReady(nodes, pods int) []string {
-	if t := d.Seen.tally(""); t.readyNodes != nodes || t.readyPods != pods {
-		return []string{fmt.Sprintf("%d of %d nodes and %d of %d pods are ready;", t.readyNodes, nodes, t.readyPods, pods)}
-	}
-	return nil
+	t := d.Seen.tally("")
+	return demonstration.Unless(t.readyNodes == nodes && t.readyPods == pods,
+		"%d of %d nodes and %d of %d pods are ready;", t.readyNodes, nodes, t.readyPods, pods)
 }
 
 // wantRestarts is wantReady of all nodes, and wants a number of restarts.

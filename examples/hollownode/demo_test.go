@@ -26,9 +26,8 @@ func prepared(t *testing.T, seed uint64, args ...string) *demo {
 	s := new(settings)
 	flags := command(s).FlagSet()
 	require.NoError(t, flags.Parse(args))
-	require.NoError(t, demonstration.SetDefaults(flags, demoDefaults))
 	require.NoError(t, check(s))
-	d, err := newDemo(s, seed)
+	d, err := newDemo(s, flags, seed)
 	require.NoError(t, err)
 	return d
 }

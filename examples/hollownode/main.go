@@ -49,7 +49,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kubelife/lifecycle/examples/process"
-	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
 func main() { process.Main(run) }
@@ -83,10 +82,7 @@ func start(ctx context.Context, s *settings, flags *pflag.FlagSet, out io.Writer
 		collectGarbage()
 		return program(s).Run(ctx, config)
 	}
-	if err := demonstration.SetDefaults(flags, demoDefaults); err != nil {
-		return err
-	}
-	d, err := newDemo(s, 0)
+	d, err := newDemo(s, flags, 0)
 	if err != nil {
 		return err
 	}

@@ -36,10 +36,10 @@ func claims(summary *report.Summary, ready []string, violations []invariant.Viol
 	for _, v := range violations {
 		found = append(found, demonstration.Finding[invariant.Invariant]{Rule: v.Invariant, Text: v.Text})
 	}
-	left, late := summary.Cluster.Pods.Evicted, found.Take("", invariant.InTime, invariant.EvictedInOrder)
-	all.Add(late, "each of the %d pods that had to leave left in time", left+len(late))
+	evicted, late := summary.Cluster.Pods.Evicted, found.Take("", invariant.InTime, invariant.EvictedInOrder)
+	all.Add(late, "each of the %d pods that had to leave left in time", evicted+len(late))
 	all.Add(slices.Concat(found.Take("", invariant.SparedWhenReady, invariant.AsConfigured),
-		found.Take("need not leave", invariant.NeverEarly)), "each of the %d pods that left had a reason to", left)
+		found.Take("need not leave", invariant.NeverEarly)), "each of the %d pods that left had a reason to", evicted)
 	all.Add(found.Take("", invariant.NeverEarly), "no pod left before its toleration ended")
 	for i := range summary.Zones {
 		zone := summary.Zones[i].Name
@@ -53,11 +53,8 @@ func claims(summary *report.Summary, ready []string, violations []invariant.Viol
 	all.Add(ready, "no node was tainted that had been ready for a grace period")
 	all.Add(found.Take("", invariant.SparedInOutage),
 		"no node was tainted while all were down, nor a grace period after")
-	var none []string
-	if !slices.ContainsFunc(summary.Departures, func(d report.Departure) bool { return d.Step == forGood }) {
-		none = []string{"none of the nodes that are silent for good;"}
-	}
-	all.Add(none, "pods had to leave, and did")
+	left := slices.ContainsFunc(summary.Departures, func(d report.Departure) bool { return d.Step == forGood })
+	all.Add(demonstration.Unless(left, "none of the nodes that are silent for good;"), "pods had to leave, and did")
 	all.Add(found.Rest(), "everything else was as the controller promises")
 	return all
 }

@@ -29,6 +29,14 @@ func (c *Claims) Add(exceptions []string, format string, args ...any) {
 	*c = append(*c, Claim{Says: fmt.Sprintf(format, args...), Exceptions: exceptions})
 }
 
+// Unless returns a text as the only exception, or none if it holds.
+func Unless(holds bool, format string, args ...any) (exceptions []string) {
+	if holds {
+		return nil
+	}
+	return []string{fmt.Sprintf(format, args...)}
+}
+
 // A Finding is something that a judge of the program has found to be wrong.
 type Finding[Rule ~string] struct {
 	Rule Rule
