@@ -1,10 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/daemonset/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
@@ -67,4 +73,146 @@ func (d *demo) look() *state {
 		d.mostSurging = max(d.mostSurging, s.surging("proxy"))
 	}
 	return s
+}
+
+// state is what the API server has at a time. It is made of objects alone, and
+// shares no code with the controller.
+type state struct {
+	nodes     []*corev1.Node
+	pods      []*corev1.Pod
+	sets      []*appsv1.DaemonSet
+	revisions []*appsv1.ControllerRevision
+}
+
+// set returns the set of a name, or an empty one.
+func (s *state) set(name string) *appsv1.DaemonSet {
+	for _, set := range s.sets {
+		if set.Name == name {
+			return set
+		}
+	}
+	return &appsv1.DaemonSet{}
+}
+
+// living returns the pods of a set on a node that are not terminating.
+func (s *state) living(set, node string) []*corev1.Pod {
+	return slices.DeleteFunc(ownedBy(set, s.pods), func(pod *corev1.Pod) bool {
+		return pod.Spec.NodeName != node || pod.DeletionTimestamp != nil
+	})
+}
+
+// count returns how many nodes are so.
+func (s *state) count(is func(*corev1.Node) bool) int {
+	return len(slices.DeleteFunc(slices.Clone(s.nodes), func(node *corev1.Node) bool { return !is(node) }))
+}
+
+// with returns how many nodes have such a pod of a set.
+func (s *state) with(set string, is func(*corev1.Pod) bool) int {
+	return s.count(func(node *corev1.Node) bool { return slices.ContainsFunc(s.living(set, node.Name), is) })
+}
+
+// surging returns how many nodes have a second pod of a set.
+func (s *state) surging(set string) int {
+	return s.count(func(node *corev1.Node) bool { return len(s.living(set, node.Name)) > 1 })
+}
+
+// newest returns the revision of a set with the highest number.
+func (s *state) newest(set string) *appsv1.ControllerRevision {
+	all := append(ownedBy(set, s.revisions), &appsv1.ControllerRevision{})
+	return slices.MaxFunc(all, func(a, b *appsv1.ControllerRevision) int { return cmp.Compare(a.Revision, b.Revision) })
+}
+
+// ownedBy returns the objects that a set controls.
+func ownedBy[T metav1.Object](set string, objects []T) []T {
+	return slices.DeleteFunc(slices.Clone(objects), func(object T) bool { return ownerOf(object) != set })
+}
+
+// ownerOf returns the name of the set that controls an object.
+func ownerOf(object metav1.Object) string {
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && owner.Kind == "DaemonSet" {
+		return owner.Name
+	}
+	return ""
+}
+
+func isAvailable(pod *corev1.Pod) bool { return demonstration.IsReady(pod) }
+
+func isBad(pod *corev1.Pod) bool { return tagOf(&pod.Spec) == badImage }
+
+func tagOf(spec *corev1.PodSpec) string {
+	if len(spec.Containers) == 0 {
+		return ""
+	}
+	_, tag, _ := strings.Cut(spec.Containers[0].Image, ":")
+	return tag
+}
+
+// lines tell about each set how many nodes have what of it.
+func (d *demo) lines(tell func(about, line string)) {
+	desired := d.Seen.count(func(node *corev1.Node) bool { return len(node.Spec.Taints) == 0 })
+	for _, set := range demoSets {
+		template := tagOf(&d.Seen.set(set.name).Spec.Template.Spec)
+		updated := d.Seen.with(set.name, func(pod *corev1.Pod) bool {
+			return isAvailable(pod) && tagOf(&pod.Spec) == template
+		})
+		tell(set.name, fmt.Sprintf("%s  %3d desired %3d available %3d updated %3d surging %3d failing", set.name, desired,
+			d.Seen.with(set.name, isAvailable), updated, d.Seen.surging(set.name), d.Seen.with(set.name, isBad)))
+	}
+}
+
+// picture shows a set a line, with a character for each node.
+func (d *demo) picture() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "   step %d of %d\n\n", len(d.Ends)+1, demoSteps)
+	fmt.Fprintf(&b, "%-6s  %-*s  desired  available  up to date\n", "set", demoNodes+demoLater, "nodes")
+	taints, room := "", strings.Repeat(" ", max(demoNodes+demoLater-len(d.Seen.nodes), 0))
+	for _, set := range demoSets {
+		cells, status := "", d.Seen.set(set.name).Status
+		for _, node := range d.Seen.nodes {
+			cells += cell(d.Seen.living(set.name, node.Name))
+		}
+		fmt.Fprintf(&b, "%-6s  %s%s  %7d  %9d  %10d\n", set.name, cells, room,
+			status.DesiredNumberScheduled, status.NumberAvailable, status.UpdatedNumberScheduled)
+	}
+	for _, node := range d.Seen.nodes {
+		taints += mark(node)
+	}
+	fmt.Fprintf(&b, "taints  %s\n\n        %s v1  %s v2  %s starting  %s v3, broken  ◆ two pods  · none\n"+
+		"        x NoExecute  - NoSchedule\n\n", taints, demonstration.Blue.Paint("■"), demonstration.Green.Paint("■"),
+		demonstration.Yellow.Paint("■"), demonstration.Red.Paint("■"))
+	return b.String()
+}
+
+// mark shows the taint of a node.
+func mark(node *corev1.Node) string {
+	switch taints := node.Spec.Taints; {
+	case len(taints) == 0:
+		return " "
+	case taints[0].Effect == corev1.TaintEffectNoExecute:
+		return "x"
+	}
+	return "-"
+}
+
+// cell shows the pods of a set on a node: how many, and the one that is
+// furthest from the first image.
+func cell(pods []*corev1.Pod) string {
+	if len(pods) == 0 {
+		return "·"
+	}
+	shape := "■"
+	if len(pods) > 1 {
+		shape = "◆"
+	}
+	newest := slices.MaxFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(tagOf(&a.Spec), tagOf(&b.Spec)) })
+	color := demonstration.Blue
+	switch {
+	case isBad(newest):
+		color = demonstration.Red
+	case !isAvailable(newest):
+		color = demonstration.Yellow
+	case tagOf(&newest.Spec) == secondImage:
+		color = demonstration.Green
+	}
+	return color.Paint(shape)
 }

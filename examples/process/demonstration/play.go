@@ -35,15 +35,15 @@ type Step struct {
 const Patience = time.Minute
 
 // A Play is a script on a cluster. It is shown while it runs, and judged in the
-// end. S is what a look at the cluster sees. All fields must be set, except
-// for those that say otherwise.
+// end. S is what a look at the cluster sees. Cluster, Look, Glance, Lines and
+// Summarize must be set.
 type Play[S any] struct {
 	Cluster World
 	// Look reads the cluster, after each Glance.
 	Look   func() S
 	Glance time.Duration
 	// Lines tell how each thing is that was seen, for example each zone. Beat is
-	// how often they are written at most, elsewhere than on a terminal.
+	// how long none are written after others, elsewhere than on a terminal.
 	Lines func(tell func(about, line string))
 	Beat  time.Duration
 	// Picture draws the same for a terminal, next to the time. Nil draws the lines.
@@ -52,7 +52,7 @@ type Play[S any] struct {
 	// where it should. What the program does meanwhile is part of the step.
 	Steps []Step
 	Pause time.Duration
-	// Length is how long the Play goes on after the last step. It may be zero.
+	// Length is how long the Play goes on after the last step.
 	Length time.Duration
 	// Summarize writes figures, and returns the claims. Lacking is what the last
 	// step lacked, and nil if each step got where it should.
