@@ -69,8 +69,8 @@ func newDemo(s *settings, flags *pflag.FlagSet, seed uint64) (*demo, error) {
 func (d *demo) look() *state {
 	s := &state{d.Nodes(), d.Pods(), d.Sets(), d.Revisions()}
 	if step := len(d.Ends); step == firstRollout || step >= badRollout {
-		d.mostDown = max(d.mostDown, len(s.nodes)-s.with("agent", isAvailable))
-		d.mostSurging = max(d.mostSurging, s.surging("proxy"))
+		d.mostDown = max(d.mostDown, len(s.nodes)-s.tally("agent").available)
+		d.mostSurging = max(d.mostSurging, s.tally("proxy").surging)
 	}
 	return s
 }
@@ -101,19 +101,26 @@ func (s *state) living(set, node string) []*corev1.Pod {
 	})
 }
 
-// count returns how many nodes are so.
-func (s *state) count(is func(*corev1.Node) bool) int {
-	return len(slices.DeleteFunc(slices.Clone(s.nodes), func(node *corev1.Node) bool { return !is(node) }))
-}
+// tally counts the nodes by what they have of a set.
+type tally struct{ desired, available, updated, surging, failing int }
 
-// with returns how many nodes have such a pod of a set.
-func (s *state) with(set string, is func(*corev1.Pod) bool) int {
-	return s.count(func(node *corev1.Node) bool { return slices.ContainsFunc(s.living(set, node.Name), is) })
-}
-
-// surging returns how many nodes have a second pod of a set.
-func (s *state) surging(set string) int {
-	return s.count(func(node *corev1.Node) bool { return len(s.living(set, node.Name)) > 1 })
+func (s *state) tally(set string) (t tally) {
+	template := tagOf(&s.set(set).Spec.Template.Spec)
+	isUpdated := func(pod *corev1.Pod) bool { return isAvailable(pod) && tagOf(&pod.Spec) == template }
+	count := func(nodes *int, is bool) {
+		if is {
+			*nodes++
+		}
+	}
+	for _, node := range s.nodes {
+		pods := s.living(set, node.Name)
+		count(&t.desired, len(node.Spec.Taints) == 0)
+		count(&t.available, slices.ContainsFunc(pods, isAvailable))
+		count(&t.updated, slices.ContainsFunc(pods, isUpdated))
+		count(&t.surging, len(pods) > 1)
+		count(&t.failing, slices.ContainsFunc(pods, isBad))
+	}
+	return t
 }
 
 // newest returns the revision of a set with the highest number.
@@ -149,14 +156,10 @@ func tagOf(spec *corev1.PodSpec) string {
 
 // lines tell about each set how many nodes have what of it.
 func (d *demo) lines(tell func(about, line string)) {
-	desired := d.Seen.count(func(node *corev1.Node) bool { return len(node.Spec.Taints) == 0 })
 	for _, set := range demoSets {
-		template := tagOf(&d.Seen.set(set.name).Spec.Template.Spec)
-		updated := d.Seen.with(set.name, func(pod *corev1.Pod) bool {
-			return isAvailable(pod) && tagOf(&pod.Spec) == template
-		})
-		tell(set.name, fmt.Sprintf("%s  %3d desired %3d available %3d updated %3d surging %3d failing", set.name, desired,
-			d.Seen.with(set.name, isAvailable), updated, d.Seen.surging(set.name), d.Seen.with(set.name, isBad)))
+		t := d.Seen.tally(set.name)
+		tell(set.name, fmt.Sprintf("%s  %3d desired %3d available %3d updated %3d surging %3d failing",
+			set.name, t.desired, t.available, t.updated, t.surging, t.failing))
 	}
 }
 

@@ -159,20 +159,20 @@ func TestStateCountsNodesThatAreDownAndThatSurge(t *testing.T) {
 		s.create("agent", node, firstImage, corev1.ConditionTrue)
 		s.create("proxy", node, firstImage, corev1.ConditionTrue)
 	}
-	require.Equal(t, 5, s.with("agent", isAvailable))
-	require.Zero(t, s.surging("proxy"))
+	require.Equal(t, 5, s.tally("agent").available)
+	require.Zero(t, s.tally("proxy").surging)
 	s.remove("agent", "a", firstImage)
 	s.terminate("agent", "b", firstImage)
 	s.create("agent", "c", firstImage, corev1.ConditionFalse)
 	s.create("agent", "d", secondImage, corev1.ConditionFalse)
-	require.Equal(t, 2, s.with("agent", isAvailable))
-	require.Equal(t, 5, s.with("proxy", isAvailable))
+	require.Equal(t, 2, s.tally("agent").available)
+	require.Equal(t, 5, s.tally("proxy").available)
 	s.create("proxy", "a", secondImage, corev1.ConditionTrue)
 	s.create("proxy", "b", secondImage, corev1.ConditionFalse)
 	s.create("proxy", "c", secondImage, corev1.ConditionTrue)
 	s.terminate("proxy", "c", firstImage)
-	require.Equal(t, 2, s.surging("proxy"))
-	require.Equal(t, 1, s.surging("agent"))
+	require.Equal(t, 2, s.tally("proxy").surging)
+	require.Equal(t, 1, s.tally("agent").surging)
 }
 
 // A rollout that is stuck has taken just as many nodes as it may.

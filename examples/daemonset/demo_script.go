@@ -112,20 +112,14 @@ func (d *demo) lacks() (texts []string) {
 // have an available pod, and so have all of the set that surges.
 func (d *demo) lacksStop() (texts []string) {
 	for _, set := range demoSets {
-		failing := d.Seen.with(set.name, func(pod *corev1.Pod) bool { return isBad(pod) && !isAvailable(pod) })
-		available := d.Seen.with(set.name, func(pod *corev1.Pod) bool {
-			return tagOf(&pod.Spec) == secondImage && isAvailable(pod)
-		})
-		others := len(ownedBy(set.name, d.Seen.pods)) - failing - available
-		want := len(d.Seen.nodes)
-		if !set.surges {
-			want -= demoLimit
+		nodes := len(d.Seen.nodes)
+		want := tally{desired: nodes, available: nodes - demoLimit, failing: demoLimit}
+		if set.surges {
+			want.available, want.surging = nodes, demoLimit
 		}
-		says := d.Seen.set(set.name).Status.NumberAvailable
-		if failing != demoLimit || available != want || int(says) != want || others > 0 {
-			texts = append(texts, fmt.Sprintf("%s has %d pods that are stuck, %d available, %d others, and says %d are available;",
-				set.name, failing, available, others, says))
-		}
+		is, says := d.Seen.tally(set.name), int(d.Seen.set(set.name).Status.NumberAvailable)
+		texts = append(texts, demonstration.Unless(is == want && says == want.available,
+			"%s has %+v, want %+v, and says %d are available;", set.name, is, want, says)...)
 	}
 	return texts
 }

@@ -116,7 +116,7 @@ func (p *Play[S]) play(ctx context.Context) (lacking []string, err error) {
 		}
 		p.pass(ctx, p.Pause+step.Pause)
 		if ctx.Err() != nil {
-			return nil, nil
+			break
 		}
 		p.Ends = append(p.Ends, p.Seen)
 		if len(lacking) > 0 {
