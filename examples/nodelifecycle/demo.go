@@ -114,9 +114,11 @@ func (d *demo) lines(tell func(about, line string)) {
 // picture shows a zone a line, with a character for each node.
 func (d *demo) picture() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, " of %.0fs   cluster: %-9s   pods waiting to leave: %d\n\n", d.Length.Seconds(), d.Seen.Phase, d.Seen.Pending)
+	fmt.Fprintf(&b, " of %.0fs   cluster: %-9s   pods waiting to leave: %d\n\n",
+		d.Length.Seconds(), d.Seen.Phase, d.Seen.Pending)
 	fmt.Fprintf(&b, "zone  %-20s  %-17s  nodes/s  evicted\n", "nodes", "state")
-	ready, unknown, tainted := demonstration.Green.Paint("■"), demonstration.Yellow.Paint("■"), demonstration.Red.Paint("■")
+	ready, unknown := demonstration.Green.Paint("■"), demonstration.Yellow.Paint("■")
+	tainted := demonstration.Red.Paint("■")
 	for _, z := range d.Seen.Zones {
 		now := d.recorder.Tally(nameOf(z))
 		nodes := strings.Repeat(ready, now.Ready+now.Silent) + strings.Repeat(unknown, now.NotReady) +
