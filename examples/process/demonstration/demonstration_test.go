@@ -45,6 +45,11 @@ func TestFindingsAreTakenOnce(t *testing.T) {
 	require.Equal(t, []string{"lost: it;"}, found.Rest())
 }
 
+func TestAnExceptionUnlessItHolds(t *testing.T) {
+	require.Empty(t, demonstration.Unless(true, "%d pods are left;", 3))
+	require.Equal(t, []string{"3 pods are left;"}, demonstration.Unless(false, "%d pods are left;", 3))
+}
+
 // A summary that claims nothing proves nothing.
 func TestNoClaimDoesNotHold(t *testing.T) {
 	require.ErrorIs(t, demonstration.PrintClaims(&bytes.Buffer{}, nil), demonstration.ErrNotHeld)
