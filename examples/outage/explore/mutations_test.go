@@ -139,18 +139,16 @@ var ofNodes = []mutant.Mutation{
 	mutant.New("a refused write is sent again without a read", controller, "(*Controller) noteNodeRefusal(now)",
 		"n.readAt = now.Add(w) -> _ = now.Add(w)", ordinary(invariant.ReadFirst)),
 	mutant.New("a node is not taken for what a live read shows", controller, "(*Controller) observeReadNode(now)",
-		"c.ObserveNode(now, l) -> _ = now", comesOut("node-watch-stalls")),
+		"c.ObserveNode(now, l) -> _ = now", unit("nodelifecycle/controller", "TestALiveReadCountsAfterARestore")),
 	mutant.New("pods leave a node that is back and whose watch has stalled", controller, "(evictor) Start(now)",
 		"c.readsFirst(now, t) -> false", comesOut("node-watch-stalls-at-recovery")),
 	mutant.New("a failed mark is dropped when the kubelet is back and not ready", controller, "needsMark",
 		`!p.owedMark(n) -> true`, unit("nodelifecycle/controller", "TestH6PodsAreMarkedWhateverHappens")),
 	mutant.New("adding a node again puts it at the end", controller, "(*Controller) replan(now)",
 		`c.planRelease(n) ->
-			if !n.state.holdsToken() {
-				c.leaveReleases(n)
-			}
 			c.planRelease(n)
-			if n.turn.Before(now) && !n.state.holdsToken() {
+			if item, waits := c.releases.Get(n.object.Name); waits && !item.Due.IsZero() &&
+				!n.state.holdsToken() && n.turn.Before(now) {
 				c.releases.Set(n.object.Name, n, now)
 			}`,
 		ordinary(invariant.InOrder)),
