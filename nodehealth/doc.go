@@ -55,7 +55,7 @@
 //     that, a lease say, and tell Answered or Unanswered what came of it.
 //   - For a task of [StateSilent] send UnknownPatch for the newest version of
 //     the node, and pass the result to Finish. A refused patch is
-//     [OutcomeRetry]: the node has just reported, and Observe will see that.
+//     [OutcomeFailed]: the node has just reported, and Observe will see that.
 //   - For a task of [StateAlive] record that, or report [OutcomeDone]. The
 //     kubelet itself writes that a node is Ready.
 //

@@ -54,7 +54,7 @@ func ExampleNodeMonitor() {
 			log.Fatal(err)
 		}
 		fmt.Println("patch of its status needed:", needed && len(patch) > 0)
-		// The patch was accepted. If it is refused, the outcome is OutcomeRetry.
+		// The patch was accepted. If it is refused, the outcome is OutcomeFailed.
 		monitor.Finish(now, task, nodehealth.Result{Outcome: nodehealth.OutcomeDone})
 	}
 	fmt.Println("silent:", monitor.Silent("node-1"))

@@ -317,7 +317,7 @@ func (m *Monitor[K]) finishAlive(
 	now time.Time, task Task[K], result Result,
 ) timedqueue.Result {
 	r := task.record
-	if result.outcome() != OutcomeRetry {
+	if result.outcome() != OutcomeFailed {
 		r.enter(beating)
 		return timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: m.due(r)}
 	}

@@ -68,7 +68,7 @@ func TestH2ANodeThatIsFoundAliveGetsANewGrace(t *testing.T) {
 // A fresh status wins: the beat that arrives while the patch is under way
 // counts, whatever came of the patch.
 func TestH2ABeatDuringTheDeclarationWins(t *testing.T) {
-	for _, result := range []nodehealth.Result{resultDone, resultRetry} {
+	for _, result := range []nodehealth.Result{resultDone, resultFailed} {
 		o, silent := newSilentNode(t, nodehealth.Config{})
 		o.pass(time.Second)
 		o.beats("a")
@@ -95,7 +95,7 @@ func TestH6AnUndecidedDeclarationIsRetriedWithBackoff(t *testing.T) {
 		time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second,
 	} {
 		o.pass(100 * time.Millisecond)
-		o.finish(silent, resultRetry)
+		o.finish(silent, resultFailed)
 		silent = o.silentExactly(t, o.now.Add(wait), "a")
 		require.Equal(t, observerEpoch, silent.Since)
 	}
@@ -108,27 +108,27 @@ func TestH6AnUndecidedDeclarationIsRetriedWithBackoff(t *testing.T) {
 func TestH3ABackoffDoesNotOutliveABeat(t *testing.T) {
 	backoff := timedqueue.Backoff{Initial: 10 * time.Minute, Max: time.Hour}
 	o, silent := newSilentNode(t, nodehealth.Config{Retry: backoff})
-	o.finish(silent, resultRetry)
+	o.finish(silent, resultFailed)
 	o.pass(time.Second)
 	o.beats("a")
 	silent = o.silentExactly(t, o.now.Add(monitorGrace), "a")
 
-	o.finish(silent, resultRetry)
+	o.finish(silent, resultFailed)
 	silent = o.silentExactly(t, o.now.Add(10*time.Minute), "a") // the first failure of this silence
-	o.finish(silent, resultRetry)
+	o.finish(silent, resultFailed)
 	silent = o.silentExactly(t, o.now.Add(20*time.Minute), "a")
 
 	o.pass(time.Second)
 	o.beats("a") // during the try
-	o.finish(silent, resultRetry)
+	o.finish(silent, resultFailed)
 	silent = o.silentExactly(t, o.now.Add(monitorGrace), "a")
-	o.finish(silent, resultRetry)
+	o.finish(silent, resultFailed)
 	silent = o.silentExactly(t, o.now.Add(10*time.Minute), "a")
-	o.finish(silent, resultRetry)
+	o.finish(silent, resultFailed)
 	silent = o.silentExactly(t, o.now.Add(20*time.Minute), "a")
 	o.finish(silent, resultAlive)
 	silent = o.silentExactly(t, o.now.Add(monitorGrace), "a")
-	o.finish(silent, resultRetry)
+	o.finish(silent, resultFailed)
 	o.silentExactly(t, o.now.Add(10*time.Minute), "a")
 }
 
@@ -147,7 +147,7 @@ func TestH2ANodeThatStopsAgainIsHandedOutAgain(t *testing.T) {
 // H5: the result of a declaration is about the node that was declared, not
 // about the one that has its name now.
 func TestH5AResultForAnotherNodeChangesNothing(t *testing.T) {
-	for _, result := range []nodehealth.Result{resultDone, resultAlive, resultRetry} {
+	for _, result := range []nodehealth.Result{resultDone, resultAlive, resultFailed} {
 		for _, forgotten := range []bool{false, true} {
 			o, silent := newSilentNode(t, nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Hour}})
 			o.pass(time.Second)
@@ -171,7 +171,7 @@ func TestH5AResultForAnotherNodeChangesNothing(t *testing.T) {
 }
 
 func TestH5AResultForAForgottenNodeChangesNothing(t *testing.T) {
-	for _, result := range []nodehealth.Result{resultDone, resultAlive, resultRetry} {
+	for _, result := range []nodehealth.Result{resultDone, resultAlive, resultFailed} {
 		for _, beats := range []bool{false, true} {
 			o, silent := newSilentNode(t, nodehealth.Config{})
 			o.pass(time.Second)
@@ -192,7 +192,7 @@ func TestH5AResultForAForgottenNodeChangesNothing(t *testing.T) {
 // A node that is forgotten and seen again during its declaration has its whole
 // grace, like any that is seen for the first time.
 func TestH5ANodeSeenAgainDuringItsDeclaration(t *testing.T) {
-	for _, result := range []nodehealth.Result{resultDone, resultRetry} {
+	for _, result := range []nodehealth.Result{resultDone, resultFailed} {
 		o, silent := newSilentNode(t, nodehealth.Config{})
 		o.pass(time.Second)
 		o.beats("a")
@@ -209,7 +209,7 @@ func TestH5ANodeSeenAgainDuringItsDeclaration(t *testing.T) {
 
 // Or it was found Unknown then, and is waited for like any such node.
 func TestH5ANodeSeenAgainAsUnknownDuringItsDeclaration(t *testing.T) {
-	for _, result := range []nodehealth.Result{resultDone, resultRetry, resultAlive} {
+	for _, result := range []nodehealth.Result{resultDone, resultFailed, resultAlive} {
 		o, silent := newSilentNode(t, nodehealth.Config{})
 		o.pass(time.Second)
 		o.ForgetNode(o.now, "a")
@@ -227,7 +227,7 @@ func TestAResultThatBelongsToNothingIsNothing(t *testing.T) {
 		nodehealth.NodeTask{
 			Task: nodehealth.Task[string]{Key: "a", State: nodehealth.StateSilent}, UID: "1",
 		},
-		resultRetry,
+		resultFailed,
 	)
 	o.sees(reportingNode("a", "1", nodeClock))
 	o.finish(nodehealth.NodeTask{}, resultAlive)
@@ -322,7 +322,7 @@ func TestADispatcherDeclaresSilentNodesOnTime(t *testing.T) {
 		) nodehealth.Result {
 			calls = append(calls, call{silent.Key, time.Since(start)})
 			if len(calls) == 1 {
-				return resultRetry
+				return resultFailed
 			}
 			return resultDone
 		}, timedqueue.DispatcherConfig{})

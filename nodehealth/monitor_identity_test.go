@@ -121,7 +121,7 @@ func TestH5ANodeWithoutUIDIsWatchedToo(t *testing.T) {
 	silent := o.silentExactly(t, o.now.Add(monitorGrace), "a")
 	o.ForgetNode(o.now, "a")
 	o.ForgetLease(o.now, "a")
-	o.finish(silent, resultRetry)
+	o.finish(silent, resultFailed)
 	_, ok := o.Next(o.now)
 	require.False(t, ok)
 	require.Zero(t, o.Len())
@@ -152,7 +152,7 @@ func TestH5MemoryIsBoundedUnderChurn(t *testing.T) {
 			acting = append(acting, silent)
 		}
 		if len(acting) > 5 {
-			o.finish(acting[0], []nodehealth.Result{resultDone, resultAlive, resultRetry}[random.IntN(3)])
+			o.finish(acting[0], []nodehealth.Result{resultDone, resultAlive, resultFailed}[random.IntN(3)])
 			acting = acting[1:]
 		}
 		if i < 100 {
@@ -172,7 +172,7 @@ func TestH5MemoryIsBoundedUnderChurn(t *testing.T) {
 	}
 	require.Zero(t, o.Len())
 	for _, silent := range acting {
-		o.finish(silent, resultRetry)
+		o.finish(silent, resultFailed)
 	}
 	_, ok := o.Next(o.now)
 	require.False(t, ok, "something is still in the heap")

@@ -61,7 +61,7 @@ func TestH8ANodeThatFallsSilentBeforeItsReturnIsRecordedIsDeclaredAgain(t *testi
 	o, silent := newSilentNode(t, nodehealth.Config{Retry: backoff})
 	o.finish(silent, resultDone)
 	o.beats("a")
-	o.finish(o.alive(t, "a"), resultRetry)
+	o.finish(o.alive(t, "a"), resultFailed)
 	o.silentExactly(t, o.now.Add(monitorGrace), "a")
 }
 
@@ -99,7 +99,7 @@ func TestH8SilentAnswersFromTheEndOfTheGracePeriodOn(t *testing.T) {
 	require.False(t, o.Silent("a"))
 	task := o.silentExactly(t, o.now.Add(monitorGrace), "a")
 	require.True(t, o.Silent("a"), "whether or not that is written yet")
-	o.finish(task, resultRetry)
+	o.finish(task, resultFailed)
 	require.True(t, o.Silent("a"))
 	o.ForgetNode(o.now, "a")
 	require.False(t, o.Silent("a"))
@@ -135,7 +135,7 @@ func TestH8ReadyThatIsSetBackWithoutAHeartbeatIsDeclaredAgain(t *testing.T) {
 }
 
 func TestH8ReadyThatIsSetBackDuringTheDeclarationIsDeclaredAgain(t *testing.T) {
-	for _, result := range []nodehealth.Result{resultDone, resultRetry} {
+	for _, result := range []nodehealth.Result{resultDone, resultFailed} {
 		o, silent := newSilentNode(t, nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Second}})
 		o.sees(unknownNode("a", "1", nodehealth.ReasonStopped, nodeClock))
 		o.sees(reportingNode("a", "1", nodeClock))
@@ -161,11 +161,11 @@ func TestH8AFailureThatTheWatchContradictsIsNotRetried(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		o, silent := newSilentNode(t, nodehealth.Config{})
 		if !before {
-			o.finish(silent, resultRetry)
+			o.finish(silent, resultFailed)
 		}
 		o.sees(unknownNode("a", "1", nodehealth.ReasonStopped, nodeClock))
 		if before {
-			o.finish(silent, resultRetry)
+			o.finish(silent, resultFailed)
 		}
 		o.waitsForABeat(t)
 	}
@@ -242,7 +242,7 @@ func TestH9AMonitorWatchesKeysOfAnyKind(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, dying, task.Key)
 	m.Forget(now, dying)
-	m.Finish(now, task, resultRetry)
+	m.Finish(now, task, resultFailed)
 	require.Equal(t, 3, m.Len())
 	_, ok = m.LastHeartbeat(dying)
 	require.False(t, ok)

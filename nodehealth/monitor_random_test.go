@@ -229,7 +229,7 @@ func (w *world) do(op, key, detail byte) {
 }
 
 var playedResults = []nodehealth.Result{
-	resultDone, resultDone, resultAlive, resultRetry, {},
+	resultDone, resultDone, resultAlive, resultFailed, {},
 	{Outcome: nodehealth.OutcomeDone, Err: errors.New("no")}, {Outcome: "of another kind"},
 }
 
@@ -251,7 +251,7 @@ func (w *world) finish(key byte, result nodehealth.Result) {
 	w.acting = append(w.acting[:i], w.acting[i+1:]...)
 	outcome := result.Outcome
 	if result.Err != nil {
-		outcome = nodehealth.OutcomeRetry
+		outcome = nodehealth.OutcomeFailed
 	}
 	s := w.nodes[silent.Key]
 	declares := silent.State == nodehealth.StateSilent && outcome == nodehealth.OutcomeDone
@@ -343,7 +343,7 @@ func play(t *testing.T, script []byte) map[string]int {
 		w.fail("%d names are left", w.monitor.Len())
 	}
 	for _, silent := range w.acting {
-		w.monitor.Finish(w.now, silent, resultRetry)
+		w.monitor.Finish(w.now, silent, resultFailed)
 	}
 	if _, ok := w.monitor.Next(w.now); ok {
 		w.fail("something is left in the heap")
@@ -372,7 +372,7 @@ func TestRandomSchedulesAgreeWithTheReference(t *testing.T) {
 	}
 	for _, event := range []string{
 		"handed out", "silent again",
-		"Silent Done", "Silent Alive", "Silent Retry", "Alive Done", "Alive Retry",
+		"Silent Done", "Silent Alive", "Silent Failed", "Alive Done", "Alive Failed",
 	} {
 		if events[event] < int(seeds) {
 			t.Errorf("%q happened %d times in %d runs: they prove too little", event, events[event], seeds)

@@ -24,9 +24,9 @@ const (
 )
 
 var (
-	resultDone  = nodehealth.Result{Outcome: nodehealth.OutcomeDone}
-	resultAlive = nodehealth.Result{Outcome: nodehealth.OutcomeAlive}
-	resultRetry = nodehealth.Result{Outcome: nodehealth.OutcomeRetry}
+	resultDone   = nodehealth.Result{Outcome: nodehealth.OutcomeDone}
+	resultAlive  = nodehealth.Result{Outcome: nodehealth.OutcomeAlive}
+	resultFailed = nodehealth.Result{Outcome: nodehealth.OutcomeFailed}
 )
 
 // observer is a monitor with a test's clock.

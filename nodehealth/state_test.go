@@ -116,7 +116,7 @@ func playStates(t *testing.T, seed uint64, seen map[string]map[string]bool) {
 				continue
 			}
 			call = "Finish"
-			outcomes := []Outcome{OutcomeDone, OutcomeAlive, OutcomeRetry}
+			outcomes := []Outcome{OutcomeDone, OutcomeAlive, OutcomeFailed}
 			m.Finish(now, underWay[0], Result{Outcome: outcomes[random.IntN(len(outcomes))]})
 			underWay = underWay[1:]
 		}

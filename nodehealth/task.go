@@ -28,7 +28,7 @@ type Task[K comparable] struct {
 	Since time.Time
 	// GracePeriod is the grace period of the key.
 	GracePeriod time.Duration
-	// Attempts counts the results since the last success that asked for a retry.
+	// Attempts counts the failures since the last success.
 	Attempts int
 
 	record *record[K]
@@ -36,7 +36,7 @@ type Task[K comparable] struct {
 	item   timedqueue.Item[K, *record[K]]
 }
 
-// Outcome is how a task ended. The zero value counts as OutcomeRetry, as does
+// Outcome is how a task ended. The zero value counts as OutcomeFailed, as does
 // any other string.
 type Outcome string
 
@@ -46,13 +46,12 @@ const (
 	// OutcomeAlive: a live read found a heartbeat, and nothing was recorded. It
 	// counts as a heartbeat at the time of Finish.
 	OutcomeAlive Outcome = "Alive"
-	// OutcomeRetry: the read or the write failed. The task is handed out again
+	// OutcomeFailed: the read or the write failed. The task is handed out again
 	// after a backoff, unless the key is heard.
-	OutcomeRetry Outcome = "Retry"
+	OutcomeFailed Outcome = "Failed"
 )
 
-// Result is what the caller reports about a task. The zero value asks for a
-// retry.
+// Result is what the caller reports about a task. The zero value is a failure.
 type Result struct {
 	Outcome Outcome
 	// RetryAfter is how long a task that failed waits for its next attempt. Zero
@@ -67,7 +66,7 @@ type Result struct {
 // outcome returns the outcome as it counts.
 func (r Result) outcome() Outcome {
 	if r.Err != nil || r.Outcome != OutcomeDone && r.Outcome != OutcomeAlive {
-		return OutcomeRetry
+		return OutcomeFailed
 	}
 	return r.Outcome
 }

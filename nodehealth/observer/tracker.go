@@ -238,7 +238,7 @@ func (t *Tracker) startRead(now time.Time) (Task, bool) {
 	task := Task{Action: ActionRead}
 	for _, suspect := range t.suspects {
 		if !t.health.Expired(now, suspect.Key) {
-			t.health.Finish(now, suspect, nodehealth.Result{Outcome: nodehealth.OutcomeRetry})
+			t.health.Finish(now, suspect, nodehealth.Result{Outcome: nodehealth.OutcomeFailed})
 			continue
 		}
 		task.Nodes = append(task.Nodes, suspect.Key)
@@ -251,7 +251,7 @@ func (t *Tracker) startRead(now time.Time) (Task, bool) {
 
 // settle takes what a read has shown of one node.
 func (t *Tracker) settle(now time.Time, suspect nodehealth.NodeTask, result Result) {
-	outcome := nodehealth.OutcomeRetry
+	outcome := nodehealth.OutcomeFailed
 	switch {
 	case result.Versions == nil:
 	case t.health.ReadLease(suspect.Key, result.Versions[suspect.Key]):

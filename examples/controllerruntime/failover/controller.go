@@ -181,7 +181,7 @@ func (c *Controller) declare(ctx context.Context, d Declaration) nodehealth.Resu
 		return c.writer.Status().Patch(ctx, d.After.DeepCopy(), guardedBy(d.Before))
 	}, "cluster", d.Before.Name)
 	if err != nil {
-		return nodehealth.Result{Outcome: nodehealth.OutcomeRetry, Err: err}
+		return nodehealth.Result{Outcome: nodehealth.OutcomeFailed, Err: err}
 	}
 	c.recordSilence(d)
 	return nodehealth.Result{Outcome: nodehealth.OutcomeDone}

@@ -211,7 +211,7 @@ var (
 
 func (w *world) declare(_ context.Context, d Declaration) nodehealth.Result {
 	if err := w.patchCluster(d, d.Before, d.After); err != nil {
-		return nodehealth.Result{Outcome: nodehealth.OutcomeRetry, Err: err}
+		return nodehealth.Result{Outcome: nodehealth.OutcomeFailed, Err: err}
 	}
 	return nodehealth.Result{Outcome: nodehealth.OutcomeDone}
 }

@@ -83,7 +83,7 @@ func (c declarer) Finish(now time.Time, d Declaration, result Result[*corev1.Nod
 		c.health.Finish(now, d.silence.task, nodehealth.Result{})
 	case n.silence.state == overtaken:
 		c.noteNodeRefusal(now, n, err)
-		c.endSilence(now, n, nodehealth.OutcomeRetry)
+		c.endSilence(now, n, nodehealth.OutcomeFailed)
 	case err != nil:
 		c.enterSilence(n, confirmed)
 		if c.noteNodeRefusal(now, n, err); n.mustRead() {

@@ -124,7 +124,7 @@ func (c *Controller) noticeHeartbeat(now time.Time, n *node) {
 	case overtaken:
 	case suspected, reading, confirmed:
 		// The monitor has heard it, and counts that more than the outcome.
-		c.endSilence(now, n, nodehealth.OutcomeRetry)
+		c.endSilence(now, n, nodehealth.OutcomeFailed)
 	}
 }
 
@@ -137,7 +137,7 @@ func (c *Controller) forgetSilence(now time.Time, n *node) {
 		c.declarations.Remove(n.object.Name)
 		n.silence = nil
 	default:
-		c.dropSilence(now, n, nodehealth.OutcomeRetry)
+		c.dropSilence(now, n, nodehealth.OutcomeFailed)
 	}
 }
 
