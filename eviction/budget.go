@@ -7,6 +7,9 @@ import (
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // A Budget limits how fast pods leave that have something in common: a node, a
@@ -61,14 +64,11 @@ func (b Budget) Validate() error {
 	if count(b.ByPod != nil)+count(b.ByNode != nil)+count(b.BySubject) > 1 {
 		complain("several of ByPod, ByNode and BySubject are set, want one of them at most")
 	}
-	switch {
-	case b.Held && b.Limit != 0:
-		complain("Limit is %v and Held is set, want one of them", b.Limit)
-	case !b.Held && !(b.Limit > 0): // also NaN
-		complain("Limit is %v, want more than zero, rate.Inf for no limit, or Held", b.Limit)
+	ofQueue := timedqueue.Budget[types.UID, pod]{
+		Name: b.Name, Limit: b.Limit, Held: b.Held, Burst: b.Burst,
 	}
-	if b.Burst < 0 {
-		complain("Burst is %d, want zero or more", b.Burst)
+	if err := ofQueue.Validate(); err != nil {
+		problems = append(problems, fmt.Errorf("%w: %w", ErrInvalidConfig, err))
 	}
 	switch {
 	case b.MaxPods < 0 || b.MaxNodes < 0:
