@@ -197,3 +197,28 @@ func TestAllHasWhatIsPending(t *testing.T) {
 		require.Equal(t, stop+1, seen)
 	}
 }
+
+// A key that comes and goes allocates nothing if its entry is given back. During
+// its action it is not used for another key.
+func TestReleasedEntryIsUsedAgain(t *testing.T) {
+	q := newTestQueue(t, unlimited)
+	e, _ := q.Keep("a", 1)
+	q.Release(e)
+	q.Release(e)
+	requireNothingLeft(t, q)
+	again, _ := q.Keep("b", 2)
+	require.Same(t, e, again)
+	require.Equal(t, 2, *again.Value())
+
+	q.Schedule(again, at(0))
+	item := mustStart(t, q, at(0), "b")
+	q.Release(again)
+	other, _ := q.Keep("c", 3)
+	require.NotSame(t, again, other)
+	q.Finish(at(0), item, done)
+	another, _ := q.Keep("d", 4)
+	require.Same(t, again, another)
+	q.Schedule(another, at(0))
+	q.Finish(at(0), item, done) // ignored
+	mustStart(t, q, at(0), "d")
+}

@@ -226,6 +226,15 @@ func (q *Queue[K, V]) Drop(e *Entry[K, V]) {
 	}
 }
 
+// Release is Drop for a caller that does not use the entry again. The queue may
+// use it for another key then.
+func (q *Queue[K, V]) Release(e *Entry[K, V]) {
+	if e.state.member() {
+		e.kept = false
+		q.remove(e)
+	}
+}
+
 // Refile puts an entry where it belongs after its value was changed in place.
 // It must follow each change of what budgets, Less or KindOf read. The entry
 // keeps its place by insertion. If it moves to a share that is new, that share
@@ -240,9 +249,8 @@ func (q *Queue[K, V]) Refile(e *Entry[K, V]) {
 		q.limits.leave(e)
 		q.wait(e, e.due)
 	case waiting:
-		if q.kind(e) == e.link {
-			q.heapOf(e).move(int(e.index), int64(e.due))
-		} else {
+		q.heapOf(e).move(int(e.index), int64(e.due))
+		if q.kind(e) != e.link {
 			q.takeOut(e)
 			q.wait(e, e.due)
 		}
@@ -534,13 +542,13 @@ func (q *Queue[K, V]) makeIdle(e *Entry[K, V]) {
 	q.pending--
 }
 
-// takeOut takes an item out of the heap that it is in.
+// takeOut takes an item out of the heap that it is in, and in order.
 func (q *Queue[K, V]) takeOut(e *Entry[K, V]) {
 	if e.state == ready {
 		q.limits.leave(e)
 		return
 	}
-	q.heapOf(e).remove(int(e.index))
+	q.heapOf(e).removeOrdered(int(e.index))
 }
 
 func (q *Queue[K, V]) remove(e *Entry[K, V]) {

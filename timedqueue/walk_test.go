@@ -269,7 +269,17 @@ func (w *walk) useEntry() error {
 	}
 	w.reach("stale entry", !there)
 	acts := there && w.want.acting(key) != nil
-	switch w.choose.IntN(4) {
+	switch w.choose.IntN(5) {
+	case 4:
+		if !there {
+			return nil // the caller may not use it again
+		}
+		w.did("Release(%d)", key)
+		w.queue.Release(h.entry)
+		w.want.remove(key)
+		w.reach("Release", true)
+		w.reach("Release of what acts", acts)
+		w.handles = slices.DeleteFunc(w.handles, func(o walkHandle) bool { return o.entry == h.entry })
 	case 0:
 		due := w.due()
 		w.did("Schedule(%d, %v), there: %v", key, due.Sub(epoch), there)
