@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -256,12 +257,17 @@ func confirmRequests(with NodeClient) int {
 	return 2
 }
 
-func validateRequests(config string, most, fewest int) error {
-	if most == 0 || most >= fewest {
-		return nil
+// validateEdge joins all that is wrong with the config of a Deleter or Evictor.
+func validateEdge(config string, noPods bool, most, fewest int) error {
+	var pods, requests error
+	if noPods {
+		pods = fmt.Errorf("%w: %s.Pods is nil, want a pod client", ErrInvalidConfig, config)
 	}
-	return fmt.Errorf("%w: %s.MostRequests is %d, want zero or at least %d", ErrInvalidConfig, config,
-		most, fewest)
+	if most != 0 && most < fewest {
+		requests = fmt.Errorf("%w: %s.MostRequests is %d, want zero or at least %d", ErrInvalidConfig,
+			config, most, fewest)
+	}
+	return errors.Join(pods, requests)
 }
 
 // rereads returns how often an attempt may read a pod again that has changed

@@ -7,7 +7,8 @@ import (
 
 // An Action does one [Task] and returns its result. [Deleter.Act],
 // [Evictor.Act] and the functions that [DryRun] and [EvictThenDelete] return
-// are actions.
+// are actions. One that writes something else to a pod takes it back itself if
+// the pod stays.
 type Action func(ctx context.Context, task Task) Result
 
 // DryRun returns an action that writes nothing. It calls see for each pod that

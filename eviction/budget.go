@@ -51,8 +51,8 @@ type Budget struct {
 	MaxPods, MaxNodes int
 }
 
-// Validate joins all that is wrong with the budget.
-func (b Budget) Validate() error {
+// validate joins what is wrong with the budget besides what a queue says of it.
+func (b Budget) validate() error {
 	var problems []error
 	complain := func(format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
@@ -64,12 +64,6 @@ func (b Budget) Validate() error {
 	if count(b.ByPod != nil)+count(b.ByNode != nil)+count(b.BySubject) > 1 {
 		complain("several of ByPod, ByNode and BySubject are set, want one of them at most")
 	}
-	ofQueue := timedqueue.Budget[types.UID, pod]{
-		Name: b.Name, Limit: b.Limit, Held: b.Held, Burst: b.Burst,
-	}
-	if err := ofQueue.Validate(); err != nil {
-		problems = append(problems, fmt.Errorf("%w: %w", ErrInvalidConfig, err))
-	}
 	switch {
 	case b.MaxPods < 0 || b.MaxNodes < 0:
 		complain("MaxPods is %d and MaxNodes is %d, want zero or more", b.MaxPods, b.MaxNodes)
@@ -79,18 +73,16 @@ func (b Budget) Validate() error {
 	return errors.Join(problems...)
 }
 
-func validateBudgets(budgets []Budget) error {
-	var problems []error
-	names := make(map[string]bool)
-	for _, b := range budgets {
-		problems = append(problems, b.Validate())
-		if b.Name != "" && names[b.Name] {
-			problems = append(problems, fmt.Errorf("%w: two budgets have the name %q, want one of each",
-				ErrInvalidConfig, b.Name))
-		}
-		names[b.Name] = true
+// ofQueue returns the budget as a queue has it, with one share.
+func (b Budget) ofQueue() timedqueue.Budget[types.UID, pod] {
+	of := timedqueue.Budget[types.UID, pod]{
+		Name: b.Name, Limit: b.Limit, Held: b.Held, Burst: b.Burst,
+		MaxActing: max(b.MaxPods, b.MaxNodes),
 	}
-	return errors.Join(problems...)
+	if b.MaxNodes > 0 {
+		of.HolderOf = func(_ types.UID, p pod) string { return p.node.name }
+	}
+	return of
 }
 
 // setShares asks which shares of the budgets by node are those of a node.
@@ -114,23 +106,7 @@ func (t *Tracker) setShares(n *node, observed *corev1.Node) {
 // refile tells the queue of the shares that a pod belongs to. Before its node
 // was observed these are not known: then to learn them is not to move.
 func (t *Tracker) refile(e *entry) {
-	if p := e.Value(); p.placement.node.state == present || p.state == pending {
+	if p := e.Value(); p.node.state == present || p.state == pending {
 		t.evictions.Refile(e)
 	}
-}
-
-// place records what the config reads of a pod besides its node.
-func (t *Tracker) place(e *entry, priority int32, shares []string) {
-	if len(t.byPod) == 0 && !t.config.LowPriorityFirst {
-		return
-	}
-	p := e.Value()
-	next := placement{node: p.placement.node, priority: priority, shares: shares}
-	now := p.placement
-	ofNode := now == &now.node.placement
-	if !ofNode && now.priority == next.priority && slices.Equal(now.shares, next.shares) {
-		return
-	}
-	p.placement = &next
-	t.refile(e)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/timedqueue"
@@ -55,8 +56,13 @@ type Config struct {
 
 // Validate joins all that is wrong with the config.
 func (c Config) Validate() error {
-	problems := []error{validateHolds(c.Holds), validateBudgets(c.Budgets)}
-	if err := c.Backoff.Validate(); err != nil {
+	problems := []error{validateHolds(c.Holds)}
+	queue := timedqueue.QueueConfig[types.UID, pod]{Backoff: c.Backoff}
+	for _, b := range c.Budgets {
+		problems = append(problems, b.validate())
+		queue.Budgets = append(queue.Budgets, b.ofQueue())
+	}
+	if err := queue.Validate(); err != nil {
 		problems = append(problems, fmt.Errorf("%w: %w", ErrInvalidConfig, err))
 	}
 	if c.MostTerminating < 0 {
@@ -66,27 +72,8 @@ func (c Config) Validate() error {
 	return errors.Join(problems...)
 }
 
-// rules is the part of a Config that a task needs.
-type rules struct {
-	matcher  taints.Matcher
-	concerns func(*corev1.Taint) bool // nil: all
-	lineage  taints.Lineage
-	exempt   func(*corev1.Pod) bool // nil: none
-	holds    []Hold
-}
-
-func (c Config) rules() *rules {
-	r := &rules{
-		matcher: c.Matcher, concerns: c.Concerns, lineage: c.Lineage, exempt: c.Exempt, holds: c.Holds,
-	}
-	if r.lineage == nil {
-		r.lineage = taints.Equivalent
-	}
-	return r
-}
-
 // exempts reports whether a pod is exempt.
-func (r *rules) exempts(pod *corev1.Pod) bool { return r.exempt != nil && r.exempt(pod) }
+func (c *Config) exempts(pod *corev1.Pod) bool { return c.Exempt != nil && c.Exempt(pod) }
 
 // isOfNode reports whether a pod would come back to its node.
 func isOfNode(pod *corev1.Pod) bool { return IsDaemonSetPod(pod) || IsMirrorPod(pod) }

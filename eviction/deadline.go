@@ -66,14 +66,14 @@ type Decision struct {
 }
 
 // Leaves reports whether the pod must leave at some time.
-func (d Decision) Leaves() bool { return d.Reason.leaves() }
-
-func (r Reason) leaves() bool {
-	return r.taint() || r == ReasonNodeEvicted || r == ReasonRequested
+func (d Decision) Leaves() bool {
+	return d.byTaint() || d.Reason == ReasonNodeEvicted || d.Reason == ReasonRequested
 }
 
-// taint reports whether the pod leaves because of a taint.
-func (r Reason) taint() bool { return r == ReasonUntolerated || r == ReasonTolerationEnds }
+// byTaint reports whether the pod leaves because of a taint.
+func (d Decision) byTaint() bool {
+	return d.Reason == ReasonUntolerated || d.Reason == ReasonTolerationEnds
+}
 
 // DueAt reports whether the pod must have left at that time.
 func (d Decision) DueAt(now time.Time) bool { return d.Leaves() && !d.Due.After(now) }
@@ -87,41 +87,44 @@ func (d Decision) DueAt(now time.Time) bool { return d.Leaves() && !d.Due.After(
 // lasts for ever; with zero or negative seconds it grants nothing. If several
 // tolerations match a taint, the first counts, as in kube-controller-manager.
 func Decide(on []Taint, pod Pod, matcher taints.Matcher) Decision {
-	return decide(on, &pod, matcher).decision(on)
+	var r ruling
+	r.decide(on, requests{}, &pod, matcher)
+	return r.decision()
 }
 
-// A ruling is a small Decision. It has an index instead of a copy of the taint,
-// which a tracker does not need to place the pods of a node.
+// A ruling is a Decision without a copy of its taint, which a tracker does not
+// need to place the pods of a node.
 type ruling struct {
 	reason     Reason
 	due        time.Time
-	by         int // index of the taint
+	taint      *Taint // this and request are nil unless they make it leave
 	toleration *corev1.Toleration
-	request    *request // nil unless it decides
+	request    *request
 }
 
-func (r ruling) leaves() bool { return r.reason.leaves() }
+func (r *ruling) leaves() bool { return r.taint != nil || r.request != nil }
 
-func (r ruling) dueAt(now time.Time) bool { return r.leaves() && !r.due.After(now) }
+func (r *ruling) dueAt(now time.Time) bool { return r.leaves() && !r.due.After(now) }
 
-// decision returns the full Decision, given the taints that the ruling is
-// about.
-func (r ruling) decision(on []Taint) Decision {
+func (r *ruling) decision() Decision {
 	d := Decision{Reason: r.reason, Due: r.due, Toleration: r.toleration}
 	if r.request != nil {
 		d.Request = r.request.reason
 	}
-	if r.reason.taint() {
-		d.Taint = on[r.by]
+	if r.taint != nil {
+		d.Taint = *r.taint
 	}
 	return d
 }
 
-func decide(on []Taint, pod *Pod, matcher taints.Matcher) ruling {
-	if len(on) == 0 {
-		return ruling{reason: ReasonNoTaints}
+// decide makes it the ruling about a pod on a node with these taints, which may
+// also be asked to leave. It is a method because a copy of the result for each
+// function that hands it on takes longer than the decision.
+func (r *ruling) decide(on []Taint, by requests, pod *Pod, matcher taints.Matcher) {
+	r.reason = ReasonNoTaints
+	if len(on) > 0 {
+		r.reason = ReasonTolerated
 	}
-	earliest := ruling{reason: ReasonTolerated}
 	for i := range on {
 		taint := &on[i]
 		toleration := matcher.First(pod.Tolerations, &taint.Taint)
@@ -132,13 +135,22 @@ func decide(on []Taint, pod *Pod, matcher taints.Matcher) ruling {
 			}
 			reason, due = ReasonTolerationEnds, due.Add(granted(*toleration.TolerationSeconds))
 		}
-		if earliest.leaves() && !due.Before(earliest.due) {
-			continue
+		if r.comesAfter(due) {
+			*r = ruling{reason: reason, due: due, taint: taint, toleration: toleration}
 		}
-		earliest = ruling{reason: reason, due: due, by: i, toleration: toleration}
 	}
-	return earliest
+	if by.node != nil {
+		if due := later(by.node.due, pod.Arrived); r.comesAfter(due) {
+			*r = ruling{reason: ReasonNodeEvicted, due: due, request: by.node}
+		}
+	}
+	if by.pod != nil && r.comesAfter(by.pod.due) {
+		*r = ruling{reason: ReasonRequested, due: by.pod.due, request: by.pod}
+	}
 }
+
+// comesAfter reports whether what is due at a time counts instead.
+func (r *ruling) comesAfter(due time.Time) bool { return !r.leaves() || due.Before(r.due) }
 
 // A request is a caller's wish that pods leave. It is replaced, never changed:
 // tasks refer to it.
@@ -151,26 +163,6 @@ type request struct {
 type requests struct {
 	node *request // that all pods of its node leave
 	pod  *request // that it leaves
-}
-
-// decideOn is decide for a pod that may also be asked to leave, alone or with
-// all pods of its node.
-func decideOn(on []Taint, by requests, pod *Pod, matcher taints.Matcher) ruling {
-	r := decide(on, pod, matcher)
-	if by.node != nil {
-		r = r.orRequest(ReasonNodeEvicted, later(by.node.due, pod.Arrived), by.node)
-	}
-	if by.pod != nil {
-		r = r.orRequest(ReasonRequested, by.pod.due, by.pod)
-	}
-	return r
-}
-
-func (r ruling) orRequest(reason Reason, due time.Time, request *request) ruling {
-	if r.leaves() && !due.Before(r.due) {
-		return r
-	}
-	return ruling{reason: reason, due: due, request: request}
 }
 
 // granted returns for how long a pod may stay by a toleration of the given
@@ -229,22 +221,22 @@ func boundAt(pod *corev1.Pod) *metav1.Time {
 // A known taint keeps its start, unless its TimeAdded shows that it was removed
 // and set again between two observations. Taints of one lineage have one start:
 // the earliest among the present and the former ones.
-func (r *rules) noExecute(
+func (c *Config) noExecute(
 	node *corev1.Node, before []Taint, now time.Time, appeared bool,
 ) []Taint {
 	var after []Taint
 	for i := range node.Spec.Taints {
 		taint := &node.Spec.Taints[i]
-		if taint.Effect != corev1.TaintEffectNoExecute || r.concerns != nil && !r.concerns(taint) {
+		if taint.Effect != corev1.TaintEffectNoExecute || c.Concerns != nil && !c.Concerns(taint) {
 			continue
 		}
 		next := Taint{Taint: *taint, Start: StartTime(taint.TimeAdded, now, appeared)}
-		next.carryOn(before, r.lineage)
+		next.carryOn(before, c.Lineage)
 		after = append(after, next)
 	}
 	for i := range after {
 		for j := range i {
-			if r.lineage(&after[i].Taint, &after[j].Taint) {
+			if c.Lineage(&after[i].Taint, &after[j].Taint) {
 				start := earlier(after[i].Start, after[j].Start)
 				after[i].Start, after[j].Start = start, start
 			}

@@ -23,37 +23,40 @@ func (t *Tracker) decideNode(now time.Time, n *node) {
 // is under way, the pod stays as it is until Finish, and the action learns
 // whether its task is moot.
 func (t *Tracker) decide(now time.Time, e *entry) {
-	switch from := e.Value().state; {
-	case from == evicting:
-		a := t.running[e.Key()]
-		a.signal.Store(a.terminating || !t.unheld(e).dueAt(now))
-	case !from.goes():
-		t.enterDecided(now, e, from)
+	from := e.Value().state
+	if from.goes() {
+		return
 	}
+	var must ruling
+	t.rule(&must, e)
+	if a := t.attemptOn(e); a != nil {
+		a.signal.Store(a.terminating || !t.unheld(e, &must).dueAt(now))
+		return
+	}
+	t.enterDecided(now, e, from, &must)
 }
 
-// enterDecided puts a pod without an action under way into the state that its
-// decision asks for. It was in the state from before.
-func (t *Tracker) enterDecided(now time.Time, e *entry, from podState) {
-	must := t.rule(e)
+// enterDecided puts a pod without an action under way into the state that a
+// ruling asks for. It was in the state from before.
+func (t *Tracker) enterDecided(now time.Time, e *entry, from podState, must *ruling) {
 	switch {
 	case !must.leaves():
-		t.enter(now, e, staying, plan{})
+		t.enter(now, e, staying, nil)
 		return
-	case from == reported && t.histories[e.Key()].reported.same(must):
-		t.enter(now, e, reported, plan{})
+	case from == reported && t.notesOn(e).reported.same(must):
+		t.enter(now, e, reported, nil)
 		return
 	case !must.dueAt(now):
-		t.enter(now, e, pending, plan{at: t.notBefore(e, must.due), due: must.due})
+		t.enter(now, e, pending, &plan{at: t.notBefore(e, must.due), due: must.due})
 		return
 	}
-	switch may := t.unheld(e); {
+	switch may := t.unheld(e, must); {
 	case may.dueAt(now):
-		t.enter(now, e, pending, plan{at: t.notBefore(e, may.due), due: must.due})
+		t.enter(now, e, pending, &plan{at: t.notBefore(e, may.due), due: must.due})
 	case may.leaves():
-		t.enter(now, e, onHold, plan{at: t.notBefore(e, may.due), due: must.due})
+		t.enter(now, e, onHold, &plan{at: t.notBefore(e, may.due), due: must.due})
 	default:
-		t.enter(now, e, onHold, plan{due: must.due})
+		t.enter(now, e, onHold, &plan{due: must.due})
 	}
 }
 
@@ -64,8 +67,11 @@ type plan struct {
 }
 
 // enter puts a pod into a state, and into the queues in which pods of that
-// state wait.
-func (t *Tracker) enter(now time.Time, e *entry, next podState, p plan) {
+// state wait. Without a plan nothing is to be done until something changes.
+func (t *Tracker) enter(now time.Time, e *entry, next podState, p *plan) {
+	if p == nil {
+		p = new(plan)
+	}
 	record := e.Value()
 	was := record.state
 	record.state = next
@@ -80,9 +86,10 @@ func (t *Tracker) enter(now time.Time, e *entry, next podState, p plan) {
 	case was == onHold:
 		t.parked.remove(e)
 	}
-	if next == pending && p.at.After(p.due) {
+	switch {
+	case next == pending && p.at.After(p.due):
 		t.late.Set(e.Key(), e, p.due)
-	} else {
+	case was == pending:
 		t.late.Remove(e.Key())
 	}
 	switch {
@@ -96,7 +103,7 @@ func (t *Tracker) enter(now time.Time, e *entry, next podState, p plan) {
 	}
 	more := count(next.waits()) - count(was.waits())
 	t.waiting += more
-	record.placement.node.waiting += more
+	record.node.waiting += more
 }
 
 func count(is bool) int {
@@ -109,76 +116,72 @@ func count(is bool) int {
 // forgive forgets the failures of an eviction that is not wanted any more. The
 // wait before the next attempt stays.
 func (t *Tracker) forgive(e *entry) {
-	if h, known := t.histories[e.Key()]; known {
-		h.attempts, h.refusals, h.err = 0, 0, nil
+	if n := t.notesOn(e); n != nil {
+		n.attempts, n.refusals, n.err = 0, 0, nil
 	}
 }
 
 // notBefore returns when a pod that is due is attempted: not before the wait
 // after its last attempt is over.
 func (t *Tracker) notBefore(e *entry, due time.Time) time.Time {
-	if h, known := t.histories[e.Key()]; known {
-		return later(due, h.retryAt)
+	if n := t.notesOn(e); n != nil {
+		return later(due, n.retryAt)
 	}
 	return due
 }
 
 // rule applies the rules to a pod. It says when the pod must leave, whatever is
+// held. Must is zero before.
+func (t *Tracker) rule(must *ruling, e *entry) {
+	t.ruleBy(must, e, e.Value().node.taints, t.requestsFor(e))
+}
+
+// unheld says when a pod that must leave by a ruling may leave, by what is not
 // held.
-func (t *Tracker) rule(e *entry) ruling {
-	return t.ruleBy(e, e.Value().placement.node.taints, t.requestsFor(e))
-}
-
-// unheld says when a pod may leave, by what is not held.
-func (t *Tracker) unheld(e *entry) ruling {
-	n := e.Value().placement.node
+func (t *Tracker) unheld(e *entry, must *ruling) *ruling {
+	n := e.Value().node
 	held := t.heldOn(n)
-	return t.ruleBy(e, t.rules.unheld(n.taints, held), t.unheldRequests(e, held))
-}
-
-func (t *Tracker) ruleBy(e *entry, on []Taint, by requests) ruling {
-	p := e.Value()
-	switch {
-	case p.state.goes(), p.state == evicting && t.terminating(e):
-		return ruling{reason: ReasonGone}
-	case p.kind == exempt:
-		return ruling{reason: ReasonExempt}
-	case len(on) == 0 && by == (requests{}): // most pods, most of the time
-		return ruling{reason: ReasonNoTaints}
+	if held == 0 {
+		return must
 	}
-	view := t.view(p)
-	return decideOn(on, by, &view, t.rules.matcher)
+	may := new(ruling)
+	t.ruleBy(may, e, t.config.unheld(n.taints, held), t.unheldRequests(e, held))
+	return may
 }
 
-// terminating reports whether a pod that was handed out is on its way out.
-func (t *Tracker) terminating(e *entry) bool {
-	a := t.running[e.Key()]
-	return a != nil && a.terminating
+func (t *Tracker) ruleBy(r *ruling, e *entry, on []Taint, by requests) {
+	p, a := e.Value(), t.attemptOn(e)
+	switch {
+	case p.state.goes(), a != nil && a.terminating:
+		r.reason = ReasonGone
+	case p.kind == exempt:
+		r.reason = ReasonExempt
+	case len(on) == 0 && by == (requests{}): // most pods, most of the time
+		r.reason = ReasonNoTaints
+	default:
+		view := t.view(p)
+		r.decide(on, by, &view, t.config.Matcher)
+	}
 }
 
 // requestsFor returns what the caller has asked for that concerns a pod.
 func (t *Tracker) requestsFor(e *entry) requests {
-	p := e.Value()
-	r := requests{node: p.nodeEviction()}
-	if p.requested {
-		r.pod = t.requests[e.Key()]
+	r := requests{node: e.Value().nodeEviction()}
+	if n := t.notesOn(e); n != nil {
+		r.pod = n.request
 	}
 	return r
 }
 
 // unheldRequests returns those of them that are not held.
 func (t *Tracker) unheldRequests(e *entry, held holdSet) requests {
-	if held != 0 && t.rules.holdingRequests(held) >= 0 {
+	if held != 0 && t.config.holdingRequests(held) >= 0 {
 		return requests{}
 	}
 	return t.requestsFor(e)
 }
 
-func (t *Tracker) decision(e *entry) Decision {
-	return t.rule(e).decision(e.Value().placement.node.taints)
-}
-
 // view is a pod as [Decide] takes it.
 func (t *Tracker) view(p *pod) Pod {
-	return Pod{Tolerations: p.tolerations, Arrived: t.epoch.Add(p.arrived)}
+	return Pod{Tolerations: p.traits.tolerations, Arrived: t.epoch.Add(p.arrived)}
 }

@@ -2,8 +2,6 @@ package eviction
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,13 +46,7 @@ type DeleterConfig struct {
 
 // Validate joins everything that is wrong with the config.
 func (c DeleterConfig) Validate() error {
-	var problems []error
-	if c.Pods == nil {
-		problems = append(problems,
-			fmt.Errorf("%w: DeleterConfig.Pods is nil, want a pod client", ErrInvalidConfig))
-	}
-	return errors.Join(append(problems,
-		validateRequests("DeleterConfig", c.MostRequests, c.fewestRequests()))...)
+	return validateEdge("DeleterConfig", c.Pods == nil, c.MostRequests, c.fewestRequests())
 }
 
 // fewestRequests is what a task needs: patch, delete, and a read of the pod if
@@ -72,7 +64,7 @@ func (c DeleterConfig) fewestRequests() int { return 3 + confirmRequests(c.Confi
 // A pod that carries a true condition DisruptionTarget already, of whichever
 // client, is only deleted. If a pod stays after all, its condition does too,
 // until the disruption controller of kube-controller-manager makes it false, two
-// minutes later.
+// minutes later. Where that does not run, it stays until the pod ends.
 //
 // It is safe for concurrent use.
 type Deleter struct {

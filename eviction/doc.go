@@ -72,55 +72,23 @@
 //     much, unless the process is started again, as one is that loses an
 //     election.
 //
-// # Requests
-//
-// [Tracker.EvictPod] makes one pod leave at a time, whatever it tolerates.
-// [Tracker.EvictNode] makes all pods of a node leave, except those of
-// DaemonSets, also pods that come later. So older controllers emptied nodes
-// before there were taints. Both last until they are canceled and are kept in
-// memory only. [Tracker.Retry] ends the wait after an attempt.
-//
-// Config.Concerns says which taints count at all, and Config.Exempt which pods
-// stay whatever is asked for them.
-//
-// # Conditions
-//
-// Before a [Deleter] deletes a pod, the pod's condition DisruptionTarget says
-// why: DeleterConfig.Condition returns it, [DefaultCondition] by default. A true
-// condition of whichever client is left as it is. No condition is taken back. If
-// a pod stays after all, the disruption controller of kube-controller-manager
-// makes its condition false after two minutes. Where that does not run, the
-// condition stays until the pod ends. An Action of the caller that writes
-// something else to a pod takes it back itself.
-//
-// # Rate
+// # Rates, holds and requests
 //
 // By default a pod leaves as soon as it is due and a worker is free.
 // kube-controller-manager does the same with unlimited workers. A [Budget]
-// limits how many pods leave a second: of all, of a node, of a namespace, or of
-// any other share. A pod leaves when each budget has a token for it, and does
-// not delay pods that need no scarce token. [Tracker.SetLimit] changes the rate
-// of one share at any time, so a budget by zone can follow the state of its
-// zones. A limit of zero stops a share. When it is raised again, the due pods
-// leave at the rate and not at once.
+// limits how many pods leave a second or at a time: of all, of a node, of a
+// namespace, or of any other share. A [Hold] stops evictions without a rate,
+// everywhere or on some nodes. What is held keeps its deadline.
 //
-// # Holding
-//
-// A [Hold] stops evictions without a rate: all of them, because an operator says
-// so, or those for some taints, because every zone is disrupted. It holds
-// everywhere or on some nodes, for example on one that is well again and whose
-// taint is about to be removed. [Tracker.SetHold] begins and ends it. What is
-// held keeps its deadline, and leaves for any other taint that is not held.
+// [Tracker.EvictPod] and [Tracker.EvictNode] make pods leave without a taint.
+// Both last until they are canceled and are kept in memory only.
 //
 // # Observing it
 //
-// [Tracker.Pending] lists each pod's deadline, its reason, its failed attempts,
-// and the budget or the hold that delays it. [Tracker.PendingFrom] does that in
-// parts, so that a caller can release its lock in between. [Tracker.PodsOn]
-// lists all pods of a node. [Tracker.Overdue] returns the oldest deadline that
-// has passed, which is the one to alert on. [Tracker.Delayed] counts the pods
-// that wait for a share of a budget. The delay of an eviction is Task.StartedAt
-// minus Task.Decision.Due.
+// [Tracker.Overdue] returns the oldest deadline that has passed, which is the
+// one to alert on. [Tracker.Pending] and [Tracker.PodsOn] list pods with their
+// deadlines and reasons, and with what delays them. The delay of an eviction is
+// Task.StartedAt minus Task.Decision.Due.
 //
 // # The caller's duties
 //

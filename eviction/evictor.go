@@ -2,8 +2,6 @@ package eviction
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,13 +28,7 @@ type EvictorConfig struct {
 
 // Validate joins everything that is wrong with the config.
 func (c EvictorConfig) Validate() error {
-	var problems []error
-	if c.Pods == nil {
-		problems = append(problems,
-			fmt.Errorf("%w: EvictorConfig.Pods is nil, want a pod client", ErrInvalidConfig))
-	}
-	return errors.Join(append(problems,
-		validateRequests("EvictorConfig", c.MostRequests, c.fewestRequests()))...)
+	return validateEdge("EvictorConfig", c.Pods == nil, c.MostRequests, c.fewestRequests())
 }
 
 // fewestRequests is what a task needs: the eviction, and a read of the pod if the

@@ -33,11 +33,13 @@ func (t *Tracker) Finish(now time.Time, task Task, result Result) {
 	}
 	switch {
 	case a.terminating:
-		t.enter(now, e, leaving, plan{})
+		t.enter(now, e, leaving, nil)
 	case left == accepted:
-		t.enter(now, e, accepted, plan{})
+		t.enter(now, e, accepted, nil)
 	default:
-		t.enterDecided(now, e, left)
+		var must ruling
+		t.rule(&must, e)
+		t.enterDecided(now, e, left, &must)
 	}
 }
 
@@ -67,16 +69,16 @@ func (t *Tracker) learn(
 		if outcome == OutcomeEvicted && !a.terminating { // else it counts already
 			t.count(e)
 		}
-		delete(t.histories, e.Key())
+		t.forgetAttempts(e)
 		return accepted
 	case OutcomeFailed, OutcomeBlocked:
 		t.failed(now, e, outcome, result)
 	case OutcomeNotDue:
-		h := t.history(e.Key())
-		h.retryAt, h.err = now.Add(t.wait(max(result.RetryAfter, cacheDelay), 0)), nil
+		n := t.note(e)
+		n.retryAt, n.err = now.Add(t.wait(max(result.RetryAfter, cacheDelay), 0)), nil
 	case OutcomeDryRun:
-		h := t.history(e.Key())
-		h.reported, h.err = a.must, nil
+		n := t.note(e)
+		n.reported, n.err = a.must, nil
 		return reported
 	}
 	return evicting
@@ -84,15 +86,21 @@ func (t *Tracker) learn(
 
 // failed makes a pod wait before the next attempt.
 func (t *Tracker) failed(now time.Time, e *entry, outcome Outcome, result Result) {
-	h := t.history(e.Key())
-	h.err = result.Err
+	n := t.note(e)
+	n.err = result.Err
 	if outcome == OutcomeBlocked {
-		h.retryAt = now.Add(t.wait(result.RetryAfter, h.refusals))
-		h.refusals++
+		n.retryAt = now.Add(t.wait(result.RetryAfter, n.refusals))
+		n.refusals++
 		return
 	}
-	h.retryAt = now.Add(t.wait(result.RetryAfter, h.attempts))
-	h.attempts, h.refusals = h.attempts+1, 0
+	n.retryAt = now.Add(t.wait(result.RetryAfter, n.attempts))
+	n.attempts, n.refusals = n.attempts+1, 0
+}
+
+func (t *Tracker) forgetAttempts(e *entry) {
+	if n := t.notesOn(e); n != nil {
+		*n = notes{request: n.request}
+	}
 }
 
 // wait returns how long a pod waits: as long as an answer asked for, else the

@@ -7,9 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // A Hold is a reason for which evictions wait, while [Tracker.SetHold] says so:
@@ -77,13 +74,13 @@ func (s holdSet) with(i int, held bool) holdSet {
 }
 
 // unheld returns those of the taints that are not held.
-func (r *rules) unheld(on []Taint, held holdSet) []Taint {
+func (c *Config) unheld(on []Taint, held holdSet) []Taint {
 	if held == 0 {
 		return on
 	}
 	var rest []Taint
 	for i := range on {
-		if r.holding(&on[i].Taint, held) < 0 {
+		if c.holding(&on[i].Taint, held) < 0 {
 			rest = append(rest, on[i])
 		}
 	}
@@ -91,20 +88,20 @@ func (r *rules) unheld(on []Taint, held holdSet) []Taint {
 }
 
 // holding returns the first hold that holds a taint, or -1.
-func (r *rules) holding(taint *corev1.Taint, held holdSet) int {
-	return r.first(held, func(h *Hold) bool { return h.holds(taint) })
+func (c *Config) holding(taint *corev1.Taint, held holdSet) int {
+	return c.first(held, func(h *Hold) bool { return h.holds(taint) })
 }
 
 // holdingRequests is holding for requests.
-func (r *rules) holdingRequests(held holdSet) int {
-	return r.first(held, (*Hold).holdsRequests)
+func (c *Config) holdingRequests(held holdSet) int {
+	return c.first(held, (*Hold).holdsRequests)
 }
 
 // first returns the first of the holds that hold now and for which is is true,
 // or -1.
-func (r *rules) first(held holdSet, is func(*Hold) bool) int {
-	for i := range r.holds {
-		if held.has(i) && is(&r.holds[i]) {
+func (c *Config) first(held holdSet, is func(*Hold) bool) int {
+	for i := range c.Holds {
+		if held.has(i) && is(&c.Holds[i]) {
 			return i
 		}
 	}
@@ -112,8 +109,8 @@ func (r *rules) first(held holdSet, is func(*Hold) bool) int {
 }
 
 // named returns the hold of a name, or -1.
-func (r *rules) named(hold string) int {
-	return slices.IndexFunc(r.holds, func(h Hold) bool { return h.Name == hold })
+func (c *Config) named(hold string) int {
+	return slices.IndexFunc(c.Holds, func(h Hold) bool { return h.Name == hold })
 }
 
 // SetHold begins or ends a hold of Config.Holds, on one node or, with an empty
@@ -126,7 +123,7 @@ func (r *rules) named(hold string) int {
 // of the deadlines. The end of a hold on one node costs the pods of the node.
 func (t *Tracker) SetHold(now time.Time, hold, node string, held bool) bool {
 	now = t.advance(now)
-	i := t.rules.named(hold)
+	i := t.config.named(hold)
 	if i < 0 {
 		return false
 	}
@@ -144,7 +141,7 @@ func (t *Tracker) Held(hold, node string) bool {
 	if n, known := t.nodes[node]; known {
 		held |= n.held
 	}
-	i := t.rules.named(hold)
+	i := t.config.named(hold)
 	return i >= 0 && held.has(i)
 }
 
@@ -181,19 +178,11 @@ func (t *Tracker) heldOn(n *node) holdSet { return t.held | n.held }
 
 // parked are the pods that are due and held, by when they should have left.
 type parked struct {
-	pods *timedqueue.Queue[types.UID, *entry]
+	pods *aside
 	// reopened are those that are to be decided again, because a hold has ended.
 	// It is another queue, so that what is parked again is not decided twice.
-	reopened *timedqueue.Queue[types.UID, *entry]
+	reopened *aside
 	again    bool // another hold has ended since
-}
-
-func newParked(now time.Time) (p parked, err error) {
-	if p.pods, err = newAside(now); err != nil {
-		return p, err
-	}
-	p.reopened, err = newAside(now)
-	return p, err
 }
 
 func (p *parked) add(e *entry, due time.Time) {

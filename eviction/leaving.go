@@ -3,8 +3,6 @@ package eviction
 import (
 	"cmp"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // count makes a pod whose eviction was accepted count for the budgets until it
@@ -35,12 +33,15 @@ func (t *Tracker) uncount(e *entry) {
 	}
 }
 
-// terminatedBy returns when the grace period of a terminating pod ends: at its
-// deletionTimestamp, by the clock of the API server. Where that clock is ahead,
-// the grace period counts from now.
-func terminatedBy(now time.Time, observed *corev1.Pod) time.Time {
-	ends := now.Add(observed.DeletionTimestamp.Sub(now))
-	if seconds := observed.DeletionGracePeriodSeconds; seconds != nil {
+// terminatedBy returns when the grace period of what is leaving ends. That of a
+// pod ends at its deletionTimestamp, by the clock of the API server. Where that
+// clock is ahead, it counts from now.
+func (s *Subject) terminatedBy(now time.Time) time.Time {
+	if s.pod == nil {
+		return now
+	}
+	ends := now.Add(s.pod.DeletionTimestamp.Sub(now))
+	if seconds := s.pod.DeletionGracePeriodSeconds; seconds != nil {
 		ends = earlier(ends, now.Add(granted(*seconds)))
 	}
 	return ends

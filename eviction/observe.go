@@ -2,7 +2,6 @@ package eviction
 
 import (
 	"time"
-	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,7 +21,7 @@ func (t *Tracker) ObserveNode(now time.Time, observed *corev1.Node) {
 	if awaited = awaited && n.evictFor(asked); awaited {
 		delete(t.awaited, observed.Name)
 	}
-	next := t.rules.noExecute(observed, n.taints, now, same || t.synced)
+	next := t.config.noExecute(observed, n.taints, now, same || t.synced)
 	if same && !awaited && equalTaints(n.taints, next) {
 		return
 	}
@@ -54,40 +53,49 @@ func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
 		return
 	}
 	now = t.advance(now)
-	s := t.subjectOf(now, observed)
-	var shares []string
+	s := Subject{
+		Key:         KeyOf(observed),
+		On:          observed.Spec.NodeName,
+		Tolerations: observed.Spec.Tolerations,
+		Leaving:     observed.DeletionTimestamp != nil,
+		Exempt:      t.config.exempts(observed),
+		OfPlace:     isOfNode(observed),
+		pod:         observed,
+		generation:  int32(observed.Generation),
+		marked:      hasDisruptionTarget(observed),
+	}
+	if t.config.LowPriorityFirst && observed.Spec.Priority != nil {
+		s.Priority = *observed.Spec.Priority // else it is of no interest
+	}
 	for _, b := range t.byPod {
 		share := ""
 		if b.ByPod != nil {
 			share = b.ByPod(observed)
 		}
-		shares = append(shares, share)
+		s.shares = append(s.shares, share)
 	}
-	t.observe(now, &s, shares)
+	t.observe(now, &s)
 }
 
-// observe takes a subject with its shares of the budgets that are not by place.
-func (t *Tracker) observe(now time.Time, s *Subject, shares []string) {
+func (t *Tracker) observe(now time.Time, s *Subject) {
 	e := t.pod(now, s)
 	p := e.Value()
-	p.tolerations = s.Tolerations
-	p.generation = s.generation
 	p.kind = s.kind()
 	p.marked = s.marked
-	t.place(e, s.Priority, shares)
-	a := t.running[e.Key()]
+	t.setTraits(e, s)
+	a := t.attemptOn(e)
 	if s.Leaving && (p.marked || a != nil || t.evictions.Occupied(e)) {
-		t.countUntil(now, e, s.until)
+		t.countUntil(now, e, s.terminatedBy(now))
 	}
 	switch {
 	case a != nil:
 		a.observed = true
 		a.terminating = s.Leaving
 	case s.Leaving:
-		t.enter(now, e, leaving, plan{})
+		t.enter(now, e, leaving, nil)
 	case p.state == leaving:
 		t.uncount(e)
-		t.enter(now, e, staying, plan{})
+		t.enter(now, e, staying, nil)
 	}
 	t.decide(now, e)
 }
@@ -105,7 +113,6 @@ func (t *Tracker) node(name string) *node {
 	n, known := t.nodes[name]
 	if !known {
 		n = &node{name: name, slot: len(t.ordered), shares: make([]string, len(t.byNode))}
-		n.placement.node = n
 		t.nodes[name] = n
 		t.ordered = append(t.ordered, n)
 	}
@@ -116,7 +123,7 @@ func (t *Tracker) node(name string) *node {
 func (t *Tracker) pod(now time.Time, s *Subject) *entry {
 	id := s.ID()
 	e, isNew := t.evictions.Keep(id, pod{})
-	if !isNew && e.Value().placement.node.name == s.On {
+	if !isNew && e.Value().node.name == s.On {
 		return e
 	}
 	if !isNew {
@@ -125,35 +132,46 @@ func (t *Tracker) pod(now time.Time, s *Subject) *entry {
 	}
 	n := t.node(s.On)
 	*e.Value() = pod{
-		namespace: unique.Make(s.Namespace),
-		name:      s.Name,
-		placement: &n.placement,
-		arrived:   StartTime(s.since(), now, t.synced).Sub(t.epoch),
+		name:    s.Name,
+		node:    n,
+		arrived: StartTime(s.since(), now, t.synced).Sub(t.epoch),
 	}
 	n.addPod(e)
-	if len(t.byPod) == 0 { // else its place has to be known first
-		t.refile(e)
-	}
-	if a := t.running[id]; a != nil {
+	if t.evictions.Acting(e) { // on its former record
+		a := t.running[id]
 		a.entry = e
 		a.overtaken, a.observed, a.terminating = true, false, false
-		t.enter(now, e, evicting, plan{})
+		t.enter(now, e, evicting, nil)
 	}
 	return e
 }
 
+// setTraits records what a pod has in common with others.
+func (t *Tracker) setTraits(e *entry, s *Subject) {
+	p := e.Value()
+	former := p.traits
+	if former != nil && former.areOf(s) {
+		return
+	}
+	p.traits = t.recent.of(s)
+	if former == nil || !former.waitAs(s) {
+		t.refile(e)
+	}
+}
+
 func (t *Tracker) forget(now time.Time, e *entry) {
-	id, n := e.Key(), e.Value().placement.node
-	if a := t.running[id]; a != nil {
+	id, n := e.Key(), e.Value().node
+	if a := t.attemptOn(e); a != nil {
 		a.entry = nil
 		a.signal.Store(true)
 	}
-	t.enter(now, e, staying, plan{})
+	t.enter(now, e, staying, nil)
 	n.removePod(e)
 	t.uncount(e)
-	delete(t.histories, id)
-	delete(t.requests, id)
-	t.evictions.Drop(e)
+	if e.Value().noted {
+		delete(t.notes, id)
+	}
+	t.evictions.Release(e)
 	t.dropUnused(n)
 }
 

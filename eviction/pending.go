@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"iter"
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -38,16 +39,7 @@ func (t *Tracker) Waiting() int { return t.waiting }
 // [Tracker.PendingFrom].
 func (t *Tracker) Pending() iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
-		for _, n := range t.ordered {
-			if n.waiting == 0 {
-				continue
-			}
-			for _, e := range n.pods {
-				if e.Value().state.waits() && !yield(t.describe(e)) {
-					return
-				}
-			}
-		}
+		t.PendingFrom(new(Cursor), math.MaxInt)(yield)
 	}
 }
 
@@ -114,17 +106,7 @@ func (t *Tracker) walk(c *Cursor) *entry {
 // anything is to be done about them or not, in no order. Requests may be made,
 // canceled and retried meanwhile; nothing else may change.
 func (t *Tracker) PodsOn(node string) iter.Seq[Pending] {
-	return func(yield func(Pending) bool) {
-		n, known := t.nodes[node]
-		if !known {
-			return
-		}
-		for _, e := range n.pods {
-			if !yield(t.describe(e)) {
-				return
-			}
-		}
-	}
+	return t.podsOn(node, func(*pod) bool { return true })
 }
 
 // RemainingOn goes through the pods that EvictNode makes leave a node, also
@@ -132,13 +114,17 @@ func (t *Tracker) PodsOn(node string) iter.Seq[Pending] {
 // empty, except for pods that would come back and exempt ones. It is like PodsOn
 // otherwise.
 func (t *Tracker) RemainingOn(node string) iter.Seq[Pending] {
+	return t.podsOn(node, func(p *pod) bool { return p.kind == ordinary })
+}
+
+func (t *Tracker) podsOn(node string, listed func(*pod) bool) iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
 		n, known := t.nodes[node]
 		if !known {
 			return
 		}
 		for _, e := range n.pods {
-			if e.Value().kind == ordinary && !yield(t.describe(e)) {
+			if listed(e.Value()) && !yield(t.describe(e)) {
 				return
 			}
 		}
@@ -147,21 +133,23 @@ func (t *Tracker) RemainingOn(node string) iter.Seq[Pending] {
 
 func (t *Tracker) describe(e *entry) Pending {
 	p := e.Value()
+	var must ruling
+	t.rule(&must, e)
 	d := Pending{
 		Pod:      p.key(e.Key()),
-		Node:     p.placement.node.name,
-		Decision: t.decision(e),
+		Node:     p.node.name,
+		Decision: must.decision(),
 		Acting:   p.state == evicting,
 	}
-	if h, known := t.histories[e.Key()]; known {
-		d.Attempts, d.Err = h.attempts, h.err
+	if n := t.notesOn(e); n != nil {
+		d.Attempts, d.Err = n.attempts, n.err
 	}
 	if p.state != pending && p.state != onHold {
 		return d
 	}
 	d.NextAttempt, _ = t.evictions.Due(e)
 	now := t.advance(time.Time{})
-	if d.Decision.DueAt(now) && !t.unheld(e).dueAt(now) {
+	if must.dueAt(now) && !t.unheld(e, &must).dueAt(now) {
 		d.Hold = t.holding(p, d.Decision)
 	} else {
 		d.Budget, _ = t.evictions.Blocking(e)
@@ -171,12 +159,12 @@ func (t *Tracker) describe(e *entry) Pending {
 
 // holding returns the name of the hold that a pod waits for.
 func (t *Tracker) holding(p *pod, decision Decision) string {
-	held := t.heldOn(p.placement.node)
-	i := t.rules.holdingRequests(held)
-	if decision.Reason.taint() {
-		i = t.rules.holding(&decision.Taint.Taint, held)
+	held := t.heldOn(p.node)
+	i := t.config.holdingRequests(held)
+	if decision.byTaint() {
+		i = t.config.holding(&decision.Taint.Taint, held)
 	}
-	return t.rules.holds[i].Name
+	return t.config.Holds[i].Name
 }
 
 // Overdue returns when the pod should have left that is overdue the longest, and
@@ -198,8 +186,10 @@ func (t *Tracker) Overdue(now time.Time) (since time.Time, is bool) {
 		if a.entry == nil {
 			continue
 		}
-		if r := t.rule(a.entry); r.leaves() && r.due.Before(since) {
-			since, is = r.due, true
+		var must ruling
+		t.rule(&must, a.entry)
+		if must.leaves() && must.due.Before(since) {
+			since, is = must.due, true
 		}
 	}
 	return since, is
@@ -227,5 +217,7 @@ func (t *Tracker) Decision(id types.UID) (Decision, bool) {
 	if !known {
 		return Decision{}, false
 	}
-	return t.decision(e), true
+	var must ruling
+	t.rule(&must, e)
+	return must.decision(), true
 }

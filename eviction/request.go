@@ -27,8 +27,7 @@ func (t *Tracker) EvictPod(now time.Time, id types.UID, reason string, due time.
 	if due.IsZero() {
 		due = now
 	}
-	t.requests[id] = &request{due: due, reason: reason}
-	e.Value().requested = true
+	t.note(e).request = &request{due: due, reason: reason}
 	t.decide(now, e)
 	return true
 }
@@ -38,11 +37,10 @@ func (t *Tracker) EvictPod(now time.Time, id types.UID, reason string, due time.
 func (t *Tracker) CancelPodEviction(now time.Time, id types.UID) bool {
 	now = t.advance(now)
 	e, known := t.evictions.Find(id)
-	if !known || !e.Value().requested {
+	if !known || t.requestsFor(e).pod == nil {
 		return false
 	}
-	e.Value().requested = false
-	delete(t.requests, id)
+	t.note(e).request = nil
 	t.decide(now, e)
 	return true
 }
@@ -133,8 +131,8 @@ func (t *Tracker) Retry(now time.Time, id types.UID) bool {
 	if !known {
 		return false
 	}
-	if h, known := t.histories[id]; known {
-		h.retryAt, h.reported = time.Time{}, report{}
+	if n := t.notesOn(e); n != nil {
+		n.retryAt, n.reported = time.Time{}, report{}
 	}
 	t.decide(now, e)
 	return true

@@ -37,11 +37,13 @@ func (t *Tracker) Start(now time.Time) (Task, bool) {
 			break
 		}
 		e := item.Value.entry()
-		if may := t.unheld(e); may.dueAt(now) {
-			return t.begin(now, item, may), true
+		var must ruling
+		t.rule(&must, e)
+		if may := t.unheld(e, &must); may.dueAt(now) {
+			return t.begin(now, item, &must, may), true
 		}
 		t.evictions.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed, Idle: true})
-		t.decide(now, e)
+		t.enterDecided(now, e, e.Value().state, &must)
 	}
 	return Task{}, false
 }
@@ -55,25 +57,26 @@ func (t *Tracker) doubtAccepted(now time.Time) {
 			return
 		}
 		t.uncount(e)
-		t.enter(now, e, staying, plan{})
+		t.enter(now, e, staying, nil)
 		t.decide(now, e)
 	}
 }
 
-// begin hands out a pod that may leave by a ruling.
-func (t *Tracker) begin(now time.Time, item timedqueue.Item[types.UID, pod], may ruling) Task {
+// begin hands out a pod that must leave by a ruling, and may by another.
+func (t *Tracker) begin(
+	now time.Time, item timedqueue.Item[types.UID, pod], must, may *ruling,
+) Task {
 	e := item.Value.entry()
-	p, n := e.Value(), e.Value().placement.node
-	must := t.rule(e)
+	p, n := e.Value(), e.Value().node
 	a := &attempt{entry: e, item: item, must: report{must.reason, must.due}}
 	t.running[e.Key()] = a
 	held := t.heldOn(n)
 	task := Task{
 		Pod:                 p.key(e.Key()),
 		Node:                n.name,
-		Decision:            may.decision(t.rules.unheld(n.taints, held)),
+		Decision:            may.decision(),
 		HasDisruptionTarget: p.marked,
-		Generation:          int64(p.generation),
+		Generation:          int64(p.traits.generation),
 		StartedAt:           now,
 		attempt:             a,
 		view: view{
@@ -81,14 +84,14 @@ func (t *Tracker) begin(now time.Time, item timedqueue.Item[types.UID, pod], may
 			taints: n.taints,
 			asked:  t.unheldRequests(e, held),
 			pod:    t.view(p),
-			rules:  t.rules,
+			config: &t.config,
 			held:   held,
 		},
 	}
-	if h, known := t.histories[e.Key()]; known {
-		task.Attempts = h.attempts
+	if n := t.notesOn(e); n != nil {
+		task.Attempts = n.attempts
 	}
-	t.enter(now, e, evicting, plan{})
+	t.enter(now, e, evicting, nil)
 	return task
 }
 
@@ -103,7 +106,7 @@ func (t *Tracker) Next(now time.Time) (time.Time, bool) {
 		return now, true
 	}
 	at, ok := t.evictions.Next(now)
-	for _, aside := range [...]*timedqueue.Queue[types.UID, *entry]{t.accepted, t.counted} {
+	for _, aside := range [...]*aside{t.accepted, t.counted} {
 		if next, has := aside.Next(now); has && (!ok || next.Before(at)) {
 			at, ok = next, true
 		}

@@ -285,14 +285,15 @@ func (w *walk) check(call string, reached map[string]int) {
 			pods++
 			waiting += count(p.state.waits())
 			require.Equal(w, slot, int(p.slot), say("slot", e))
-			require.Same(w, n, p.placement.node, say("node", e))
+			require.Same(w, n, p.node, say("node", e))
 
 			at, hasDue := w.evictions.Due(e)
 			queued += count(hasDue || p.state == evicting)
 			if p.state != onHold {
 				require.Equal(w, p.state == pending, hasDue, say("due time", e))
 			}
-			must := w.rule(e)
+			var must ruling
+			w.rule(&must, e)
 			lateItem, isLate := w.late.Get(e.Key())
 			late += count(isLate)
 			if p.state == pending {
@@ -310,14 +311,14 @@ func (w *walk) check(call string, reached map[string]int) {
 			require.Equal(w, p.state == onHold, isParked, say("parked", e))
 			if isParked {
 				require.True(w, must.due.Equal(parkedItem.Due), say("parked", e))
-				require.True(w, !w.unheld(e).dueAt(w.now) || w.parked.reopening() || hasDue, say("held", e))
+				require.True(w, !w.unheld(e, &must).dueAt(w.now) || w.parked.reopening() || hasDue, say("held", e))
 			}
 			_, isAccepted := w.accepted.Get(e.Key())
 			require.Equal(w, p.state == accepted, isAccepted, say("accepted", e))
 			a := w.running[e.Key()]
 			require.Equal(w, p.state == evicting, a != nil, say("action", e))
-			_, asked := w.requests[e.Key()]
-			require.Equal(w, p.requested, asked, say("request", e))
+			_, noted := w.notes[e.Key()]
+			require.Equal(w, p.noted, noted, say("notes", e))
 			if from, known := w.was[e]; known && from != p.state {
 				require.Contains(w, transitions[from], p.state, say(fmt.Sprintf("from %v: state", from), e))
 				reached[fmt.Sprintf("%v to %v", from, p.state)]++
@@ -345,4 +346,41 @@ func (w *walk) check(call string, reached map[string]int) {
 		listed[p.Pod.UID] = true
 	}
 	require.Len(w, listed, waiting, "%s: listed after %s", w.failed, call)
+}
+
+// E8: pods share what they have in common. An API server lists them in the order
+// of their names, so those of a namespace come together. Later they come in any
+// order.
+func TestE8PodsShareTheirTraits(t *testing.T) {
+	const namespaces, kinds, each = 50, 3, 20
+	now := time.Unix(1_800_000_000, 0)
+	for order, most := range map[string]int{
+		"by namespace": namespaces * kinds,
+		"in turns":     namespaces * kinds * each / 4,
+	} {
+		tracker, err := NewTracker(Config{}, now)
+		require.NoError(t, err)
+		distinct := map[*traits]bool{}
+		for i := range namespaces * kinds * each {
+			kind := i % (namespaces * kinds)
+			if order == "by namespace" {
+				kind = i / each
+			}
+			pod := &corev1.Pod{}
+			pod.UID, pod.Spec.NodeName = types.UID(fmt.Sprint(i)), "n1"
+			pod.Namespace = fmt.Sprintf("team-%03d", kind/kinds)
+			if seconds := int64(kind % kinds * 60); seconds > 0 {
+				pod.Spec.Tolerations = []corev1.Toleration{{
+					Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds,
+				}}
+			}
+			tracker.ObservePod(now, pod)
+			e, _ := tracker.evictions.Find(pod.UID)
+			record := e.Value().traits
+			require.Equal(t, pod.Namespace, record.namespace)
+			require.Equal(t, pod.Spec.Tolerations, record.tolerations)
+			distinct[record] = true
+		}
+		require.LessOrEqual(t, len(distinct), most, order)
+	}
 }

@@ -58,7 +58,7 @@ type Subject struct {
 	pod        *corev1.Pod // that it is, or nil
 	generation int32       // of a pod
 	marked     bool        // it carries a true condition DisruptionTarget
-	until      time.Time
+	shares     []string    // of the budgets by pod
 }
 
 // Observe takes a subject as it is now, which must not be older than what was
@@ -70,12 +70,13 @@ func (t *Tracker) Observe(now time.Time, s Subject) {
 		t.ForgetPod(now, s.ID())
 		return
 	}
-	var shares []string
-	for _, b := range t.byPod {
-		shares = append(shares, s.Shares[b.Name])
+	if !t.config.LowPriorityFirst {
+		s.Priority = 0
 	}
-	s.until = now
-	t.observe(now, &s, shares)
+	for _, b := range t.byPod {
+		s.shares = append(s.shares, s.Shares[b.Name])
+	}
+	t.observe(now, &s)
 }
 
 // ObserveTaints takes the taints of a place that is no node of the API server;
@@ -85,28 +86,6 @@ func (t *Tracker) ObserveTaints(now time.Time, name string, uid types.UID, on []
 	place := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}
 	place.Spec.Taints = on
 	t.ObserveNode(now, place)
-}
-
-// subjectOf returns the subject that a pod is.
-func (t *Tracker) subjectOf(now time.Time, pod *corev1.Pod) Subject {
-	s := Subject{
-		Key:         KeyOf(pod),
-		On:          pod.Spec.NodeName,
-		Tolerations: pod.Spec.Tolerations,
-		Leaving:     pod.DeletionTimestamp != nil,
-		Exempt:      t.rules.exempts(pod),
-		OfPlace:     isOfNode(pod),
-		pod:         pod,
-		generation:  int32(pod.Generation),
-		marked:      hasDisruptionTarget(pod),
-	}
-	if pod.Spec.Priority != nil {
-		s.Priority = *pod.Spec.Priority
-	}
-	if s.Leaving {
-		s.until = terminatedBy(now, pod)
-	}
-	return s
 }
 
 // kind is what matters of a subject besides its tolerations.

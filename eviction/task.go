@@ -36,7 +36,7 @@ type view struct {
 	taints []Taint
 	asked  requests
 	pod    Pod
-	rules  *rules
+	config *Config
 	held   holdSet
 }
 
@@ -59,22 +59,25 @@ func (t Task) Reevaluate(live *corev1.Pod, node *corev1.Node, now time.Time) Dec
 	switch {
 	case !t.valid(), live == nil, t.gone(live), node == nil && t.asked.pod == nil:
 		return Decision{Reason: ReasonGone}
-	case t.rules.exempts(live):
+	case t.config.exempts(live):
 		return Decision{Reason: ReasonExempt}
-	case node == nil:
-		return decideOn(nil, requests{pod: t.asked.pod}, &t.pod, t.rules.matcher).decision(nil)
 	}
-	before, asked := t.taints, t.asked
-	if node.UID != t.node {
-		before, asked.node = nil, nil // another node of that name
-	}
-	if isOfNode(live) {
+	asked, seen := t.asked, t.pod
+	seen.Tolerations = live.Spec.Tolerations
+	same := node != nil && node.UID == t.node // else it is another of that name
+	if !same || isOfNode(live) {
 		asked.node = nil
 	}
-	seen := t.pod
-	seen.Tolerations = live.Spec.Tolerations
-	on := t.rules.unheld(t.rules.noExecute(node, before, now, true), t.held)
-	return decideOn(on, asked, &seen, t.rules.matcher).decision(on)
+	var on []Taint
+	switch {
+	case same:
+		on = t.config.noExecute(node, t.taints, now, true)
+	case node != nil:
+		on = t.config.noExecute(node, nil, now, true)
+	}
+	var r ruling
+	r.decide(t.config.unheld(on, t.held), asked, &seen, t.config.Matcher)
+	return r.decision()
 }
 
 // gone reports whether a pod that was just read is another one than the task is

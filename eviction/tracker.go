@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -20,39 +21,39 @@ import (
 // milliseconds, in which no other call is made. A change of a pod costs
 // O(log n), and so does Start. Start may put aside, or take back, a thousand
 // pods that are held, besides. For the cost of budgets see [timedqueue.Queue]. A
-// pod costs about 220 bytes besides the strings and tolerations of its object,
-// whether it has a deadline or not. There is no timer and no goroutine. A
-// Tracker is not safe for concurrent use.
+// pod costs about 185 bytes besides the strings and tolerations of its object,
+// whether it has a deadline or not, and up to 100 more if few others have its
+// namespace and tolerations. There is no timer and no goroutine. A Tracker is
+// not safe for concurrent use.
 type Tracker struct {
-	config Config
-	rules  *rules
+	config Config    // tasks refer to it
 	epoch  time.Time // times of pods are distances from it
 	nodes  map[string]*node
 	// ordered holds the nodes, for PendingFrom.
 	ordered []*node
 	// evictions holds every pod, with the time at which something is to be done.
 	evictions *timedqueue.Queue[types.UID, pod]
+	recent    recentTraits // so that pods share theirs
 	parked    parked
 	// late holds those that wait after an attempt, by when they should have left.
-	late *timedqueue.Queue[types.UID, *entry]
+	late *aside
 	// accepted holds those whose eviction was accepted, until they are observed to
 	// be terminating or the longest wait is over.
-	accepted *timedqueue.Queue[types.UID, *entry]
+	accepted *aside
 	// counted holds those that are terminating and count for a budget, by when they
 	// do no more.
-	counted   *timedqueue.Queue[types.UID, *entry]
-	bounded   bool                   // a budget has MaxPods or MaxNodes
-	running   map[types.UID]*attempt // actions under way
-	histories map[types.UID]*history
-	requests  map[types.UID]*request // of single pods
-	awaited   map[string]NodeRequest // of nodes that are not known, by name
-	byNode    []Budget
-	byPod     []Budget
-	held      holdSet // everywhere
-	most      int     // pods about which one Start decides
-	waiting   int     // pods about which something is to be done
-	synced    bool
-	visited   int // records that a walk has visited, which tests want to know
+	counted *aside
+	bounded bool                   // a budget has MaxPods or MaxNodes
+	running map[types.UID]*attempt // actions under way
+	notes   map[types.UID]*notes
+	awaited map[string]NodeRequest // of nodes that are not known, by name
+	byNode  []Budget
+	byPod   []Budget
+	held    holdSet // everywhere
+	most    int     // pods about which one Start decides
+	waiting int     // pods about which something is to be done
+	synced  bool
+	visited int // records that a walk has visited, which tests want to know
 }
 
 // NewTracker returns a tracker that knows no node and no pod. Now must not be
@@ -65,51 +66,39 @@ func NewTracker(config Config, now time.Time) (*Tracker, error) {
 	if err != nil {
 		return nil, err
 	}
+	if config.Lineage == nil {
+		config.Lineage = taints.Equivalent
+	}
 	t := &Tracker{
-		config:    config,
-		rules:     config.rules(),
-		epoch:     now,
-		nodes:     make(map[string]*node),
-		running:   make(map[types.UID]*attempt),
-		histories: make(map[types.UID]*history),
-		requests:  make(map[types.UID]*request),
-		awaited:   make(map[string]NodeRequest),
-		most:      mostDecided,
+		config:  config,
+		epoch:   now,
+		nodes:   make(map[string]*node),
+		running: make(map[types.UID]*attempt),
+		notes:   make(map[types.UID]*notes),
+		awaited: make(map[string]NodeRequest),
+		most:    mostDecided,
 	}
 	if t.evictions, err = timedqueue.NewQueue(t.queueConfig(), now); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 	}
-	if t.late, err = newAside(now); err != nil {
-		return nil, err
-	}
-	if t.accepted, err = newAside(now); err != nil {
-		return nil, err
-	}
-	if t.counted, err = newAside(now); err != nil {
-		return nil, err
-	}
-	if t.parked, err = newParked(now); err != nil {
-		return nil, err
+	for _, q := range []**aside{&t.late, &t.accepted, &t.counted, &t.parked.pods, &t.parked.reopened} {
+		if *q, err = timedqueue.NewQueue(timedqueue.QueueConfig[types.UID, *entry]{}, now); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+		}
 	}
 	return t, nil
 }
 
-// newAside returns a queue for pods that are also elsewhere.
-func newAside(now time.Time) (*timedqueue.Queue[types.UID, *entry], error) {
-	aside, err := timedqueue.NewQueue(timedqueue.QueueConfig[types.UID, *entry]{}, now)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
-	}
-	return aside, nil
-}
+// An aside is a queue for pods that are also elsewhere.
+type aside = timedqueue.Queue[types.UID, *entry]
 
 // takeDue takes the first pod out of such a queue that is due.
-func takeDue(aside *timedqueue.Queue[types.UID, *entry], now time.Time) (*entry, bool) {
-	item, ok := aside.Start(now)
+func takeDue(q *aside, now time.Time) (*entry, bool) {
+	item, ok := q.Start(now)
 	if !ok {
 		return nil, false
 	}
-	aside.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
+	q.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
 	return item.Value, true
 }
 
@@ -119,16 +108,11 @@ func takeDue(aside *timedqueue.Queue[types.UID, *entry], now time.Time) (*entry,
 func (t *Tracker) queueConfig() timedqueue.QueueConfig[types.UID, pod] {
 	var config timedqueue.QueueConfig[types.UID, pod]
 	if t.config.LowPriorityFirst {
-		config.Less = func(a, b pod) bool { return a.placement.priority < b.placement.priority }
+		config.Less = func(a, b pod) bool { return a.traits.priority < b.traits.priority }
 	}
 	for _, b := range t.config.Budgets {
-		budget := timedqueue.Budget[types.UID, pod]{
-			Name: b.Name, ShareOf: t.shareOf(b), Limit: b.Limit, Held: b.Held, Burst: b.Burst,
-			MaxActing: max(b.MaxPods, b.MaxNodes),
-		}
-		if b.MaxNodes > 0 {
-			budget.HolderOf = func(_ types.UID, p pod) string { return p.placement.node.name }
-		}
+		budget := b.ofQueue()
+		budget.ShareOf = t.shareOf(b)
 		config.Budgets = append(config.Budgets, budget)
 		t.bounded = t.bounded || budget.MaxActing > 0
 	}
@@ -142,11 +126,11 @@ func (t *Tracker) shareOf(b Budget) func(types.UID, pod) string {
 	case b.ByPod != nil, b.BySubject:
 		i := len(t.byPod)
 		t.byPod = append(t.byPod, b)
-		return func(_ types.UID, p pod) string { return p.placement.shares[i] }
+		return func(_ types.UID, p pod) string { return p.traits.shares[i] }
 	case b.ByNode != nil:
 		i := len(t.byNode)
 		t.byNode = append(t.byNode, b)
-		return func(_ types.UID, p pod) string { return p.placement.node.shares[i] }
+		return func(_ types.UID, p pod) string { return p.node.shares[i] }
 	}
 	return nil
 }
@@ -177,14 +161,3 @@ func (t *Tracker) Len() (nodes, pods int) { return len(t.nodes), t.evictions.Len
 // advance returns now, or the latest time that was passed in before if that is
 // later.
 func (t *Tracker) advance(now time.Time) time.Time { return t.evictions.Advance(now) }
-
-// history returns the record of former attempts on a pod, a new one if there is
-// none.
-func (t *Tracker) history(id types.UID) *history {
-	h, known := t.histories[id]
-	if !known {
-		h = new(history)
-		t.histories[id] = h
-	}
-	return h
-}

@@ -165,7 +165,7 @@ var ofNodes = []mutant.Mutation{
 	mutant.New("an eviction is given up after five tries", "eviction", "(*Tracker) learn(_, _, task)",
 		`t.failed(n, e, o, r) ->
 			t.failed(n, e, o, r)
-			if t.history(e.Key()).attempts >= 5 { task.attempt.terminating = true }`,
+			if t.note(e).attempts >= 5 { task.attempt.terminating = true }`,
 		ordinary(invariant.InTime).From(620)),
 	mutant.New("tainted nodes are untainted at the start", controller, "(*Controller) wantedTaints",
 		`n.ready == "" || !o && !c.health.HasHeartbeat(n.object.Name) -> false`,
@@ -185,7 +185,7 @@ var ofNodes = []mutant.Mutation{
 			m.monitor.beat(t, &n.record)
 			if r == nil || declaredByObserver(r) { m.monitor.applyRecord(t, &n.record, u); return }`,
 		ordinary(invariant.DeclaredInTime)),
-	mutant.New("a toleration begins before the pod has arrived", "eviction", "decide",
+	mutant.New("a toleration begins before the pod has arrived", "eviction", "(*ruling) decide",
 		"later(t.Start, p.Arrived) -> t.Start",
 		ordinary(invariant.NeverEarly)),
 	mutant.New("a disrupted zone keeps its rate", controller, "(*Controller) evaluateZones",
@@ -204,7 +204,7 @@ var ofNodes = []mutant.Mutation{
 		`v == "" -> v != ""`,
 		ordinary(invariant.NotDeclaredAlive), schedules),
 	mutant.New("an eviction that has succeeded is forgotten", "eviction", "(*Tracker) learn",
-		"delete(t.histories, k); return accepted -> delete(t.histories, k)",
+		"t.forgetAttempts(e); return accepted -> t.forgetAttempts(e)",
 		ordinary(invariant.NotTwice), schedules),
 	mutant.New("a pod that was recreated under its name is remembered for ever",
 		"timedqueue/feed", "(*Handler) OnUpdate",
@@ -230,8 +230,8 @@ var ofNodes = []mutant.Mutation{
 	mutant.New("one look at the zones is enough", "zone", "(t *Tracker) Observe",
 		"z.extentKnownAt(n, w) -> t.now.Add(0 * z.extentKnownAt(n, w).Sub(t.now))",
 		ordinary(invariant.KnownFirst)),
-	mutant.New("a change of tolerations is not seen", "eviction", "(*Tracker) observe",
-		"p.tolerations = o -> if p.tolerations == nil { p.tolerations = o }",
+	mutant.New("a change of tolerations is not seen", "eviction", "(*Tracker) setTraits",
+		"p.traits = t.recent.of(o) -> if p.traits == nil { p.traits = t.recent.of(o) }",
 		ordinary(invariant.InTime).From(500)),
 	mutant.New("a node that changes often waits without end", controller, "damping",
 		"longestWait -> 4 * longestWait",
