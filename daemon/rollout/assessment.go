@@ -9,10 +9,12 @@ import (
 // assessment is the evaluation of one node.
 type assessment struct {
 	situation
-	wait Wait // why nothing is done, if something is missing
+	wait  Wait      // why nothing is done, if something is missing
+	until time.Time // when the situation changes by itself; zero: never
 
-	planner *Planner
-	node    *nodeState
+	goal *goal
+	node *nodeState
+	now  time.Time
 
 	any       bool      // there are pods, even if all are leaving
 	oldest    *podState // the one that the status is about
@@ -28,11 +30,11 @@ type assessment struct {
 
 // assess decides about a node. It changes only the reasons for which the pods
 // of the node leave, and what has ended with time.
-func (p *Planner) assess(n *nodeState) (a assessment) {
-	a.planner, a.node = p, n
-	p.startRevision(n)
+func assess(n *nodeState, goal *goal, now time.Time) (a assessment) {
+	a.node, a.goal, a.now = n, goal, now
+	n.startRevision(goal.revision)
 	for s := n.pods; s != nil; s = s.next {
-		if !s.phase.isDeletion() {
+		if !s.deletion.unresolved() {
 			s.leave = ""
 		}
 	}
@@ -55,6 +57,9 @@ func (p *Planner) assess(n *nodeState) (a assessment) {
 			a.unlessWaiting(WaitTerminating, s)
 		}
 	}
+	if n.unneeded() {
+		a.wake(n.rememberedUntil())
+	}
 	return a
 }
 
@@ -62,11 +67,11 @@ func (p *Planner) assess(n *nodeState) (a assessment) {
 // pod should be there any more, or that is always refused. The watch would have
 // shown its pod by now.
 func (a *assessment) expireCreation() {
-	if a.node.creation != creationUnanswered {
+	if a.node.creationPhase() != creationUnanswered {
 		return
 	}
 	end := a.node.sent.unansweredAt.Add(longestDelay)
-	if a.planner.now.Before(end) {
+	if a.now.Before(end) {
 		a.wake(end)
 		return
 	}
@@ -117,15 +122,15 @@ func (a *assessment) stillDue(s *podState) bool {
 		return true
 	case StepDuplicate:
 		kept := a.fresh
-		if kept == nil || a.planner.surges && !a.planner.spec.updated(s.pod) {
+		if kept == nil || a.goal.surges && !a.goal.spec.updated(s.pod) {
 			kept = a.outdated
 		}
 		return kept != nil && a.value(kept) >= a.value(s)
 	case StepReplaced:
 		_, isReady := s.readySince()
-		return !a.planner.spec.updated(s.pod) && a.fresh != nil && (!isReady || a.available(a.fresh))
+		return !a.goal.spec.updated(s.pod) && a.fresh != nil && (!isReady || a.available(a.fresh))
 	case StepOutdated, StepOutdatedUnavailable:
-		return !a.planner.surges && !a.planner.spec.updated(s.pod) && a.staying == 0
+		return !a.goal.surges && !a.goal.spec.updated(s.pod) && a.staying == 0
 	case StepMisscheduled, StepNodeGone, StepMissing, StepSurging:
 	}
 	return false
@@ -138,7 +143,7 @@ func (a *assessment) classifyPods() {
 			continue
 		}
 		a.any = true
-		if a.oldest == nil || before(s, a.oldest) {
+		if a.oldest == nil || s.before(a.oldest) {
 			a.oldest = s
 		}
 		if s.leaving() {
@@ -153,24 +158,24 @@ func (a *assessment) classifyPods() {
 			a.replaceEnded(s, StepPodSucceeded)
 		case s.pod.Status.Phase == corev1.PodFailed:
 			a.fail(s)
-		case a.planner.spec.updated(s.pod):
+		case a.goal.spec.updated(s.pod):
 			a.fresh = a.keep(a.fresh, s)
 		default:
 			a.outdated = a.keep(a.outdated, s)
 		}
 	}
-	if !a.planner.surges {
+	if !a.goal.surges {
 		a.keepOne()
 	}
 }
 
-// fail records a failed pod. One is replaced at a time, so that the wait after
-// it holds for the others.
+// fail records a failed pod that stays. One is replaced at a time, so that the
+// wait after it holds for the others. One that is counted comes first.
 func (a *assessment) fail(s *podState) {
 	switch {
-	case a.failed == nil, s.counted && !a.failed.counted:
+	case a.failed == nil, s.deletion > a.failed.deletion:
 		a.failed = s
-	case s.counted == a.failed.counted && before(s, a.failed):
+	case s.deletion == a.failed.deletion && s.before(a.failed):
 		a.failed = s
 	}
 }
@@ -181,7 +186,7 @@ func (a *assessment) keep(kept, s *podState) *podState {
 		return s
 	}
 	a.excess = true
-	if worth, other := a.value(s), a.value(kept); worth > other || worth == other && before(s, kept) {
+	if worth, other := a.value(s), a.value(kept); worth > other || worth == other && s.before(kept) {
 		s, kept = kept, s
 	}
 	s.leave = StepDuplicate
@@ -215,7 +220,7 @@ func (a *assessment) count() {
 		return
 	}
 	a.marks |= current
-	if a.planner.spec.updated(a.oldest.pod) {
+	if a.goal.spec.updated(a.oldest.pod) {
 		a.marks |= updated
 	}
 	if _, isReady := a.oldest.readySince(); isReady {
@@ -236,20 +241,20 @@ func (a *assessment) createOrReplace() {
 		a.wait = Wait{Reason: WaitUnderWay}
 	case !a.node.decision.shouldRun:
 	case a.staying > 0, a.undecided:
-	case a.any && !a.planner.surges:
+	case a.any && !a.goal.surges:
 		a.wait = Wait{Reason: WaitTerminating}
-	case a.planner.now.Before(a.node.refused.retry()):
+	case a.now.Before(a.node.refused.retry()):
 		a.await(WaitCreationRefused, nil, a.node.refused.retry())
 	default:
-		a.create = true
+		a.needs.add(needCreation)
 	}
 }
 
 // replaceEnded makes a terminated pod leave, after the back-off of the node.
 // Without back-off, a kubelet that rejects its pods would get pods without end.
 func (a *assessment) replaceEnded(s *podState, why StepReason) {
-	until := a.node.failed.replaceFrom(a.planner.now)
-	if a.planner.now.Before(until) && !s.counted {
+	until := a.node.failed.replaceFrom(a.now)
+	if a.now.Before(until) && s.deletion != deletionCounted {
 		a.await(WaitBackoff, s, until)
 		return
 	}
@@ -259,14 +264,43 @@ func (a *assessment) replaceEnded(s *podState, why StepReason) {
 // due decides whether a pod with a reason to leave is to be deleted now.
 func (a *assessment) due(s *podState) {
 	switch {
-	case !s.toDelete(), s.unanswered() && s.leave.ofRollout():
-	case a.planner.now.Before(s.refused.retry()):
+	case s.due(a.now):
+		a.needs.add(needDeletions)
+		a.again = a.again || s.unanswered()
+	case s.toDelete():
 		a.await(WaitDeletionRefused, s, s.refused.retry())
-	default:
-		a.deletes = true
-		a.redeletes = a.redeletes || s.unanswered()
-		a.again = a.again || a.redeletes
 	}
+}
+
+// available reports whether a pod is available. If it will be, the node is
+// evaluated then.
+func (a *assessment) available(s *podState) bool {
+	from, isReady := a.goal.spec.availableFrom(s)
+	if isReady && a.now.Before(from) {
+		a.await(WaitMinReady, s, from)
+		return false
+	}
+	return isReady
+}
+
+// value ranks the pods of a node: the one with the highest value stays, or the
+// first of several. kube-controller-manager only checks whether a pod is
+// scheduled, and deletes a working one if it is the younger one.
+func (a *assessment) value(s *podState) int {
+	value := 0
+	if s.pod.Spec.NodeName != "" {
+		value += 4
+	}
+	from, isReady := a.goal.spec.availableFrom(s)
+	switch {
+	case !isReady:
+	case a.now.Before(from):
+		value++
+		a.wake(from)
+	default:
+		value += 2
+	}
+	return value
 }
 
 // await records until when a node waits. The first reason is reported; the

@@ -2,20 +2,24 @@ package rollout
 
 import "k8s.io/apimachinery/pkg/types"
 
-// PodPhases returns the phase of each pod that a planner knows.
+// PodPhases returns the phase of each pod that a planner knows: that of its
+// deletion, or how it was seen.
 func (p *Planner) PodPhases() map[types.UID]string {
-	all := make(map[types.UID]string, len(p.pods))
-	for _, s := range p.pods {
-		all[s.pod.UID] = s.phase.String()
+	all := make(map[types.UID]string, len(p.known.pods))
+	for _, s := range p.known.pods {
+		all[s.pod.UID] = s.seen.String()
+		if s.deletion.unresolved() {
+			all[s.pod.UID] = s.deletion.String()
+		}
 	}
 	return all
 }
 
 // CreationPhases returns the phase of the creations of each node with a record.
 func (p *Planner) CreationPhases() map[string]string {
-	all := make(map[string]string, len(p.states))
-	for _, n := range p.states {
-		all[n.name] = n.creation.String()
+	all := make(map[string]string, len(p.known.states))
+	for _, n := range p.known.states {
+		all[n.name] = n.creationPhase().String()
 	}
 	return all
 }
@@ -33,27 +37,36 @@ func (s *Nodes) Records() int {
 // Agrees returns what does not agree in a planner: counts, queues and lists
 // with the phases and situations of the records.
 func (p *Planner) Agrees() string {
-	created, unsettled, deleting, creating := 0, 0, 0, 0
-	for _, s := range p.pods {
-		if s.former == podCreated {
+	created, unresolved, deleting, creating := 0, 0, 0, 0
+	for _, s := range p.known.pods {
+		if s.seen == sightingCreated {
 			created++
 		}
-		if s.phase.isDeletion() {
-			unsettled++
-		} else if s.former != s.phase {
-			return "a pod without a deletion has another former phase"
+		if s.deletion.unresolved() {
+			unresolved++
 		}
-		if s.phase.isUnderWay() {
+		if s.deletion.isUnderWay() {
 			deleting++
 		}
-	}
-	for i, n := range p.states {
+		_, timed := p.timers.pods.Find(s.pod.Name)
 		switch {
-		case int(n.index) != i || p.lookup(n.name) != n:
+		case timed != s.mayRead():
+			return "what is to be read is not what awaits the watch"
+		case s.deletion == deletionCounted && !s.terminal():
+			return "a pod is counted that runs"
+		case s.reading == readingUnderWay && s.deletion.isUnderWay():
+			return "a read is not overtaken by the deletion"
+		}
+	}
+	for i, n := range p.known.states {
+		switch {
+		case int(n.index) != i || p.known.lookup(n.name) != n:
 			return "the records of nodes are not those by name"
-		case (n.stored == nil) != (p.gone[n.name] == n):
+		case (n.stored == nil) != (p.known.gone[n.name] == n):
 			return "a node is gone and is not"
-		case (n.creation == creationIdle) != (n.sent == nil):
+		case n.staleAt != 0 && p.known.stale.nodes[n.staleAt-1] != n:
+			return "a node is stale and is not"
+		case n.sent != nil && n.sent.phase == creationIdle:
 			return "what was sent is not what the phase says"
 		}
 		if n.creating() {
@@ -61,13 +74,13 @@ func (p *Planner) Agrees() string {
 		}
 	}
 	switch {
-	case created != p.unseen.created:
+	case created != p.calls.created:
 		return "created"
-	case unsettled != p.unresolved:
-		return "unsettled"
-	case deleting != p.deletions.underWay:
+	case unresolved != p.calls.unresolved:
+		return "unresolved"
+	case deleting != p.calls.deletions.underWay:
 		return "deletions under way"
-	case creating != p.creations.underWay:
+	case creating != p.calls.creations.underWay:
 		return "creations under way"
 	}
 	return ""

@@ -11,7 +11,7 @@ import (
 // Finish records how a task ended. Each task is to be finished once; a second
 // result, and one for a pod or node that is gone, changes nothing.
 func (p *Planner) Finish(now time.Time, task Task, result Result) {
-	p.advance(now)
+	p.known.advance(now)
 	switch {
 	case task.Create != nil:
 		p.finishCreation(task.Create, &result)
@@ -33,35 +33,30 @@ func (r *Result) creationOutcome() Outcome {
 }
 
 func (p *Planner) finishCreation(step *Creation, result *Result) {
-	n := p.lookup(step.Node)
+	n := p.known.lookup(step.Node)
 	if n == nil || !n.creating() {
 		return // it was finished before
 	}
-	p.startRevision(n)
-	p.creations.underWay--
-	p.markStale(n)
-	outcome := result.creationOutcome()
-	n.endCreation(outcome, p.now)
+	n.startRevision(p.goal.revision)
+	p.calls.creations.underWay--
+	p.known.markStale(n)
+	outcome, epoch := result.creationOutcome(), n.sent.epoch
+	n.endCreation(outcome, p.known.now)
 	switch {
 	case outcome == OutcomeDone:
-		n.created(result.Pod, p.now)
-		p.creations.succeeded(n.epoch)
-		p.write(result.Pod)
+		n.created(result.Pod, p.known.now)
+		p.calls.creations.succeeded(epoch)
+		p.known.write(result.Pod)
+		return
 	case outcome == OutcomeNameTaken && result.Pod != nil: // mostly one that is being deleted
 		n.attempt++
-		p.write(result.Pod)
+		p.known.write(result.Pod)
+		return
 	case outcome == OutcomeNameTaken: // another owner may have the next name too
 		n.attempt++
-		p.refuseCreation(n)
-	default:
-		p.refuseCreation(n)
 	}
-}
-
-// refuseCreation counts a creation that was not done.
-func (p *Planner) refuseCreation(n *nodeState) {
-	n.refused.add(p.now)
-	p.creations.failed(n.epoch, p.now)
+	n.refused.add(p.known.now)
+	p.calls.creations.failed(epoch, p.known.now)
 }
 
 // created records that a pod was created. If a webhook has rewritten the pod
@@ -75,56 +70,41 @@ func (n *nodeState) created(pod *corev1.Pod, now time.Time) {
 	n.refused.add(now)
 }
 
-// write records a pod that we created, which the watch may have shown
-// meanwhile.
-func (p *Planner) write(pod *corev1.Pod) {
-	known := p.pods[pod.Name]
-	if p.tombstones.how[pod.UID] != 0 || known != nil && known.pod.UID == pod.UID {
-		return
-	}
-	if known != nil {
-		if olderVersion(pod, known.pod) {
-			return // it was deleted meanwhile, and another one has its name
-		}
-		p.remove(known)
-	}
-	s := p.add(pod, podCreated)
-	s.answeredAt = p.now
-	p.unseen.expect(s, p.now)
-}
-
 func (p *Planner) finishDeletion(step *Deletion, result *Result) {
-	s := p.pods[step.Pod]
-	if s == nil || s.pod.UID != step.UID || !s.phase.isUnderWay() {
+	s := p.known.pods[step.Pod]
+	if s == nil || s.pod.UID != step.UID || !s.deletion.isUnderWay() {
 		return // the watch has shown its end, or the task was finished before
 	}
 	if s.node != nil {
-		p.markStale(s.node)
+		p.known.markStale(s.node)
 	}
 	outcome := result.outcome()
 	if outcome == OutcomeDone || outcome == OutcomeGone {
-		p.deletions.succeeded(s.epoch)
+		p.calls.deletions.succeeded(s.epoch)
 	} else {
-		s.refused.add(p.now)
-		p.deletions.failed(s.epoch, p.now)
+		s.refused.add(p.known.now)
+		p.calls.deletions.failed(s.epoch, p.known.now)
 	}
-	switch {
+	if outcome == OutcomeGone {
+		p.known.vanish(s)
+		return
+	}
+	p.known.endDeletion(s, outcome)
+}
+
+func (p *Planner) finishRefresh(step *Refresh, result *Result) {
+	s := p.known.pods[step.Pod]
+	if s == nil || s.pod.UID != step.UID {
+		return
+	}
+	switch outcome := result.outcome(); {
 	case outcome == OutcomeGone:
-		p.vanish(s)
-	case s.pod.DeletionTimestamp != nil, // shown meanwhile
-		outcome == OutcomeRefused && s.phase == podDeleting:
-		p.enter(s, s.former, s.former)
-		if s.expected() {
-			p.unseen.expect(s, s.written)
-		}
-	case outcome == OutcomeDone:
-		p.enter(s, podDeletionAccepted, s.former)
-		p.unseen.expect(s, p.now)
-	case outcome == OutcomeRefused: // which says nothing of the call before
-		p.enter(s, podDeletionUnanswered, s.former)
-		p.unseen.expect(s, s.written)
+		p.known.vanish(s)
+	case outcome == OutcomeReleased:
+		p.known.remove(s) // it may be adopted again
+	case outcome == OutcomeDone && result.Pod != nil:
+		p.known.recordRead(s, result.Pod)
 	default:
-		p.enter(s, podDeletionUnanswered, s.former)
-		p.unseen.expect(s, p.now)
+		p.known.endRead(s)
 	}
 }

@@ -22,12 +22,12 @@ import (
 // one lock: that of one [timedqueue.Dispatcher], whose core composes the
 // planners, for example with [timedqueue.RoundRobin].
 type Nodes struct {
-	byName   map[string]*storedNode
-	all      []*storedNode
-	planners []*Planner
-	changed  []*Planner // that Changed returns
-	leaving  []*Planner // those that were closed and have records left
-	joined   int        // how many planners have joined
+	byName  map[string]*storedNode
+	all     []*storedNode
+	members []*knowledge // of the planners
+	changed []*knowledge // that Changed returns
+	leaving []*knowledge // those that were closed and have records left
+	joined  int          // how many planners have joined
 
 	slab []storedNode  // memory for nodes that come
 	free []*storedNode // that of nodes that are gone
@@ -76,11 +76,11 @@ func (s *Nodes) allocate() *storedNode {
 func (s *Nodes) Observe(now time.Time, node *corev1.Node) {
 	s.detachSome(detachedPerChange)
 	stored := s.byName[node.Name]
-	if stored != nil && len(s.planners) > 1 && placedAlike(stored.object, node) {
+	if stored != nil && len(s.members) > 1 && placedAlike(stored.object, node) {
 		stored.object = node
 		for _, n := range stored.states {
-			if !n.planner.closed() {
-				n.planner.observeState(now, n)
+			if !n.owner.closed() {
+				n.owner.observeState(now, n)
 			}
 		}
 		return
@@ -95,8 +95,8 @@ func (s *Nodes) Observe(now time.Time, node *corev1.Node) {
 		s.byName[node.Name] = stored
 	}
 	stored.object = node
-	for _, p := range s.planners {
-		p.observeNode(now, stored)
+	for _, k := range s.members {
+		k.observeNode(now, stored)
 	}
 }
 
@@ -114,11 +114,11 @@ func (s *Nodes) Forget(now time.Time, name string) {
 	s.all[last] = nil
 	s.all = s.all[:last]
 	for _, n := range stored.states {
-		if n.planner.closed() {
+		if n.owner.closed() {
 			n.stored = nil
 			continue
 		}
-		n.planner.forgetNode(now, n)
+		n.owner.forgetNode(now, n)
 	}
 	*stored = storedNode{}
 	s.free = append(s.free, stored)
@@ -129,8 +129,8 @@ func (s *Nodes) Forget(now time.Time, name string) {
 // then evaluates only these. The cost is that of the planners returned.
 func (s *Nodes) Changed() []types.UID {
 	owners := make([]types.UID, len(s.changed))
-	for i, p := range s.changed {
-		owners[i], p.reported = p.config.Owner, false
+	for i, k := range s.changed {
+		owners[i], k.reported = k.set, false
 	}
 	clear(s.changed)
 	s.changed = s.changed[:0]
@@ -140,25 +140,25 @@ func (s *Nodes) Changed() []types.UID {
 // Len returns how many nodes there are.
 func (s *Nodes) Len() int { return len(s.all) }
 
-func (s *Nodes) join(p *Planner) {
+func (s *Nodes) join(k *knowledge) {
 	s.joined++
-	p.index, p.id = len(s.planners), s.joined
-	s.planners = append(s.planners, p)
+	k.index, k.id = len(s.members), s.joined
+	s.members = append(s.members, k)
 }
 
 // leave removes a planner. Its records are detached by detachSome.
-func (s *Nodes) leave(p *Planner) {
-	if p.closed() {
+func (s *Nodes) leave(k *knowledge) {
+	if k.closed() {
 		return
 	}
-	last := len(s.planners) - 1
-	s.planners[p.index] = s.planners[last]
-	s.planners[p.index].index = p.index
-	s.planners[last] = nil
-	s.planners = s.planners[:last]
-	p.index = departed
-	s.changed = slices.DeleteFunc(s.changed, func(other *Planner) bool { return other == p })
-	s.leaving = append(s.leaving, p)
+	last := len(s.members) - 1
+	s.members[k.index] = s.members[last]
+	s.members[k.index].index = k.index
+	s.members[last] = nil
+	s.members = s.members[:last]
+	k.index = departed
+	s.changed = slices.DeleteFunc(s.changed, func(other *knowledge) bool { return other == k })
+	s.leaving = append(s.leaving, k)
 	s.detachSome(detachedAtOnce)
 }
 
@@ -173,15 +173,15 @@ const (
 // records of all nodes, so they go in slices.
 func (s *Nodes) detachSome(most int) {
 	for ; most > 0 && len(s.leaving) > 0; most-- {
-		p := s.leaving[len(s.leaving)-1]
-		last := len(p.states) - 1
+		k := s.leaving[len(s.leaving)-1]
+		last := len(k.states) - 1
 		if last < 0 {
 			s.leaving[len(s.leaving)-1] = nil
 			s.leaving = s.leaving[:len(s.leaving)-1]
 			continue
 		}
-		p.states[last].detach()
-		p.states[last], p.states = nil, p.states[:last]
+		k.states[last].detach()
+		k.states[last], k.states = nil, k.states[:last]
 	}
 }
 
@@ -195,18 +195,18 @@ func placedAlike(a, b *corev1.Node) bool {
 }
 
 // stateOf returns the record that a planner keeps of a node, or nil.
-func (n *storedNode) stateOf(p *Planner) *nodeState {
-	if len(n.states) == 1 && n.states[0].planner == p { // as with one planner
+func (n *storedNode) stateOf(k *knowledge) *nodeState {
+	if len(n.states) == 1 && n.states[0].owner == k { // as with one planner
 		return n.states[0]
 	}
-	if at, found := n.search(p); found {
+	if at, found := n.search(k); found {
 		return n.states[at]
 	}
 	return nil
 }
 
-func (n *storedNode) search(p *Planner) (int, bool) {
-	return slices.BinarySearchFunc(n.states, p.id, func(n *nodeState, id int) int {
-		return cmp.Compare(n.planner.id, id)
+func (n *storedNode) search(k *knowledge) (int, bool) {
+	return slices.BinarySearchFunc(n.states, k.id, func(n *nodeState, id int) int {
+		return cmp.Compare(n.owner.id, id)
 	})
 }

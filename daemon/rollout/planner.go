@@ -6,109 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kubelife/lifecycle/daemon"
-	"github.com/kubelife/lifecycle/taints"
-	"github.com/kubelife/lifecycle/timedqueue"
 )
-
-// Config is how a [Planner] plans. Only Spec is required.
-type Config struct {
-	// Spec is what is wanted. [Planner.SetSpec] changes it.
-	Spec Spec
-	// Owner is the UID of the set. A task carries it, so that it is not performed
-	// for another set, for example one that was created again under the name. The
-	// names of pods follow from it, so that a planner skips those that are taken.
-	// Empty: the tasks are for any owner.
-	Owner types.UID
-	// Nodes is the store of nodes, which other planners may use too. Nil: one of
-	// its own.
-	Nodes *Nodes
-	// Matcher says which comparisons of tolerations are understood.
-	Matcher taints.Matcher
-	// Burst is how many creations, and how many deletions, may be under way or not
-	// yet observed. Zero means 250, as in kube-controller-manager.
-	Burst int
-	// ExpectationTimeout is how long to wait for the watch to show one of our
-	// writes before the pod is read. Zero means half a minute;
-	// kube-controller-manager waits five minutes.
-	ExpectationTimeout time.Duration
-	// Less reports whether a node comes before another: which one gets its first
-	// pod, or its new one, first. Equal nodes come by their names, and so do all
-	// if it is nil. [Planner.SetLess] changes it. It must depend on nothing but
-	// the two nodes.
-	//
-	// Nodes for which a call was refused come last. So do ignored nodes whose
-	// available pod a rollout may take. While calls are refused, names do not
-	// count, and outside of a rollout Less does not either. The next try is then
-	// less likely for a neighbor with the same fault.
-	Less func(a, b *corev1.Node) bool
-	// Eligible reports whether a rollout may replace the pod of a node, for
-	// example of canaries that carry a label. Nil: of any node.
-	// [Planner.SetEligible] changes it. It must depend on nothing but the node.
-	Eligible func(node *corev1.Node) bool
-	// ClassifyUnavailable says whether a node without an available pod counts
-	// against MaxUnavailable, or against MaxSurge where its new pod waits next to
-	// the old one. The pod is nil if the node has none that stays. Nil: all nodes
-	// count. [IgnoreNotReadyNodes] is one to use. It must depend on nothing but
-	// its arguments.
-	//
-	// A node whose available pod the rollout has deleted is not asked about. It
-	// counts until it has an available pod again, so that a rollout never takes
-	// more available pods than MaxUnavailable. A new Planner does not know these
-	// nodes.
-	ClassifyUnavailable func(node *corev1.Node, pod *corev1.Pod) Unavailability
-}
-
-// Unavailability says whether a node without an available pod counts.
-type Unavailability string
-
-const (
-	// UnavailabilityCounted: it counts against the limits of the rollout.
-	UnavailabilityCounted Unavailability = "Counted"
-	// UnavailabilityIgnored: it does not count. The rollout is not the cause, and
-	// to wait for the node does not help.
-	UnavailabilityIgnored Unavailability = "Ignored"
-)
-
-// IgnoreNotReadyNodes is a ClassifyUnavailable that ignores nodes that are not
-// ready: a rollout goes on while some nodes are down. It also goes on when most
-// are, or when the control plane only believes so. If the rollout itself makes
-// nodes not ready, as one of a network plugin may, those count.
-func IgnoreNotReadyNodes(node *corev1.Node, _ *corev1.Pod) Unavailability {
-	for i := range node.Status.Conditions {
-		c := &node.Status.Conditions[i]
-		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-			return UnavailabilityCounted
-		}
-	}
-	return UnavailabilityIgnored
-}
-
-const (
-	defaultBurst              = 250 // BurstReplicas of kube-controller-manager v1.37
-	defaultExpectationTimeout = 30 * time.Second
-)
-
-// ErrInvalidConfig is what is wrong with a [Config] or an [ExecutorConfig].
-var ErrInvalidConfig = errors.New("invalid rollout config")
-
-// Validate joins what is wrong with a configuration: [ErrInvalidConfig] or
-// [ErrInvalidSpec].
-func (c Config) Validate() error {
-	var problems []error
-	if c.Burst < 0 {
-		problems = append(problems,
-			fmt.Errorf("%w: Config.Burst is %d, want zero or more", ErrInvalidConfig, c.Burst))
-	}
-	if c.ExpectationTimeout < 0 {
-		problems = append(problems, fmt.Errorf("%w: Config.ExpectationTimeout is %s, want zero or more",
-			ErrInvalidConfig, c.ExpectationTimeout))
-	}
-	return errors.Join(append(problems, c.Spec.Validate())...)
-}
 
 // A Planner observes the nodes and the pods of one DaemonSet, or of a similar
 // set. It hands out pods to create, to delete or to read, one [Task] at a time.
@@ -120,43 +18,14 @@ func (c Config) Validate() error {
 // keeps about half a kilobyte for a node with its pod. It keeps nothing for a
 // node that has no pod and should have none, except failures for half an hour.
 type Planner struct {
-	config    Config
-	spec      *Spec
-	surges    bool
-	invalid   bool  // the rollout of the spec is invalid
-	halted    bool  // no pod is deleted
-	refusal   error // why a later spec was refused
-	placement *daemon.Placement
-	limits    limits
-
-	now      time.Time
-	store    *Nodes
-	index    int                   // in Nodes.planners; departed: it was closed
-	id       int                   // in the order in which planners join the store
-	reported bool                  // it is in Nodes.changed
-	states   []*nodeState          // of all nodes that have a record
-	gone     map[string]*nodeState // those of nodes that are gone
-	pods     map[string]*podState  // by name, of one namespace
-	stale    fifo                  // to be evaluated before anything is decided
-	scan     scan                  // to be evaluated after a change for all nodes
-
-	counts     counts
-	queues     [numberOfQueues]nodeHeap
-	deleting   *nodeState // in toDelete, with some of its pods handed out
-	timers     *timedqueue.Queue[string, *nodeState]
-	unseen     expectations
-	tombstones tombstones
-	unresolved int   // pods whose deletion is not resolved
-	revision   int32 // counts the revisions that were wanted
-	ranking    int32 // counts the orders that were wanted
-
-	creations, deletions calls
+	config     Config // Spec, Less, Eligible and ClassifyUnavailable are in the parts
+	known      knowledge
+	goal       goal
+	candidates candidates
+	calls      traffic
+	timers     timers
+	scan       scan // to be evaluated after a change for all nodes
 }
-
-// departed is the index of a planner that was closed.
-const departed = -1
-
-func (p *Planner) closed() bool { return p.index == departed }
 
 // NewPlanner returns a planner that knows no pods yet, and of nodes those of
 // Config.Nodes. Now must not be the zero time.
@@ -173,25 +42,20 @@ func NewPlanner(config Config, now time.Time) (*Planner, error) {
 	if config.Nodes == nil {
 		config.Nodes = new(Nodes)
 	}
-	timers, err := newTimers(now)
+	timers, err := newTimers(config.ExpectationTimeout, now)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 	}
 	p := &Planner{
-		config: config,
-		now:    now,
-		store:  config.Nodes,
-		gone:   make(map[string]*nodeState),
-		timers: timers,
-		unseen: expectations{timeout: config.ExpectationTimeout},
-
-		creations: calls{burst: config.Burst, window: 1, epoch: 1},
-		deletions: calls{burst: config.Burst, window: config.Burst, epoch: 1},
+		config: config, goal: newGoal(&config), calls: newTraffic(config.Burst), timers: timers,
 	}
-	p.rank()
-	p.use(config.Spec)
-	p.store.join(p)
-	p.scan.nodes = p.store.Len()
+	p.candidates = newCandidates(&p.goal, config.Less)
+	p.known = knowledge{
+		set: config.Owner, store: config.Nodes, now: now, gone: make(map[string]*nodeState),
+		goal: &p.goal, candidates: &p.candidates, calls: &p.calls, timers: &p.timers,
+	}
+	config.Nodes.join(&p.known)
+	p.scan.nodes = config.Nodes.Len()
 	return p, nil
 }
 
@@ -199,7 +63,7 @@ func NewPlanner(config Config, now time.Time) (*Planner, error) {
 // use. The planner must not be used afterwards. The memory of the first
 // thousand records is free at once. That of the others is when nodes have
 // changed, a hundred with each change.
-func (p *Planner) Close() { p.store.leave(p) }
+func (p *Planner) Close() { p.known.store.leave(&p.known) }
 
 // SetSpec changes what is wanted. All nodes are evaluated again, in the turns
 // of [Planner.Start], and what has failed with another revision no longer
@@ -214,85 +78,194 @@ func (p *Planner) Close() { p.store.leave(p) }
 // changes with it, they are replaced at once, unless the rollout is Strict, as
 // in kube-controller-manager.
 func (p *Planner) SetSpec(now time.Time, spec Spec) error {
-	p.advance(now)
-	if equality.Semantic.DeepEqual(p.spec, &spec) {
-		p.refusal = nil
-		return nil // each write of a set's status causes an event of the set
+	p.known.advance(now)
+	former := p.goal.spec
+	if err := p.goal.set(spec); err != nil || p.goal.spec == former {
+		return err
 	}
-	if p.refusal = spec.Validate(); p.refusal != nil {
-		return p.refusal
+	if spec.Revision != former.Revision {
+		p.calls.creations.reset()
 	}
-	if spec.Revision != p.spec.Revision {
-		p.creations.reset()
-		p.revision++
-	}
-	p.use(spec)
-	p.scan = scan{states: len(p.states), nodes: p.store.Len()}
+	p.scan = scan{states: len(p.known.states), nodes: p.known.store.Len()}
 	return nil
-}
-
-func (p *Planner) use(spec Spec) {
-	p.spec = &spec
-	p.invalid = spec.rolloutProblems() != nil
-	p.surges = !p.invalid && spec.Strategy.surges()
-	p.placement = daemon.Compile(spec.Template, p.config.Matcher)
-	p.limits = limits{}
 }
 
 // SetLess changes the order of nodes, Config.Less. All nodes are evaluated
 // again, in the turns of [Planner.Start]. Attempts and back-offs stay.
 func (p *Planner) SetLess(now time.Time, less func(a, b *corev1.Node) bool) {
-	p.advance(now)
-	p.config.Less = less
-	p.ranking++ // so that positions in the former queues no longer count
-	p.rank()
-	p.scan.states = len(p.states)
-}
-
-// rank begins with empty queues.
-func (p *Planner) rank() {
-	for i := range p.queues {
-		p.queues[i] = newQueue(queueName(i), p.config.Less)
-	}
+	p.known.advance(now)
+	p.candidates.rank(less)
+	p.scan.states = len(p.known.states)
 }
 
 // SetEligible changes which nodes a rollout may update, Config.Eligible. All
 // nodes are evaluated again, in the turns of [Planner.Start]. Attempts and
 // back-offs stay.
 func (p *Planner) SetEligible(now time.Time, eligible func(node *corev1.Node) bool) {
-	p.advance(now)
-	p.config.Eligible = eligible
-	p.scan.states = len(p.states)
+	p.known.advance(now)
+	p.goal.eligible = eligible
+	p.scan.states = len(p.known.states)
 }
 
 // Problems returns why the latest spec was refused, and the [Spec.Problems] of
 // the spec in use. It returns nil if there are none.
-func (p *Planner) Problems() error { return errors.Join(p.refusal, p.spec.Problems()) }
+func (p *Planner) Problems() error { return errors.Join(p.goal.refusal, p.goal.spec.Problems()) }
 
 // Stopped returns why the rollout stands still until the spec is corrected: the
 // latest spec was refused, or the Strategy of the one in use is invalid. It is
 // nil if it goes on, also if terms of the node affinity are ignored.
-func (p *Planner) Stopped() error { return errors.Join(p.refusal, p.spec.rolloutProblems()) }
+func (p *Planner) Stopped() error { return errors.Join(p.goal.refusal, p.goal.spec.rolloutProblems()) }
 
 // ObserveNode records a node as it is now, in the store and so for all planners
 // of it. It keeps the pointer; the node must not be changed afterwards.
-func (p *Planner) ObserveNode(now time.Time, node *corev1.Node) { p.store.Observe(now, node) }
+func (p *Planner) ObserveNode(now time.Time, node *corev1.Node) { p.known.store.Observe(now, node) }
 
 // ForgetNode records that a node is gone, for all planners of the store.
-func (p *Planner) ForgetNode(now time.Time, name string) { p.store.Forget(now, name) }
+func (p *Planner) ForgetNode(now time.Time, name string) { p.known.store.Forget(now, name) }
+
+// ObservePod records a pod as it is now. Pass only pods that the set owns, all
+// of one namespace, and call ForgetPod for a pod that it no longer owns.
+// Observations of a pod must come in order but may be late: one that is older
+// than a reported answer changes nothing. It keeps the pointer; the pod must
+// not be changed afterwards.
+func (p *Planner) ObservePod(now time.Time, pod *corev1.Pod) {
+	p.known.advance(now)
+	p.known.observePod(pod)
+}
+
+// ForgetPod records that a pod is gone, or that the set no longer owns it. The
+// pod is found by name and UID: another one with its name stays.
+func (p *Planner) ForgetPod(now time.Time, pod *corev1.Pod) {
+	p.known.advance(now)
+	p.known.forgetPod(pod)
+}
 
 // Halt holds all deletions until Resume, whatever they are for. With it an
 // operator stops a controller at once, without ending it. Creations go on, and
 // so do reads. A rollout goes on as far as it deletes nothing. A task that is
 // under way is not recalled. Halt costs O(1). A second Halt changes nothing.
 func (p *Planner) Halt(now time.Time) {
-	p.advance(now)
-	p.halted = true
+	p.known.advance(now)
+	p.calls.halted = true
 }
 
 // Resume ends what Halt began. What was held is handed out as if it had become
 // due now: no back-off has begun meanwhile.
 func (p *Planner) Resume(now time.Time) {
-	p.advance(now)
-	p.halted = false
+	p.known.advance(now)
+	p.calls.halted = false
+}
+
+// scan is the rest of an evaluation of all nodes. Both lists are visited from
+// their ends: a removal moves the last element, which has been visited then. A
+// node that is added meanwhile is evaluated on its own.
+type scan struct {
+	states int // of knowledge.states, from the first one on
+	nodes  int // of Nodes.all, from the first one on
+}
+
+// nodesPerTurn is how many nodes are visited in one turn, for example one call
+// of Start or Status. A visit takes about a microsecond.
+const nodesPerTurn = 1000
+
+// Evaluate visits the nodes that have changed or are due, at most so many, and
+// returns how many it has visited. If they are fewer than most, the planner is
+// up to date until something changes or [Planner.Next] is due.
+//
+// Start and Status evaluate as well, each with a limit of its own. A caller
+// with many planners under one lock divides one limit between those of a turn.
+// It calls Start and Status only of those that are up to date. A visit takes
+// about a microsecond.
+func (p *Planner) Evaluate(now time.Time, most int) int {
+	p.known.advance(now)
+	return p.evaluateUpTo(most)
+}
+
+func (p *Planner) evaluateUpTo(most int) int {
+	for visited := range max(most, 0) {
+		if !p.visit() {
+			return visited
+		}
+	}
+	return max(most, 0)
+}
+
+// evaluateChanges evaluates the nodes that have changed or are due, at most
+// nodesPerTurn. It reports whether that was all. Until then the counts are
+// incomplete, and no decision may use them.
+func (p *Planner) evaluateChanges() bool {
+	return p.evaluateUpTo(nodesPerTurn) < nodesPerTurn || p.upToDate()
+}
+
+// upToDate reports whether there is nothing to evaluate.
+func (p *Planner) upToDate() bool {
+	if p.known.stale.first() != nil || p.scan != (scan{}) {
+		return false
+	}
+	next, waits := p.timers.nodes.Next(p.known.now)
+	return !waits || next.After(p.known.now)
+}
+
+// visit evaluates one node, and reports whether there was one.
+func (p *Planner) visit() bool {
+	if n := p.known.stale.first(); n != nil {
+		p.evaluate(n)
+		return true
+	}
+	if n := p.timers.due(p.known.now); n != nil {
+		p.evaluate(n)
+		return true
+	}
+	return p.visitState() || p.visitNode()
+}
+
+func (p *Planner) visitState() bool {
+	p.scan.states = min(p.scan.states, len(p.known.states))
+	if p.scan.states == 0 {
+		return false
+	}
+	p.scan.states--
+	n := p.known.states[p.scan.states]
+	n.decision = p.goal.place(n.stored)
+	p.evaluate(n)
+	return true
+}
+
+// visitNode makes a record of a node if a pod should run there. Nodes with a
+// record have been visited by visitState.
+func (p *Planner) visitNode() bool {
+	p.scan.nodes = min(p.scan.nodes, p.known.store.Len())
+	if p.scan.nodes == 0 {
+		return false
+	}
+	p.scan.nodes--
+	stored := p.known.store.all[p.scan.nodes]
+	if stored.stateOf(&p.known) != nil {
+		return true
+	}
+	if where := p.goal.place(stored); where.shouldRun {
+		n := p.known.keep(stored.object.Name, stored)
+		n.decision = where
+		p.evaluate(n)
+	}
+	return true
+}
+
+// evaluate assesses one node and says so to the parts that need its situation.
+// It drops the record of a node once that holds nothing.
+func (p *Planner) evaluate(n *nodeState) {
+	now := p.known.now
+	p.known.stale.remove(n)
+	if n.forgettable(now) {
+		p.known.drop(n)
+		return
+	}
+	a := assess(n, &p.goal, now)
+	n.taken = n.taken && n.decision.shouldContinue && !n.serves(p.goal.spec, now)
+	if n.forgettable(now) {
+		p.known.drop(n)
+		return
+	}
+	p.candidates.put(n, a.situation)
+	p.timers.wake(n, a.until)
 }

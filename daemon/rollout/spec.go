@@ -122,6 +122,29 @@ func placementProblems(template *corev1.PodTemplateSpec) error {
 	return nil
 }
 
+// availableFrom returns from when on a pod counts as available, if it is ready.
+// With MinReady, a pod without the time of its transition counts as not ready.
+func (s *Spec) availableFrom(pod *podState) (time.Time, bool) {
+	since, isReady := pod.readySince()
+	switch {
+	case !isReady:
+		return time.Time{}, false
+	case s.MinReady == 0:
+		return time.Time{}, true
+	case since.IsZero():
+		return time.Time{}, false
+	}
+	return since.Add(s.MinReady), true
+}
+
+// updated reports whether a pod is of the current revision.
+func (s *Spec) updated(pod *corev1.Pod) bool {
+	if s.Revision != "" && pod.Labels[revisionLabel] == s.Revision {
+		return true
+	}
+	return s.TemplateGeneration != "" && pod.Labels[generationLabel] == s.TemplateGeneration
+}
+
 // templateGeneration returns the deprecated name of a set's template, if it has
 // one.
 func templateGeneration(set *appsv1.DaemonSet) string {

@@ -21,24 +21,24 @@ var _ timedqueue.Core[Task, Result] = (*Planner)(nil)
 // the limits need all counts. [Planner.Next] then returns now. A
 // [timedqueue.Dispatcher] releases its lock between such calls.
 func (p *Planner) Start(now time.Time) (Task, bool) {
-	p.advance(now)
+	p.known.advance(now)
 	if task, ok := p.nextDeletion(); ok {
 		return task, true
 	}
 	complete := p.evaluateChanges()
-	if s := p.toRefresh(); s != nil {
+	if s := p.timers.unseen(p.known.now); s != nil {
 		return p.handOutRefresh(s), true
 	}
 	if !complete {
 		return Task{}, false
 	}
-	for from, ok := p.choose(); ok; from, ok = p.choose() {
-		if task, ok := p.begin(from); ok {
+	for need, ok := p.choose(); ok; need, ok = p.choose() {
+		if task, ok := p.begin(need); ok {
 			return task, true
 		}
 	}
-	if p.queues[toCreate].first() == nil {
-		p.creations.resetWindow()
+	if p.candidates.first(needCreation) == nil {
+		p.calls.creations.resetWindow()
 	}
 	return Task{}, false
 }
@@ -46,85 +46,82 @@ func (p *Planner) Start(now time.Time) (Task, bool) {
 // Next returns when Start can next hand out a task or has nodes to evaluate. It
 // returns false when only an observation or a result makes a difference.
 func (p *Planner) Next(now time.Time) (time.Time, bool) {
-	p.advance(now)
-	if p.deleting != nil || !p.upToDate() || p.toRefresh() != nil {
+	p.known.advance(now)
+	if p.candidates.deleting != nil || !p.upToDate() {
 		return now, true
 	}
 	if _, ok := p.choose(); ok {
 		return now, true
 	}
-	next := p.nextTimer()
-	next = earlier(next, p.unseen.next())
-	for _, calls := range []*calls{&p.creations, &p.deletions} {
-		if hold := calls.refused.hold(); p.now.Before(hold) {
-			next = earlier(next, hold)
-		}
+	next := p.calls.next(p.known.now)
+	if at, ok := p.timers.next(p.known.now); ok {
+		next = earlier(next, at)
 	}
 	return next, !next.IsZero()
 }
 
-// choose returns the queue of the next task.
-func (p *Planner) choose() (queueName, bool) {
-	first := p.queues[toDelete].first()
-	switch {
-	case p.refusal != nil:
-		return 0, false
-	case first != nil && p.mayDelete(first.situation.redeletes):
-		return toDelete, true
-	case p.queues[toCreate].first() != nil && p.mayCreate():
-		return toCreate, true
-	}
-	return p.chooseCandidate()
+// needOrder is the order in which needs are met.
+var needOrder = [...]need{
+	needDeletions, needCreation, needUpdate, needUpdateAvailable, needRetirement,
 }
 
-// chooseCandidate returns the queue of the rollout from which the limits allow
-// one more node. Each one changes the counts that the limits bound.
-func (p *Planner) chooseCandidate() (queueName, bool) {
-	for _, from := range rolloutOrder {
-		if n := p.queues[from].first(); n != nil && p.mayTake(n) && p.hasRoom(n) {
-			return from, true
+// choose returns the need of the next task.
+func (p *Planner) choose() (need, bool) {
+	if p.goal.refusal != nil {
+		return 0, false
+	}
+	for _, d := range needOrder {
+		if n := p.candidates.first(d); n != nil && p.may(n, d) {
+			return d, true
 		}
 	}
 	return 0, false
 }
 
-// hasRoom reports whether a candidate's first call may be made.
-func (p *Planner) hasRoom(n *nodeState) bool {
-	if p.createsFirst(n) {
-		return p.mayCreate()
+// may reports whether the first call that a node needs may be made.
+func (p *Planner) may(n *nodeState, d need) bool {
+	now := p.known.now
+	switch {
+	case d == needDeletions:
+		return p.calls.mayDelete(now, n.resends(now))
+	case d.ofRollout() && !p.candidates.lets(n, d):
+		return false
+	case p.creates(n, d):
+		return p.calls.mayCreate(now)
 	}
-	return p.mayDelete(n.situation.again)
+	return p.calls.mayDelete(now, n.situation.again)
 }
 
-// begin hands out a task for a node of a queue.
-func (p *Planner) begin(from queueName) (Task, bool) {
-	switch from {
-	case toDelete:
-		p.deleting = p.pick(from, &p.deletions, nil)
+// creates reports whether the first call that a node needs is a creation.
+func (p *Planner) creates(n *nodeState, d need) bool {
+	return d == needCreation || d.ofRollout() && p.goal.createsFirst(n)
+}
+
+// begin hands out a task for a need.
+func (p *Planner) begin(d need) (Task, bool) {
+	switch {
+	case d == needDeletions:
+		p.candidates.deleting = p.candidates.pick(d, &p.calls.deletions)
 		return p.nextDeletion()
-	case toCreate:
-		n := p.pick(from, &p.creations, nil)
-		return p.handOutCreation(n, StepMissing), true
-	case outdatedUnavailable, outdatedAvailable, toRetire:
+	case d == needCreation:
+		return p.handOutCreation(p.candidates.pick(d, &p.calls.creations), StepMissing), true
+	case p.creates(p.candidates.first(d), d):
+		return p.handOutCreation(p.candidates.pick(d, &p.calls.creations), StepSurging), true
 	}
-	if p.createsFirst(p.queues[from].first()) {
-		return p.handOutCreation(p.pick(from, &p.creations, p.config.Less), StepSurging), true
-	}
-	return p.handOutReplacement(p.pick(from, &p.deletions, p.config.Less))
+	return p.handOutReplacement(p.candidates.pick(d, &p.calls.deletions), d.reason())
 }
 
 // nextDeletion hands out one pod of the node whose pods are being deleted. All
 // that are due are handed out before the node is evaluated again, unless it
 // changes.
 func (p *Planner) nextDeletion() (Task, bool) {
-	n := p.deleting
+	n := p.candidates.deleting
 	if n == nil {
 		return Task{}, false
 	}
-	if !n.stale && p.refusal == nil && p.scan == (scan{}) {
+	if n.staleAt == 0 && p.goal.refusal == nil && p.scan == (scan{}) {
 		for s := n.pods; s != nil; s = s.next {
-			due := s.toDelete() && !s.leave.ofRollout() && !p.now.Before(s.refused.retry())
-			if due && p.mayDelete(s.unanswered()) {
+			if s.due(p.known.now) && p.calls.mayDelete(p.known.now, s.unanswered()) {
 				return p.handOutDeletion(s, s.leave), true
 			}
 		}
@@ -134,8 +131,7 @@ func (p *Planner) nextDeletion() (Task, bool) {
 }
 
 // handOutReplacement hands out the deletion of a candidate's old pod.
-func (p *Planner) handOutReplacement(n *nodeState) (Task, bool) {
-	why := n.situation.candidate.reason()
+func (p *Planner) handOutReplacement(n *nodeState, why StepReason) (Task, bool) {
 	for s := n.pods; s != nil; s = s.next {
 		first := !s.leaving() && !s.terminal() && s.leave == ""
 		if !first && !(s.unanswered() && s.leave.ofRollout()) {
@@ -151,43 +147,48 @@ func (p *Planner) handOutReplacement(n *nodeState) (Task, bool) {
 }
 
 func (p *Planner) handOutDeletion(s *podState, why StepReason) Task {
-	phase := podDeleting
+	to := deletionUnderWay
 	switch {
-	case s.phase == podDeletionUnanswered:
-		phase = podDeletingAgain
-		if s.reading != podGone {
-			s.reading = podDeleting // what is being read is of before
-		}
+	case s.deletion == deletionUnanswered:
+		to = deletionAgain
 	case why.ofTerminal():
-		s.node.replace(s, p.now)
+		s.node.replace(s, p.known.now)
 	}
-	s.leave = why
-	p.enter(s, phase, s.former)
-	s.epoch = p.deletions.epoch
-	return p.task(Task{Delete: &Deletion{
+	if s.reading == readingUnderWay {
+		p.known.enterReading(s, readingOvertaken)
+	}
+	s.leave, s.epoch = why, p.calls.deletions.epoch
+	p.known.enter(s, s.seen, to)
+	return Task{Owner: p.config.Owner, Spec: p.goal.spec, Delete: &Deletion{
 		Pod: s.pod.Name, UID: s.pod.UID, Node: s.node.name, Reason: why,
-	}})
+	}}
 }
 
 func (p *Planner) handOutCreation(n *nodeState, why StepReason) Task {
 	p.skipTakenNames(n)
-	sent := n.beginCreation(why, p.spec)
+	sent := n.beginCreation(why, p.goal.spec, p.calls.creations.epoch)
 	step := sent.Creation
-	n.epoch = p.creations.epoch
-	p.creations.underWay++
+	p.calls.creations.underWay++
 	p.evaluate(n)
 	return Task{Owner: p.config.Owner, Spec: sent.spec, Create: &step}
+}
+
+func (p *Planner) handOutRefresh(s *podState) Task {
+	p.known.enterReading(s, readingUnderWay)
+	return Task{
+		Owner: p.config.Owner, Spec: p.goal.spec, Refresh: &Refresh{Pod: s.pod.Name, UID: s.pod.UID},
+	}
 }
 
 // skipTakenNames counts the attempts whose names known pods of the node have, for
 // example one that terminates. A new planner counts from zero, and each name that
 // is taken would cost a call. Without Config.Owner no name is known.
 func (p *Planner) skipTakenNames(n *nodeState) {
-	if n.creation == creationUnanswered || p.config.Owner == "" || n.pods == nil {
+	if n.sent != nil || p.config.Owner == "" || n.pods == nil {
 		return // the name is known, or no pod can have it
 	}
 	taken := func() bool {
-		next := Creation{Node: n.name, Revision: p.spec.Revision, Attempt: n.attempt}
+		next := Creation{Node: n.name, Revision: p.goal.spec.Revision, Attempt: n.attempt}
 		ending := "-" + suffix(p.config.Owner, &next)
 		for s := n.pods; s != nil; s = s.next {
 			if strings.HasSuffix(s.pod.Name, ending) {
@@ -199,26 +200,4 @@ func (p *Planner) skipTakenNames(n *nodeState) {
 	for taken() {
 		n.attempt++
 	}
-}
-
-func (p *Planner) task(t Task) Task {
-	t.Owner, t.Spec = p.config.Owner, p.spec
-	return t
-}
-
-func (p *Planner) mayCreate() bool { return p.creations.room(p.now, p.unseen.created) }
-
-// mayDelete reports whether one more deletion may be handed out. One that is sent
-// again is among the unresolved ones already.
-func (p *Planner) mayDelete(again bool) bool {
-	unseen := p.unresolved - p.deletions.underWay
-	if again {
-		unseen--
-	}
-	return !p.halted && p.deletions.room(p.now, unseen)
-}
-
-func (p *Planner) handOutRefresh(s *podState) Task {
-	s.reading = s.phase
-	return p.task(Task{Refresh: &Refresh{Pod: s.pod.Name, UID: s.pod.UID}})
 }

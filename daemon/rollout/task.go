@@ -1,8 +1,6 @@
 package rollout
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -137,12 +135,4 @@ func (r *Result) outcome() Outcome {
 		return OutcomeFailed
 	}
 	return r.Outcome
-}
-
-// earlier returns the earlier of two times, where zero means none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }

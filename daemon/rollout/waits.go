@@ -69,13 +69,13 @@ const (
 func (p *Planner) Waits() iter.Seq[Wait] {
 	complete := p.evaluateChanges()
 	return func(yield func(Wait) bool) {
-		names := make([]string, 0, len(p.states))
-		for _, n := range p.states {
+		names := make([]string, 0, len(p.known.states))
+		for _, n := range p.known.states {
 			names = append(names, n.name)
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			n := p.lookup(name)
+			n := p.known.lookup(name)
 			if n == nil {
 				continue // forgotten since the first was returned
 			}
@@ -90,7 +90,7 @@ func (p *Planner) Waits() iter.Seq[Wait] {
 // nothing.
 func (p *Planner) WaitOf(node string) Wait {
 	complete := p.evaluateChanges()
-	if n := p.lookup(node); n != nil {
+	if n := p.known.lookup(node); n != nil {
 		return p.waitOf(n, complete)
 	}
 	return Wait{Node: node}
@@ -99,57 +99,37 @@ func (p *Planner) WaitOf(node string) Wait {
 // waitOf assesses the node once more, because to keep the wait would cost each
 // node memory.
 func (p *Planner) waitOf(n *nodeState, complete bool) Wait {
-	a := p.assess(n)
+	a := assess(n, &p.goal, p.known.now)
 	a.wait.Node = n.name
-	planned := a.wait.Reason == "" && (a.create || a.deletes) || a.wait.Reason == WaitLimited
+	d, needs := a.needs.first()
+	if a.wait.Reason == WaitLimited {
+		d, needs = a.needs.ofRollout().first()
+	}
 	switch {
-	case p.refusal != nil && planned:
+	case !needs, a.wait.Reason != "" && a.wait.Reason != WaitLimited:
+	case p.goal.refusal != nil:
 		a.wait.Reason = WaitSpecRefused
-	case planned && !complete:
+	case !complete:
 		a.wait.Reason = WaitEvaluation
-	case a.wait.Reason == "" && a.create:
-		a.wait.heldBy(p.mayCreate(), p.now, p.creations.refused.hold())
-	case a.wait.Reason == "" && a.deletes:
-		p.deletionHeld(&a.wait, a.redeletes)
-	case a.wait.Reason == WaitLimited:
-		p.limited(n, &a)
+	case d.ofRollout() && !p.candidates.partitionLets(n):
+		a.wait.Reason = WaitPartitioned
+	case d.ofRollout() && !p.candidates.lets(n, d):
+	case p.may(n, d):
+		a.wait.Reason = WaitPlanned
+	case p.creates(n, d):
+		a.wait.heldBy(&p.calls.creations, p.known.now)
+	case p.calls.halted:
+		a.wait.Reason = WaitHalted
+	default:
+		a.wait.heldBy(&p.calls.deletions, p.known.now)
 	}
 	return a.wait
 }
 
-// heldBy sets why a call is not made yet, given whether it may be made now, and
-// the end of a hold.
-func (w *Wait) heldBy(may bool, now, hold time.Time) {
-	switch {
-	case may:
-		w.Reason = WaitPlanned
-	case now.Before(hold):
+// heldBy sets why a call may not be made yet.
+func (w *Wait) heldBy(calls *calls, now time.Time) {
+	w.Reason = WaitBurst
+	if hold := calls.refused.hold(); now.Before(hold) {
 		w.Reason, w.Until = WaitHeld, hold
-	default:
-		w.Reason = WaitBurst
-	}
-}
-
-// deletionHeld sets why a deletion is not made yet.
-func (p *Planner) deletionHeld(w *Wait, again bool) {
-	if p.halted {
-		w.Reason = WaitHalted
-		return
-	}
-	w.heldBy(p.mayDelete(again), p.now, p.deletions.refused.hold())
-}
-
-// limited sets what limits a candidate of the rollout.
-func (p *Planner) limited(n *nodeState, a *assessment) {
-	limits, ok := p.limitsNow()
-	switch {
-	case !ok:
-	case !p.partitionLets(n, limits):
-		a.wait.Reason = WaitPartitioned
-	case !p.mayTake(n):
-	case p.createsFirst(n):
-		a.wait.heldBy(p.mayCreate(), p.now, p.creations.refused.hold())
-	default:
-		p.deletionHeld(&a.wait, a.again)
 	}
 }
