@@ -124,7 +124,7 @@ func BenchmarkOneChangeAmong100000Nodes(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				planner.ObservePod(start, unready)
-				planner.Status()
+				planner.Evaluate(start, 10)
 				planner.ObservePod(start, pods[77_777])
 				planOf(planner, start)
 			}

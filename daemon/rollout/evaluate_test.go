@@ -40,6 +40,12 @@ func visitedSet(tb testing.TB, nodes *rollout.Nodes) *visited {
 	return v
 }
 
+// evaluate has a planner evaluate all that has changed, or is due.
+func evaluate(planner *rollout.Planner) {
+	for planner.Evaluate(start, mostVisits) == mostVisits {
+	}
+}
+
 // turns returns how many turns without a task there are until the planner hands
 // out one, and wants each to be short.
 func (v *visited) turns(t *testing.T) int {
@@ -95,15 +101,13 @@ func TestD5TurnVisitsAThousandNodesAtMost(t *testing.T) {
 			var nodes rollout.Nodes
 			v := visitedSet(t, &nodes)
 			fill(&nodes)
-			for whole := false; !whole; {
-				_, whole = v.Status()
-			}
+			evaluate(v.Planner)
 			change(v)
 			least := turns
 			if name == "SetSpec" {
 				least *= 2 // the nodes without a record may need one, too
 			}
-			_, whole := v.Status()
+			_, whole := v.Status(start)
 			require.False(t, whole)
 			require.Equal(t, rollout.WaitEvaluation, v.WaitOf("n0000").Reason)
 			next, ok := v.Next(start)
@@ -116,9 +120,9 @@ func TestD5TurnVisitsAThousandNodesAtMost(t *testing.T) {
 		var nodes rollout.Nodes
 		fill(&nodes)
 		planner := poolSet(t, &nodes, "none")
-		turns := 0
-		for whole := false; !whole; turns++ {
-			_, whole = planner.Status()
+		turns := 1
+		for planner.Evaluate(start, mostVisits) == mostVisits {
+			turns++
 		}
 		require.Equal(t, manyNodes/mostVisits+1, turns)
 	})
@@ -132,9 +136,7 @@ func TestD5ChangesDuringTurnsAreNotLost(t *testing.T) {
 		nodes.Observe(start, pooled(fmt.Sprintf("n%04d", i), fmt.Sprint(i%4)))
 	}
 	planner := poolSet(t, &nodes, "0")
-	for whole := false; !whole; {
-		_, whole = planner.Status()
-	}
+	evaluate(planner)
 	require.Equal(t, manyNodes/4, statusOf(planner).Desired)
 	spec := func(pool string) rollout.Spec {
 		return rollout.Spec{
@@ -160,9 +162,7 @@ func TestD5ChangesDuringTurnsAreNotLost(t *testing.T) {
 	nodes.Observe(start, pooled("n5499", "1"))
 	planOf(planner, start)
 	fresh := poolSet(t, &nodes, "1")
-	for whole := false; !whole; {
-		_, whole = fresh.Status()
-	}
+	evaluate(fresh)
 	require.Equal(t, statusOf(fresh), statusOf(planner))
 	require.Greater(t, statusOf(planner).Desired, 1000)
 }
@@ -216,4 +216,19 @@ func TestD5DispatcherGivesUpItsLockBetweenTurns(t *testing.T) {
 		stop()
 		require.NoError(t, <-done)
 	})
+}
+
+// D5: a status is a look: it evaluates nothing, and says whether it is of all
+// that was observed and is due by then.
+func TestD5StatusIsALookAndNeverATurn(t *testing.T) {
+	var nodes rollout.Nodes
+	v := visitedSet(t, &nodes)
+	nodes.Observe(start, pooled("a", ""))
+	_, whole := v.Status(start)
+	require.False(t, whole, "a node has changed")
+	require.Zero(t, v.visits)
+	v.Evaluate(start, mostVisits)
+	status, whole := v.Status(start)
+	require.True(t, whole)
+	require.Equal(t, rollout.Status{Desired: 1, Unavailable: 1}, status)
 }

@@ -127,7 +127,7 @@ func (c *agentController) reconcile() error {
 	var ctx context.Context
 	ctx, c.idle = context.WithCancel(context.Background())
 	err := errors.Join(noSpec, c.SetSpec(time.Now(), spec), c.dispatcher.Run(ctx))
-	status, _ := c.Status()
+	status, _ := c.Status(time.Now())
 	c.set.Status.StatusCounts = status.Counts(c.set.Generation)
 	return err
 }

@@ -81,9 +81,9 @@ func pass(ctx context.Context, client kubernetes.Interface, set *appsv1.DaemonSe
 		}
 	}
 
-	status, whole := planner.Status()
+	status, whole := planner.Status(time.Now())
 	if !whole {
-		return nil // more nodes than one turn evaluates; a controller asks again
+		return nil // more nodes than one turn evaluates; a controller goes on
 	}
 	patch, err := rollout.StatusPatchOf(set, status, set.Generation)
 	fmt.Println(string(patch))

@@ -63,7 +63,7 @@ func ExamplePlanner() {
 	for wait := range planner.Waits() {
 		fmt.Printf("%s waits: %s\n", wait.Node, wait.Reason)
 	}
-	status, _ := planner.Status()
+	status, _ := planner.Status(now)
 	fmt.Printf("%d of %d available, %d up to date\n", status.Available, status.Desired, status.Updated)
 	// Output:
 	// create a pod on dog: Missing

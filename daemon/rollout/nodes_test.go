@@ -116,7 +116,7 @@ func TestD5FailuresOutlastATimeInWhichNoPodShouldRun(t *testing.T) {
 	}
 	s.ObserveNode(s.now, pooled("a", "blue"))
 	require.Equal(t, s.now.Add(30*time.Minute), s.Plan(s.now).Next, "when it is forgotten")
-	s.after(10 * time.Minute).Status()
+	s.after(10*time.Minute).Evaluate(s.now, 1)
 	s.ObserveNode(s.now, pooled("a", "red"))
 	s.pod("y", "a", "old", phase(corev1.PodFailed)).want("").wantWait("a", rollout.WaitBackoff)
 	s.gone("y").ObserveNode(s.now, pooled("a", "blue"))
@@ -175,9 +175,7 @@ func manySets(nodes *rollout.Nodes, sets, pools int) []*rollout.Planner {
 		if err != nil {
 			panic(err)
 		}
-		for whole := false; !whole; {
-			_, whole = planner.Status()
-		}
+		evaluate(planner)
 		planners = append(planners, planner)
 	}
 	return planners
@@ -222,7 +220,7 @@ func BenchmarkManySets(b *testing.B) {
 				nodes.Observe(start, versions[i/size%2][i%size])
 				i++
 				for _, planner := range planners {
-					planner.Status()
+					planner.Evaluate(start, 10)
 				}
 			}
 		})
@@ -275,7 +273,7 @@ func TestD5EvaluateVisitsAsManyNodesAsTheCallerWants(t *testing.T) {
 		require.Equal(t, want, v.visits)
 	}
 	require.Zero(t, v.Evaluate(start, -1))
-	counts, complete := v.Status()
+	counts, complete := v.Status(start)
 	require.True(t, complete)
 	require.Equal(t, 250, counts.Desired)
 }

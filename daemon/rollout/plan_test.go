@@ -154,7 +154,8 @@ func (p *plan) tasks() []rollout.Task {
 
 // statusOf returns the status of a planner that has few nodes.
 func statusOf(planner *rollout.Planner) rollout.Status {
-	status, whole := planner.Status()
+	planner.Evaluate(time.Time{}, mostVisits)
+	status, whole := planner.Status(time.Time{})
 	if !whole {
 		panic("more nodes than a turn visits")
 	}

@@ -165,17 +165,17 @@ type scan struct {
 }
 
 // nodesPerTurn is how many nodes are visited in one turn, for example one call
-// of Start or Status. A visit takes about a microsecond.
+// of Start or Waits. A visit takes about a microsecond.
 const nodesPerTurn = 1000
 
 // Evaluate visits the nodes that have changed or are due, at most so many, and
 // returns how many it has visited. If they are fewer than most, the planner is
 // up to date until something changes or [Planner.Next] is due.
 //
-// Start and Status evaluate as well, each with a limit of its own. A caller
+// Start and Waits evaluate as well, each with a limit of its own. A caller
 // with many planners under one lock divides one limit between those of a turn.
-// It calls Start and Status only of those that are up to date. A visit takes
-// about a microsecond.
+// It calls Start only of those that are up to date. A visit takes about a
+// microsecond.
 func (p *Planner) Evaluate(now time.Time, most int) int {
 	p.known.advance(now)
 	return p.evaluateUpTo(most)
@@ -194,16 +194,17 @@ func (p *Planner) evaluateUpTo(most int) int {
 // nodesPerTurn. It reports whether that was all. Until then the counts are
 // incomplete, and no decision may use them.
 func (p *Planner) evaluateChanges() bool {
-	return p.evaluateUpTo(nodesPerTurn) < nodesPerTurn || p.upToDate()
+	return p.evaluateUpTo(nodesPerTurn) < nodesPerTurn || p.upToDate(p.known.now)
 }
 
-// upToDate reports whether there is nothing to evaluate.
-func (p *Planner) upToDate() bool {
+// upToDate reports whether there is nothing to evaluate at a time. It changes
+// nothing.
+func (p *Planner) upToDate(now time.Time) bool {
 	if p.known.stale.first() != nil || p.scan != (scan{}) {
 		return false
 	}
-	next, waits := p.timers.nodes.Next(p.known.now)
-	return !waits || next.After(p.known.now)
+	next, waits := p.timers.nodes.Earliest()
+	return !waits || next.After(now) && next.After(p.known.now)
 }
 
 // visit evaluates one node, and reports whether there was one.

@@ -59,7 +59,8 @@ func (s *set) Report(now time.Time, e ended) { finish(s.Planner, now, e) }
 // Status returns the status, which is whole: no test of a set has that many
 // nodes.
 func (s *set) Status() rollout.Status {
-	status, whole := s.Planner.Status()
+	s.Evaluate(s.now, mostVisits)
+	status, whole := s.Planner.Status(s.now)
 	require.True(s, whole)
 	return status
 }

@@ -47,7 +47,7 @@ func (p *Planner) Start(now time.Time) (Task, bool) {
 // returns false when only an observation or a result makes a difference.
 func (p *Planner) Next(now time.Time) (time.Time, bool) {
 	p.known.advance(now)
-	if p.candidates.deleting != nil || !p.upToDate() {
+	if p.candidates.deleting != nil || !p.upToDate(p.known.now) {
 		return now, true
 	}
 	if _, ok := p.choose(); ok {

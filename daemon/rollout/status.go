@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,14 +23,14 @@ type Status struct {
 	Misscheduled int // nodes that have a pod and should not
 }
 
-// Status returns the counts after all observations and our own writes. Complete
-// reports whether they are of all nodes. They are not while more nodes have
-// changed than one turn evaluates; see [Planner.Start]. Each call is a turn.
-// Write no status that is not complete.
+// Status returns the counts as of the last evaluation. Complete reports whether
+// they are those after all observations and our own writes, and of this time.
+// They are not while nodes are to be evaluated; [Planner.Start] and
+// [Planner.Evaluate] do that. Status changes nothing. Write no status that is
+// not complete.
 //
 // Of several pods on a node the first one counts.
-func (p *Planner) Status() (status Status, complete bool) {
-	complete = p.evaluateChanges()
+func (p *Planner) Status(now time.Time) (status Status, complete bool) {
 	c := &p.candidates.counts
 	return Status{
 		Desired:      c.of(desired),
@@ -39,7 +40,7 @@ func (p *Planner) Status() (status Status, complete bool) {
 		Unavailable:  c.of(desired) - c.of(available),
 		Updated:      c.of(updated),
 		Misscheduled: c.of(misscheduled),
-	}, complete
+	}, p.upToDate(now)
 }
 
 // StatusCounts is a [Status] with the field names of the DaemonSet API, which

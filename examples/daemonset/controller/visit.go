@@ -92,7 +92,7 @@ func (c *Controller) evaluate(now time.Time, r *record) bool {
 // settle finds out whether a planner that is up to date has a task, and whether
 // the status has changed.
 func (c *Controller) settle(now time.Time, r *record) {
-	counts, _ := r.planner.Status()
+	counts, _ := r.planner.Status(now)
 	next, waits := r.planner.Next(now)
 	hasTask := waits && !next.After(now)
 	keep(c.ready, r, hasTask && r.phase == phaseManaged && r.underWay < c.config.Planner.Burst, now)

@@ -148,9 +148,7 @@ func known(s state) func(testing.TB, int) work {
 			prepare: func() {
 				sync = newDaemonSets(tb, c)
 				sync.observe(c)
-				for _, whole := sync.planner.Status(); !whole; { // all nodes are evaluated
-					_, whole = sync.planner.Status()
-				}
+				sync.planner.Evaluate(epoch, 2*size)
 			},
 			op: func() {
 				creates, deletes := sync.sync(tb)
@@ -216,7 +214,7 @@ func podChangeOurs(tb testing.TB, size int) work {
 		lock.Lock()
 		planner.ObservePod(epoch, pod)
 		_, some := planner.Start(epoch)
-		status, _ := planner.Status()
+		status, _ := planner.Status(epoch)
 		lock.Unlock()
 		if some || status.Desired != size {
 			tb.Fatal("nothing is to be done")

@@ -231,7 +231,8 @@ func remove(t *testing.T, planner *rollout.Planner, task rollout.Task, pods map[
 
 func wholeStatus(t *testing.T, planner *rollout.Planner) rollout.Status {
 	t.Helper()
-	status, whole := planner.Status()
+	planner.Evaluate(epoch, 1000)
+	status, whole := planner.Status(epoch)
 	require.True(t, whole)
 	return status
 }
