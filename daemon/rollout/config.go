@@ -92,8 +92,9 @@ const (
 // ErrInvalidConfig is what is wrong with a [Config] or an [ExecutorConfig].
 var ErrInvalidConfig = errors.New("invalid rollout config")
 
-// Validate joins what is wrong with a configuration: [ErrInvalidConfig] or
-// [ErrInvalidSpec].
+// Validate joins the reasons for which [NewPlanner] refuses a configuration:
+// [ErrInvalidConfig] or [ErrInvalidSpec]. A rollout that is invalid is none; see
+// [Spec.Validate].
 func (c Config) Validate() error {
 	var problems []error
 	if c.Burst < 0 {
@@ -104,5 +105,5 @@ func (c Config) Validate() error {
 		problems = append(problems, fmt.Errorf("%w: Config.ExpectationTimeout is %s, want zero or more",
 			ErrInvalidConfig, c.ExpectationTimeout))
 	}
-	return errors.Join(append(problems, c.Spec.Validate())...)
+	return errors.Join(append(problems, c.Spec.refusal())...)
 }

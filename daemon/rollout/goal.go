@@ -50,7 +50,7 @@ func (g *goal) set(spec Spec) error {
 	if equality.Semantic.DeepEqual(g.spec, &spec) {
 		return nil // each write of a set's status causes an event of the set
 	}
-	if g.refusal = spec.Validate(); g.refusal != nil {
+	if g.refusal = spec.refusal(); g.refusal != nil {
 		return g.refusal
 	}
 	if spec.Revision != g.spec.Revision {

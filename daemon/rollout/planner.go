@@ -69,8 +69,8 @@ func (p *Planner) Close() { p.known.store.leave(&p.known) }
 // of [Planner.Start], and what has failed with another revision no longer
 // counts. The same spec again changes nothing and costs a comparison.
 //
-// The error is that of [Spec.Validate]. The planner then keeps the former spec,
-// but hands out only refreshes until a valid spec is set. Pods of an unwanted
+// After an error, see [Spec.Validate], the planner keeps the former spec, but
+// hands out only refreshes until a valid spec is set. Pods of an unwanted
 // revision would be replaced again. An invalid rollout is no error here. It
 // stops, and the pods are managed. [Planner.Problems] returns both.
 //

@@ -127,6 +127,8 @@ func TestD5InvalidRolloutStopsNothingButTheRollout(t *testing.T) {
 			require.ErrorIs(t, s.Problems(), rollout.ErrInvalidSpec)
 			require.ErrorContains(t, s.Problems(), want)
 			require.ErrorContains(t, s.Stopped(), want)
+			require.ErrorIs(t, s.spec.Validate(), rollout.ErrInvalidSpec)
+			require.ErrorContains(t, s.spec.Validate(), want)
 			_, err := rollout.NewPlanner(rollout.Config{Spec: s.spec}, start)
 			require.NoError(t, err)
 

@@ -63,11 +63,21 @@ func SpecOf(set *appsv1.DaemonSet, revision string) Spec {
 // and [Spec.Problems].
 var ErrInvalidSpec = errors.New("invalid rollout spec")
 
-// Validate joins the reasons for which a planner refuses a spec, each as
-// [ErrInvalidSpec]. They are a missing template or revision, a MinReady below
-// zero, and a node affinity without a valid term. Such an affinity would match
-// no node, and all pods would be deleted.
+// Validate joins the reasons for which a planner does not follow a spec, each as
+// [ErrInvalidSpec].
+//
+// It refuses one with a missing template or revision, a MinReady below zero, or
+// a node affinity without a valid term. Such an affinity would match no node,
+// and all pods would be deleted. [NewPlanner] and [Planner.SetSpec] return these.
+//
+// It does not roll out one with invalid amounts or [ErrSurgeHostPort]. The pods
+// are managed, and [Planner.Stopped] returns these.
 func (s Spec) Validate() error {
+	return errors.Join(s.refusal(), s.rolloutProblems())
+}
+
+// refusal returns why a planner refuses a spec.
+func (s *Spec) refusal() error {
 	var problems []error
 	if s.Template == nil {
 		problems = append(problems,
@@ -91,9 +101,8 @@ func (s Spec) Validate() error {
 }
 
 // Problems joins what is wrong with a spec that a planner accepts, each as
-// [ErrInvalidSpec]. Terms of the node affinity that are invalid match no node.
-// Invalid amounts of the rollout and [ErrSurgeHostPort] stop the rollout, and
-// pods are managed.
+// [ErrInvalidSpec]: why it is not rolled out, and terms of the node affinity that
+// are invalid. Those match no node.
 func (s Spec) Problems() error {
 	problems := []error{s.rolloutProblems()}
 	if s.Template != nil {
