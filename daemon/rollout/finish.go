@@ -39,24 +39,25 @@ func (p *Planner) finishCreation(step *Creation, result *Result) {
 	}
 	n.startRevision(p.goal.revision)
 	p.calls.creations.underWay--
-	p.known.markStale(n)
 	outcome, epoch := result.creationOutcome(), n.sent.epoch
 	n.endCreation(outcome, p.known.now)
+	if outcome == OutcomeNameTaken {
+		n.attempt++
+	}
 	switch {
 	case outcome == OutcomeDone:
 		n.created(result.Pod, p.known.now)
 		p.calls.creations.succeeded(epoch)
 		p.known.write(result.Pod)
-		return
 	case outcome == OutcomeNameTaken && result.Pod != nil: // mostly one that is being deleted
-		n.attempt++
 		p.known.write(result.Pod)
-		return
-	case outcome == OutcomeNameTaken: // another owner may have the next name too
-		n.attempt++
+	default: // another owner that has the name may have the next one too
+		n.refused.add(p.known.now)
+		p.calls.creations.failed(epoch, p.known.now)
 	}
-	n.refused.add(p.known.now)
-	p.calls.creations.failed(epoch, p.known.now)
+	if n := p.known.lookup(step.Node); n != nil { // else it went with a pod that went
+		p.known.markStale(n)
+	}
 }
 
 // created records that a pod was created. If a webhook has rewritten the pod

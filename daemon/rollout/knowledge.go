@@ -92,9 +92,14 @@ func (k *knowledge) forgetNode(now time.Time, n *nodeState) {
 }
 
 // markStale has a node evaluated before the next decision. Many changes of one
-// node make one evaluation.
+// node make one evaluation. A record of a node that is gone is dropped at once if
+// it holds nothing, because nothing may be asked for a long time.
 func (k *knowledge) markStale(n *nodeState) {
-	k.stale.add(n)
+	if n.stored == nil && n.unneeded() {
+		k.drop(n)
+	} else {
+		k.stale.add(n)
+	}
 	if !k.reported {
 		k.reported = true
 		k.store.changed = append(k.store.changed, k)

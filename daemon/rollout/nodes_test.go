@@ -341,3 +341,42 @@ func TestD5GrownStoreIsAsAnyOther(t *testing.T) {
 	require.Equal(t, 4, store.Len())
 	s.want("").gone("b-1").want("create on b: Missing")
 }
+
+// D5: nothing is kept of a node that is gone and has no pods, also if nothing is
+// asked meanwhile, as when no process leads.
+func TestD5NothingIsKeptOfANodeThatIsGone(t *testing.T) {
+	const size = 20_000
+	for name, live := range map[string]func(s *set, node string){
+		"a node": func(*set, string) {},
+		"a node and its pod": func(s *set, node string) {
+			s.pod("p", node, "old", available).gone("p")
+		},
+		"a node, and its creation later": func(s *set, node string) {
+			plan := s.Plan(s.now)
+			s.ForgetNode(s.now, node)
+			s.Report(s.now, ended{Create: &plan.Create[0], Err: errRefused, Refused: true})
+			s.after(time.Hour)
+		},
+		"a node, and its pod later": func(s *set, node string) {
+			s.pod("p", node, "old", available)
+			s.ForgetNode(s.now, node)
+			s.gone("p")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSet(t)
+			before := liveHeap()
+			for i := range size {
+				node := fmt.Sprintf("n%05d", i)
+				s.nodes(node)
+				live(s, node)
+				s.ForgetNode(s.now, node)
+			}
+			perNode := float64(liveHeap()-before) / size
+			t.Logf("%.1f bytes a node that is gone", perNode)
+			require.Less(t, perNode, 16.0)
+			require.Zero(t, s.Status())
+			runtime.KeepAlive(s)
+		})
+	}
+}
