@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -293,4 +294,43 @@ func TestVersionsThatBeginAgainAreBelievedAfterALiveRead(t *testing.T) {
 		restored,
 	) // no: the informers have listed again
 	s.want("delete a-1: OutdatedUnavailable")
+}
+
+// D5: pods that a watch does not show are read, but ever more seldom, and a set
+// reads 30 a minute at most, however many there are.
+func TestD5SilentPodsAreReadSeldom(t *testing.T) {
+	for silent, most := range map[int]int{
+		5:    5 * 7, // after 30 s, 90 s, 210 s, 7.5, 15.5, 30.5 and 45.5 minutes
+		1000: 10 + 30*60,
+	} {
+		s := newSet(t, func(c *rollout.Config) { c.Burst = silent })
+		for i := range silent {
+			s.nodes(fmt.Sprintf("n%04d", i))
+		}
+		pods, reads := map[string]*corev1.Pod{}, 0
+		for s.now.Before(start.Add(time.Hour)) {
+			plan := s.Plan(s.now)
+			for i := range plan.Create {
+				step := &plan.Create[i]
+				pods[step.Node] = &corev1.Pod{
+					ObjectMeta: metav1.ObjectMeta{
+						Name: step.Node, UID: types.UID(step.Node), ResourceVersion: "7",
+						Labels: map[string]string{"controller-revision-hash": "old"},
+					},
+					Spec: corev1.PodSpec{NodeName: step.Node},
+				}
+				s.Report(s.now, ended{Create: step, Pod: pods[step.Node]})
+			}
+			for i := range plan.Refresh {
+				reads++
+				s.Report(s.now, ended{Refresh: &plan.Refresh[i], Pod: pods[plan.Refresh[i].Pod]})
+			}
+			if plan.Empty() {
+				s.now = plan.Next
+			}
+		}
+		require.Len(t, pods, silent)
+		require.LessOrEqual(t, reads, most, "%d pods", silent)
+		require.GreaterOrEqual(t, reads, silent, "each once, so that it no longer counts against Burst")
+	}
 }

@@ -48,7 +48,10 @@ func (p *Planner) Agrees() string {
 		if s.deletion.isUnderWay() {
 			deleting++
 		}
-		_, timed := p.timers.pods.Find(s.pod.Name)
+		timed := false
+		if p.timers.pods != nil {
+			_, timed = p.timers.pods.Find(s.pod.Name)
+		}
 		switch {
 		case timed != s.mayRead():
 			return "what is to be read is not what awaits the watch"

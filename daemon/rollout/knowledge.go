@@ -277,11 +277,11 @@ func (k *knowledge) endDeletion(s *podState, outcome Outcome) {
 	k.enter(s, s.seen, to)
 }
 
-// endRead ends the read of a pod, which has another one after the timeout. While
-// a deletion is under way, the time of the write before it stays.
+// endRead ends the read of a pod, which has another one later. While a deletion is
+// under way, the time of the write before it stays.
 func (k *knowledge) endRead(s *podState) {
 	if !s.deletion.isUnderWay() {
-		k.await(s)
+		s.readAt = k.now.Add(k.timers.wait(s.reads))
 	}
 	k.enterReading(s, readingNone)
 }
@@ -291,6 +291,7 @@ func (k *knowledge) endRead(s *podState) {
 // watch that has not shown the pod may not show its deletion either.
 func (k *knowledge) recordRead(s *podState, pod *corev1.Pod) {
 	from := s.reading
+	s.reads = min(s.reads+1, mostReads)
 	k.endRead(s)
 	if s.olderThan(pod) {
 		k.update(s, pod)
@@ -311,8 +312,8 @@ func (k *knowledge) recordRead(s *podState, pod *corev1.Pod) {
 	}
 }
 
-// await has a pod read after the timeout, unless the watch shows it.
-func (k *knowledge) await(s *podState) { s.readAt = k.now.Add(k.timers.timeout) }
+// await has a pod read after the timeout, unless the watch shows our write.
+func (k *knowledge) await(s *podState) { s.reads, s.readAt = 0, k.now.Add(k.timers.wait(0)) }
 
 // enter changes the phases of a pod and what is counted and timed by them. No
 // other function does, except enterReading.
@@ -321,14 +322,14 @@ func (k *knowledge) enter(s *podState, seen sighting, deletion deletionPhase) {
 	k.calls.count(s, -1)
 	s.seen, s.deletion = seen, deletion
 	k.calls.count(s, 1)
-	k.timers.keep(s, waits)
+	k.timers.keep(k.now, s, waits)
 }
 
 // enterReading changes whether a pod is being read.
 func (k *knowledge) enterReading(s *podState, to reading) {
 	waits := s.mayRead()
 	s.reading = to
-	k.timers.keep(s, waits)
+	k.timers.keep(k.now, s, waits)
 }
 
 // attachPod adds a pod to the node that it is for.

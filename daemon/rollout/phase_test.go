@@ -103,7 +103,7 @@ func TestC6PhasesChangeAsTheirDiagramsSay(t *testing.T) {
 		nodes.see(t, planner.CreationPhases())
 	}
 	defer func() { inspect = nil }()
-	for seed := range sized(40, 300) {
+	for seed := range sized(60, 300) {
 		play(uint64(seed+1), nil)
 	}
 	for from, all := range podTransitions {

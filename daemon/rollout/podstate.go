@@ -21,6 +21,7 @@ type podState struct {
 	answeredAt time.Time
 	readAt     time.Time // when it is read if the watch still shows nothing
 	epoch      int32     // calls.epoch of its deletion
+	reads      uint8     // that showed what the watch does not, since our latest write
 
 	seen     sighting
 	deletion deletionPhase

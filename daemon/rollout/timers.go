@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"errors"
 	"time"
 
 	"github.com/kubelife/lifecycle/timedqueue"
@@ -16,18 +15,30 @@ import (
 // kube-controller-manager counts the expectations of a set, and stops the set
 // for five minutes when one is lost. Here a lost event delays only its own
 // node.
+//
+// A watch that is late for long shows nothing of any pod, and its pods would be
+// read for ever. So each read that shows what the watch does not doubles the wait
+// until the next one of the pod, and a set has a limit for all of its reads.
 type timers struct {
 	timeout time.Duration
 	nodes   *timedqueue.Queue[string, *nodeState]
-	pods    *timedqueue.Queue[string, *podState]
+	pods    *timedqueue.Queue[string, *podState] // nil until a pod waits: most sets rest
 }
+
+// The limit of reads of a set is that of refused calls. A few lost events are
+// read at once.
+const (
+	readsPerSecond = 0.5
+	readsAtOnce    = 10
+	longestWait    = 15 * time.Minute // until a pod is read again
+	mostReads      = 100              // that are counted: more make no difference
+)
 
 func newTimers(timeout time.Duration, now time.Time) (timers, error) {
 	nodes, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, *nodeState]{
 		Less: func(a, b *nodeState) bool { return a.name < b.name },
 	}, now)
-	pods, podsErr := timedqueue.NewQueue(timedqueue.QueueConfig[string, *podState]{}, now)
-	return timers{timeout: timeout, nodes: nodes, pods: pods}, errors.Join(err, podsErr)
+	return timers{timeout: timeout, nodes: nodes}, err
 }
 
 // wake makes a node due when its situation changes with time; zero: never.
@@ -44,13 +55,24 @@ func (t *timers) wake(n *nodeState, until time.Time) {
 
 // keep has a pod in the queue of pods to read while it may be read. Waits reports
 // whether it might until now.
-func (t *timers) keep(s *podState, waits bool) {
+func (t *timers) keep(now time.Time, s *podState, waits bool) {
 	switch {
 	case s.mayRead():
+		if t.pods == nil { // no error: newTimers has refused a zero time
+			t.pods, _ = timedqueue.NewQueue(timedqueue.QueueConfig[string, *podState]{
+				Budgets: []timedqueue.Budget[string, *podState]{{Limit: readsPerSecond, Burst: readsAtOnce}},
+			}, now)
+		}
 		t.pods.Set(s.pod.Name, s, s.readAt)
 	case waits:
 		t.pods.Remove(s.pod.Name)
 	}
+}
+
+// wait returns how long to wait for the watch to show a pod that was read so many
+// times.
+func (t *timers) wait(reads uint8) time.Duration {
+	return timedqueue.Backoff{Initial: t.timeout, Max: max(t.timeout, longestWait)}.Delay(int(reads))
 }
 
 // due removes and returns a node that is due, or nil.
@@ -62,7 +84,7 @@ func (t *timers) unseen(now time.Time) *podState { return take(t.pods, now) }
 // next returns when the first node or pod is due, and false if none is.
 func (t *timers) next(now time.Time) (time.Time, bool) {
 	next, waits := t.nodes.Next(now)
-	if t.pods.Len() == 0 { // as mostly
+	if t.pods == nil || t.pods.Len() == 0 { // as mostly
 		return next, waits
 	}
 	pod, ok := t.pods.Next(now)
@@ -73,7 +95,7 @@ func (t *timers) next(now time.Time) (time.Time, bool) {
 }
 
 func take[V any](from *timedqueue.Queue[string, *V], now time.Time) *V {
-	if from.Len() == 0 { // as mostly
+	if from == nil || from.Len() == 0 { // as mostly
 		return nil
 	}
 	item, ok := from.Start(now)
