@@ -244,7 +244,7 @@ func (a *assessment) createOrReplace() {
 	case a.any && !a.goal.surges:
 		a.wait = Wait{Reason: WaitTerminating}
 	case a.now.Before(a.node.refused.retry()):
-		a.await(WaitCreationRefused, nil, a.node.refused.retry())
+		a.await(WaitRefused, nil, a.node.refused.retry())
 	default:
 		a.needs.add(needCreation)
 	}
@@ -268,7 +268,7 @@ func (a *assessment) due(s *podState) {
 		a.needs.add(needDeletions)
 		a.again = a.again || s.unanswered()
 	case s.toDelete():
-		a.await(WaitDeletionRefused, s, s.refused.retry())
+		a.await(WaitRefused, s, s.refused.retry())
 	}
 }
 

@@ -109,7 +109,7 @@ func TestD5TurnVisitsAThousandNodesAtMost(t *testing.T) {
 			}
 			_, whole := v.Status(start)
 			require.False(t, whole)
-			require.Equal(t, rollout.WaitEvaluation, v.WaitOf("n0000").Reason)
+			require.Equal(t, rollout.WaitPlanned, v.WaitOf("n0000").Reason)
 			next, ok := v.Next(start)
 			require.True(t, ok)
 			require.Equal(t, start, next)

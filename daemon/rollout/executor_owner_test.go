@@ -118,7 +118,7 @@ func TestQ11ZeroResultIsAFailureOfUnknownEffect(t *testing.T) {
 			require.Equal(t, "create on a: Missing\ndelete x: OutdatedUnavailable", listed(steps))
 			s.Finish(s.now, rollout.Task{Create: &steps.Create[0]}, result)
 			s.Finish(s.now, rollout.Task{Delete: &steps.Delete[0]}, result)
-			s.wantWait("a", rollout.WaitCreationRefused).wantWait("b", rollout.WaitDeletionRefused)
+			s.wantWait("a", rollout.WaitRefused).wantWait("b", rollout.WaitRefused)
 			again := s.after(time.Second).Plan(s.now)
 			require.Equal(t, "create on a: Missing\ndelete x: OutdatedUnavailable", listed(again), "they are sent again")
 			require.Zero(t, again.Create[0].Attempt, "under the same name")

@@ -92,7 +92,7 @@ func (g *goal) stopped(n *nodeState) WaitReason {
 	case g.spec.Strategy.OnDelete:
 		return WaitOnDelete
 	case g.invalid:
-		return WaitRolloutInvalid
+		return WaitInvalid
 	case g.spec.Strategy.Paused:
 		return WaitPaused
 	case g.eligible != nil && !g.eligible(n.object()):

@@ -51,7 +51,7 @@ func TestC7HaltKeepsBackOffsThatHaveBegun(t *testing.T) {
 	s.Finish(s.now, task, rollout.Result{Outcome: rollout.OutcomeRefused, Err: errRefused})
 	s.want("")
 	s.Resume(s.now)
-	s.want("").wantWait("a", rollout.WaitDeletionRefused)
+	s.want("").wantWait("a", rollout.WaitRefused)
 	until, more := s.Next(s.now)
 	require.True(t, more)
 	require.Positive(t, until.Sub(s.now))

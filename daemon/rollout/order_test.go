@@ -81,7 +81,7 @@ func TestD5SetLessKeepsAttemptsAndBackOffs(t *testing.T) {
 	s.Report(s.now, ended{Create: &step, Taken: true}) // costs an attempt, and refuses
 	until := s.WaitOf("a").Until
 	s.SetLess(s.now, func(a, b *corev1.Node) bool { return a.Labels["rank"] > b.Labels["rank"] })
-	s.wantWait("a", rollout.WaitCreationRefused)
+	s.wantWait("a", rollout.WaitRefused)
 	require.Equal(t, until, s.WaitOf("a").Until)
 	s.want("").after(250*time.Millisecond).running("b", "c", "d")
 	step = s.Plan(s.now).Create[0]

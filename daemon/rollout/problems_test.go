@@ -122,8 +122,8 @@ func TestD5InvalidRolloutStopsNothingButTheRollout(t *testing.T) {
 			s.want("create on missing: Missing", "delete failed-1: PodFailed", "delete out-1: Misscheduled")
 			s.want("create on failed: Missing").
 				want("").
-				wantWait("old", rollout.WaitRolloutInvalid).
-				wantWait("unready", rollout.WaitRolloutInvalid)
+				wantWait("old", rollout.WaitInvalid).
+				wantWait("unready", rollout.WaitInvalid)
 			require.ErrorIs(t, s.Problems(), rollout.ErrInvalidSpec)
 			require.ErrorContains(t, s.Problems(), want)
 			require.ErrorContains(t, s.Stopped(), want)
@@ -148,7 +148,7 @@ func TestD5InvalidRolloutKeepsThePodThatWorks(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").rollout(surge(1)).template("new")
 	s.want("create on a: Surging").change("a-new-2", unscheduled)
 	s.rollout(func(r *rollout.Strategy) { r.MaxSurge = intstr.FromString("some") })
-	s.want("delete a-new-2: Duplicate").want("").wantWait("a", rollout.WaitRolloutInvalid)
+	s.want("delete a-new-2: Duplicate").want("").wantWait("a", rollout.WaitInvalid)
 }
 
 // D5: after a spec that was refused nothing is made of the former one, or
@@ -167,7 +167,7 @@ func TestD5AfterARefusedSpecNothingIsMadeOfTheFormerOne(t *testing.T) {
 	require.ErrorIs(t, s.Stopped(), rollout.ErrInvalidSpec)
 	s.want("")
 	for _, node := range []string{"missing", "failed", "old", "out"} {
-		s.wantWait(node, rollout.WaitSpecRefused)
+		s.wantWait(node, rollout.WaitInvalid)
 	}
 	require.NoError(t, s.SetSpec(s.now, s.spec)) // the former one again
 	require.NoError(t, s.Problems())

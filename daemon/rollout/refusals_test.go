@@ -270,7 +270,7 @@ func TestOneNodeThatRefusesDoesNotHoldUpOthers(t *testing.T) {
 		}
 		require.Less(t, s.now.Sub(start), time.Second)
 	}
-	s.wantWait("a", rollout.WaitCreationRefused)
+	s.wantWait("a", rollout.WaitRefused)
 }
 
 // refuse has creations on some nodes refused and lets others succeed, until a

@@ -140,9 +140,9 @@ func (a *assessment) nominate(as need) {
 	case stopped != "" && !(a.again && a.goal.surges):
 		a.unlessWaiting(stopped, a.outdated)
 	case a.goal.surges && a.now.Before(a.node.refused.retry()):
-		a.await(WaitCreationRefused, nil, a.node.refused.retry())
+		a.await(WaitRefused, nil, a.node.refused.retry())
 	case a.now.Before(a.outdated.refused.retry()):
-		a.await(WaitDeletionRefused, a.outdated, a.outdated.refused.retry())
+		a.await(WaitRefused, a.outdated, a.outdated.refused.retry())
 	default:
 		a.needs.add(as)
 		a.ignored = as == needUpdateAvailable && !a.goal.surges && a.goal.ignores(a.node, a.outdated)

@@ -109,7 +109,7 @@ func TestD5SetEligibleWidensACanary(t *testing.T) {
 	require.Equal(t, "delete c-1: Outdated", listed(steps))
 	s.Report(s.now, ended{Delete: &steps.Delete[0], Err: errRefused, Refused: true})
 	s.SetEligible(s.now, nil)
-	s.wantWait("c", rollout.WaitDeletionRefused)
+	s.wantWait("c", rollout.WaitRefused)
 	s.after(time.Second).want("delete a-1: Outdated") // which was refused nothing
 }
 

@@ -272,7 +272,7 @@ func TestD2RefusedCreationKeepsItsName(t *testing.T) {
 	second := s.Plan(s.now).Create[0]
 	require.Equal(t, first.Attempt, second.Attempt)
 	s.Report(s.now, ended{Create: &second, Taken: true})
-	s.wantWait("a", rollout.WaitCreationRefused).after(time.Second)
+	s.wantWait("a", rollout.WaitRefused).after(time.Second)
 	require.Equal(t, first.Attempt+1, s.Plan(s.now).Create[0].Attempt)
 }
 

@@ -19,22 +19,18 @@ type Wait struct {
 type WaitReason string
 
 const (
-	// WaitPlanned: one of the next tasks is for the node.
+	// WaitPlanned: one of the next tasks is for the node, once all nodes are
+	// evaluated.
 	WaitPlanned WaitReason = "Planned"
-	// WaitEvaluation: more nodes are to be evaluated before anything is decided.
-	WaitEvaluation WaitReason = "Evaluation"
 	// WaitUnderWay: a pod is being created.
 	WaitUnderWay WaitReason = "UnderWay"
 	// WaitTerminating: the former pod has to be gone before the next one comes.
 	WaitTerminating WaitReason = "Terminating"
 	// WaitBackoff: a pod has terminated, after others.
 	WaitBackoff WaitReason = "Backoff"
-	// WaitCreationRefused: the API server did not create the pod, or did not
-	// answer.
-	WaitCreationRefused WaitReason = "CreationRefused"
-	// WaitDeletionRefused: the API server did not delete the pod, or did not
-	// answer.
-	WaitDeletionRefused WaitReason = "DeletionRefused"
+	// WaitRefused: the API server did not create a pod, or did not delete
+	// Wait.Pod, or did not answer.
+	WaitRefused WaitReason = "Refused"
 	// WaitBurst: the most creations or deletions are under way.
 	WaitBurst WaitReason = "Burst"
 	// WaitHeld: a call for another node was refused, which pauses all for a time.
@@ -53,11 +49,9 @@ const (
 	WaitOnDelete WaitReason = "OnDelete"
 	// WaitPaused: the old pod stays because the rollout is paused.
 	WaitPaused WaitReason = "Paused"
-	// WaitRolloutInvalid: the old pod stays because the rollout has
-	// [Spec.Problems].
-	WaitRolloutInvalid WaitReason = "RolloutInvalid"
-	// WaitSpecRefused: nothing is done because the latest spec was refused.
-	WaitSpecRefused WaitReason = "SpecRefused"
+	// WaitInvalid: the old pod stays, or nothing is done, because of
+	// [Planner.Stopped].
+	WaitInvalid WaitReason = "Invalid"
 	// WaitNotEligible: the old pod stays because the node is not Config.Eligible.
 	WaitNotEligible WaitReason = "NotEligible"
 )
@@ -108,9 +102,9 @@ func (p *Planner) waitOf(n *nodeState, complete bool) Wait {
 	switch {
 	case !needs, a.wait.Reason != "" && a.wait.Reason != WaitLimited:
 	case p.goal.refusal != nil:
-		a.wait.Reason = WaitSpecRefused
+		a.wait.Reason = WaitInvalid
 	case !complete:
-		a.wait.Reason = WaitEvaluation
+		a.wait.Reason = WaitPlanned
 	case d.ofRollout() && !p.candidates.partitionLets(n):
 		a.wait.Reason = WaitPartitioned
 	case d.ofRollout() && !p.candidates.lets(n, d):
