@@ -42,7 +42,8 @@ func visitedSet(tb testing.TB, nodes *rollout.Nodes) *visited {
 
 // evaluate has a planner evaluate all that has changed, or is due.
 func evaluate(planner *rollout.Planner) {
-	for planner.Evaluate(start, mostVisits) == mostVisits {
+	for visited := mostVisits; visited == mostVisits; {
+		visited = planner.Evaluate(start, mostVisits)
 	}
 }
 
