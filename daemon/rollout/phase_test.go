@@ -14,7 +14,8 @@ import (
 	"github.com/kubelife/lifecycle/daemon/rollout"
 )
 
-// podTransitions are those of the diagram of podPhase.
+// podTransitions are those of the diagrams of sighting and deletionPhase. A pod
+// has the phase of its deletion, or is as it was seen.
 var podTransitions = map[string][]string{
 	"gone":     {"observed", "created"},
 	"observed": {"deleting", "gone"},
