@@ -276,8 +276,8 @@ func (f *federated) successfulPatches(resource string) map[string]int {
 	requests, err := f.plane.Requests(f.t.Context(),
 		controlplane.Filter{UserAgent: "controllerruntime", Verb: "patch", Resource: resource})
 	require.NoError(f.t, err)
-	return controlplane.CountByObject(slices.DeleteFunc(requests,
-		func(r controlplane.Request) bool { return r.Code != http.StatusOK }))
+	return controlplane.CountBy(slices.DeleteFunc(requests,
+		func(r controlplane.Request) bool { return r.Code != http.StatusOK }), controlplane.Request.Object)
 }
 
 // Of 200 clusters 20 fall silent: a whole region and some of another. Their

@@ -123,7 +123,7 @@ func (c *cluster) wantCalls(failed []string) {
 		requests, err := c.plane.Requests(context.Background(),
 			controlplane.Filter{UserAgent: "nodelifecycle", Verb: verb, Resource: resource})
 		require.NoError(c.t, err)
-		return controlplane.CountByObject(requests)
+		return controlplane.CountBy(requests, controlplane.Request.Object)
 	}
 	// Two changes of taints on the way down, since NoExecute comes later than
 	// NoSchedule, and one on the way up. One more at the very start took away the

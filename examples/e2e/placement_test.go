@@ -350,7 +350,7 @@ func (w *placement) wantBoundOnce() {
 	w.t.Helper()
 	requests := w.requests(controlplane.Filter{UserAgent: w.agent, Resource: "pods/binding"})
 	require.Len(w.t, requests, tolerantPods+keptPods+freePods+highPods)
-	for name, n := range controlplane.CountByObject(requests) {
+	for name, n := range controlplane.CountBy(requests, controlplane.Request.Object) {
 		require.Equal(w.t, 1, n, name)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
@@ -168,7 +169,9 @@ func newTakeover(t *testing.T) *takeover {
 	}
 	require.NoError(t, o.c.fleet.AddPods(t.Context(), o.c.fleet.AllNodes(), fleet.Pod{Name: none}))
 	require.NoError(t, o.c.fleet.AddPods(t.Context(), slices.Concat(o.down, o.fallen[0], o.fallen[1]), kinds...))
-	client, err := sidebyside.ProtobufClient(o.c.plane.RESTConfig(), "history")
+	access := sidebyside.Protobuf(o.c.plane.RESTConfig())
+	access.UserAgent = "history"
+	client, err := kubernetes.NewForConfig(access)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)

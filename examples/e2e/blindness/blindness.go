@@ -32,7 +32,6 @@ package blindness
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -81,7 +80,7 @@ func Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	return measurement().Run(ctx, args, out, diagnostics)
 }
 
-func measurement() *sidebyside.Measurement[scenario, Counts] {
+func measurement() *sidebyside.Measurement[scenario] {
 	// The rate of taints is ten times the default, so that a wrong declaration
 	// shows in the pods within the minutes of a play.
 	flags := []string{
@@ -89,16 +88,15 @@ func measurement() *sidebyside.Measurement[scenario, Counts] {
 		"--node-monitor-period=5s", "--kube-api-qps=200", "--kube-api-burst=200",
 		"--node-eviction-rate=1", "--secure-port=0", "--v=2",
 	}
-	return &sidebyside.Measurement[scenario, Counts]{
+	return &sidebyside.Measurement[scenario]{
 		Name: "blindness", Help: help, Scenarios: scenarios(),
 		Subjects: []sidebyside.Subject{
 			sidebyside.OurSubject("nodelifecycle", append(flags, "--node-heartbeat-interval="+beat.String())...),
 			sidebyside.Upstream("node-lifecycle-controller,taint-eviction-controller", flags...),
 		},
 		Repetitions: 1, Parallel: 2, Longest: 20 * time.Minute, // the longest scenario takes seven
-		Play: play, Corner: "while nodes beat", Show: show,
+		Play: play, Corner: "while nodes beat",
 		Legend: func() string { return fmt.Sprintf(legend, grace.Seconds(), beat.Seconds()) },
-		Faults: sidebyside.FaultsUnless((*Counts).Clean, show),
 	}
 }
 
@@ -326,15 +324,12 @@ type world struct {
 }
 
 // play plays the fault, waits for what follows from it, and counts.
-func play(ctx context.Context, p *sidebyside.Play[scenario]) (counts *Counts, err error) {
+func play(ctx context.Context, p *sidebyside.Play[scenario]) (record *sidebyside.Record, err error) {
 	w := &world{Play: p}
-	w.World, err = fleet.NewWorld(ctx, fleet.Config{
-		REST: sidebyside.Protobuf(p.Plane.RESTConfig()), Zones: p.Scenario.zones, Interval: beat,
-	}, fleet.Pod{Name: pod, Tolerations: fleet.Tolerate(new(int64(0)))})
-	if err != nil {
+	kind := fleet.Pod{Name: pod, Tolerations: fleet.Tolerate(new(int64(0)))}
+	if w.World, err = fleet.NewWorld(ctx, p.Stage, p.Scenario.zones, beat, kind); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, w.end()) }()
 	p.Say("%d nodes beat", len(w.AllNodes()))
 	if err := w.launch(ctx); err != nil {
 		return nil, err
@@ -368,28 +363,18 @@ func play(ctx context.Context, p *sidebyside.Play[scenario]) (counts *Counts, er
 	if err != nil {
 		return nil, err
 	}
-	if counts, err = count(nodes, f); err != nil {
+	counts, err := count(nodes, f)
+	if err != nil {
 		return nil, err
 	}
-	w.tell(counts)
-	return counts, nil
-}
-
-// end ends the subject, and then the proxy, the fleet and the witness.
-func (w *world) end() error {
-	if w.running != nil {
-		w.running.Stop()
-	}
-	if w.proxy != nil {
-		w.proxy.stop()
-	}
-	return w.End()
+	p.Say("%s", counts)
+	return &sidebyside.Record{Text: counts.String(), Told: counts.told()}, nil
 }
 
 // launch starts a replica, and the others when it works: the API server gives
 // each new node a taint that the subject takes away. So the first leads.
 func (w *world) launch(ctx context.Context) error {
-	access, err := w.Plane.UserConfig(sidebyside.User, "system:masters")
+	access, err := w.Access(sidebyside.User)
 	if err != nil {
 		return err
 	}
@@ -397,17 +382,16 @@ func (w *world) launch(ctx context.Context) error {
 		if w.proxy, err = startProxy(access); err != nil {
 			return err
 		}
+		w.AtEnd(w.proxy.stop)
 		access = w.proxy.access(access)
 	}
 	elect := "--leader-elect=" + strconv.FormatBool(w.Scenario.replicas > 1)
-	if w.running, err = w.LaunchWith(access, w.Subject, elect); err != nil {
+	if w.running, err = w.LaunchWith(access, w.Subject.Name, elect); err != nil {
 		return err
 	}
-	works := func(context.Context) (bool, error) {
-		err := w.Witness.All(w.AllNodes(), (*witness.Node).WantUntainted)
-		return err == nil, err
-	}
-	if err := w.running.Until(ctx, "the subject to take taints away", works); err != nil {
+	if err := w.running.Until(ctx, "the subject to take taints away", func(context.Context) error {
+		return w.Witness.All(w.AllNodes(), (*witness.Node).WantUntainted)
+	}); err != nil {
 		return err
 	}
 	for range w.Scenario.replicas - 1 {

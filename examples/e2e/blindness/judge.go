@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -65,7 +64,7 @@ type fault struct {
 	end time.Time
 }
 
-// Counts is the verdict. The zero value is no verdict, and not clean.
+// Counts is the verdict.
 type Counts struct {
 	// Living and Dead are how many nodes there are of each.
 	Living, Dead int
@@ -208,14 +207,9 @@ func (s span) overlap(other span) time.Duration {
 func earliest(times ...time.Time) time.Time { return slices.MinFunc(times, time.Time.Compare) }
 func latest(times ...time.Time) time.Time   { return slices.MaxFunc(times, time.Time.Compare) }
 
-// Clean reports whether no living node was declared, tainted or emptied, and
-// every dead one was found. A history without both kinds proves nothing.
-func (c *Counts) Clean() bool {
-	return c.Living > 0 && c.Dead > 0 && c.Wrong+c.Tainted+c.Evicted+c.Missed == 0
-}
-
-// show is a verdict in a few words: what is not flawless in bold.
-func show(n *Counts) string {
+// String is the verdict in a few words: what is not flawless in bold. A history
+// without living or without dead nodes proves nothing.
+func (n *Counts) String() string {
 	text := fmt.Sprintf("declared %s of %d living", bold(n.Wrong), n.Living)
 	if n.Silent > 0 {
 		text += fmt.Sprintf(" (and %d that were silent for as long)", n.Silent)
@@ -228,6 +222,9 @@ func show(n *Counts) string {
 	if n.LatestDown > 0 {
 		text += fmt.Sprintf(", %.1f s of them without the API server", n.LatestDown.Seconds())
 	}
+	if n.Living == 0 || n.Dead == 0 {
+		text += "; " + sidebyside.Bold("it proves nothing")
+	}
 	return text
 }
 
@@ -235,36 +232,33 @@ func bold(n int) string {
 	if n == 0 {
 		return "0"
 	}
-	return fmt.Sprintf("**%d**", n)
+	return sidebyside.Bold(fmt.Sprint(n))
 }
 
-// tell prints the verdict, and the first of the wrong declarations.
-func (w *world) tell(counts *Counts) {
-	w.Say("%s", show(counts))
-	for _, d := range counts.Declarations[:min(5, len(counts.Declarations))] {
-		w.Say("%s declared at %s after a silence of %.1fs and %.1fs without the API server",
-			d.node, d.at.Format("15:04:05.000"), d.silence.Seconds(), d.down.Seconds())
+// told are the first of the wrong declarations.
+func (n *Counts) told() (lines []string) {
+	for _, d := range n.Declarations[:min(5, len(n.Declarations))] {
+		lines = append(lines, fmt.Sprintf("%s declared at %s after a silence of %.1f s and %.1f s without the API server",
+			d.node, d.at.Format("15:04:05.000"), d.silence.Seconds(), d.down.Seconds()))
 	}
+	return lines
 }
 
 // history is what the API server's audit log, the fleet and the witness say of
 // each node.
 func (w *world) history(ctx context.Context) ([]node, error) {
-	// The writes that were carried out, by the name of the object.
-	received := map[string][]time.Time{}
-	for _, filter := range []controlplane.Filter{
-		{User: sidebyside.User, Resource: "nodes/status", Verb: "update"},
-		{User: sidebyside.User, Resource: "nodes/status", Verb: "patch"},
-		{User: sidebyside.User, Resource: "pods", Verb: "delete"},
-	} {
-		requests, err := w.Plane.Requests(ctx, filter)
-		if err != nil {
-			return nil, fmt.Errorf("read the audit log: %w", err)
-		}
-		for _, r := range requests {
-			if r.Code >= http.StatusOK && r.Code < http.StatusMultipleChoices {
-				received[r.Name] = append(received[r.Name], r.Received)
-			}
+	requests, err := w.Plane.Requests(ctx,
+		controlplane.Filter{User: sidebyside.User, Resource: "nodes/status", Verb: "update"},
+		controlplane.Filter{User: sidebyside.User, Resource: "nodes/status", Verb: "patch"},
+		controlplane.Filter{User: sidebyside.User, Resource: "pods", Verb: "delete"},
+	)
+	if err != nil {
+		return nil, err
+	}
+	received := map[string][]time.Time{} // by the name of the object
+	for _, r := range requests {
+		if r.Succeeded() {
+			received[r.Name] = append(received[r.Name], r.Received)
 		}
 	}
 	var nodes []node

@@ -175,17 +175,3 @@ func TestWhatCannotBeJudgedIsAnError(t *testing.T) {
 	_, err = count(nil, fault{})
 	require.ErrorIs(t, err, errNoFault)
 }
-
-func TestCleanNeedsBothKindsAndNoFault(t *testing.T) {
-	clean := Counts{Living: 1, Dead: 1, Silent: 1, Latest: time.Hour}
-	require.True(t, clean.Clean())
-	for _, spoil := range []func(*Counts){
-		func(c *Counts) { c.Living = 0 }, func(c *Counts) { c.Dead = 0 }, func(c *Counts) { c.Wrong = 1 },
-		func(c *Counts) { c.Tainted = 1 }, func(c *Counts) { c.Evicted = 1 },
-		func(c *Counts) { c.Missed = 1 },
-	} {
-		spoiled := clean
-		spoil(&spoiled)
-		require.False(t, spoiled.Clean(), "%+v", spoiled)
-	}
-}

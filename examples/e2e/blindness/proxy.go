@@ -55,11 +55,10 @@ func startProxy(config *rest.Config) (*proxy, error) {
 	p.cut()
 	silence := log.New(io.Discard, "", 0) // it would tell about every cut
 	p.server = httptest.NewUnstartedServer(&httputil.ReverseProxy{
-		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:      p,
-		FlushInterval:  -1,
-		ModifyResponse: p.delayWatch,
-		ErrorLog:       silence,
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     p,
+		FlushInterval: -1,
+		ErrorLog:      silence,
 	})
 	p.server.Config.ErrorLog = silence
 	p.server.EnableHTTP2 = true
@@ -77,10 +76,11 @@ func (p *proxy) access(config *rest.Config) *rest.Config {
 	return config
 }
 
-func (p *proxy) stop() {
+func (p *proxy) stop() error {
 	p.cut()
 	p.server.CloseClientConnections()
 	p.server.Close()
+	return nil
 }
 
 // cut ends all watches in the middle, and drops what is under way.
@@ -93,12 +93,19 @@ func (p *proxy) cut() {
 	p.open, p.end = context.WithCancelCause(context.Background())
 }
 
-// RoundTrip passes a call on, half of the latency before and half after it.
+// RoundTrip passes a call on, half of the latency before and half after it. A
+// watch has no latency, and what it answers comes late.
 func (p *proxy) RoundTrip(request *http.Request) (*http.Response, error) {
-	half := time.Duration(p.latency.Load()) / 2
-	if isWatch(request) || half == 0 {
-		return p.inner.RoundTrip(request)
+	if watch := request.URL.Query().Get("watch"); watch == "1" || watch == "true" {
+		response, err := p.inner.RoundTrip(request)
+		if err == nil {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			response.Body = newLateBody(p.open, response.Body, &p.delay)
+		}
+		return response, err
 	}
+	half := time.Duration(p.latency.Load()) / 2
 	if err := wait.Pause(request.Context(), half); err != nil {
 		return nil, err
 	}
@@ -108,21 +115,6 @@ func (p *proxy) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return response, err
-}
-
-func isWatch(request *http.Request) bool {
-	watch := request.URL.Query().Get("watch")
-	return watch == "1" || watch == "true"
-}
-
-func (p *proxy) delayWatch(response *http.Response) error {
-	if !isWatch(response.Request) {
-		return nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	response.Body = newLateBody(p.open, response.Body, &p.delay)
-	return nil
 }
 
 // lateBody is the body of an answer whose parts come late.

@@ -46,7 +46,7 @@ func proxied(t *testing.T, lines <-chan string) (*proxy, *http.Client, string) {
 	config.Insecure = true
 	p, err := startProxy(config)
 	require.NoError(t, err)
-	t.Cleanup(p.stop)
+	t.Cleanup(func() { require.NoError(t, p.stop()) })
 	through := p.access(&rest.Config{})
 	client, err := rest.HTTPClientFor(through)
 	require.NoError(t, err)

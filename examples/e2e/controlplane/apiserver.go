@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,25 +55,6 @@ func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
 		return fmt.Errorf("restarting the API server: %w", err)
 	}
 	return waitReady(ctx, process, cp.probeAPIServer)
-}
-
-// PauseAPIServer stops the API server in its tracks, as [Process.Pause]:
-// connections stay, new ones are accepted by the kernel, and no request is
-// answered. That is what a network that swallows packets looks like to a
-// client. It returns ErrNotRunning if there is nothing to pause. Pausing twice
-// is pausing once.
-func (cp *ControlPlane) PauseAPIServer() error { return runningOr(cp.currentAPIServer().Pause()) }
-
-// ResumeAPIServer lets a paused API server run on; it then answers what has
-// waited. It returns ErrNotRunning if there is nothing to resume.
-func (cp *ControlPlane) ResumeAPIServer() error { return runningOr(cp.currentAPIServer().Resume()) }
-
-// runningOr says in this package's word that a process has ended.
-func runningOr(err error) error {
-	if errors.Is(err, os.ErrProcessDone) {
-		return ErrNotRunning
-	}
-	return err
 }
 
 func (cp *ControlPlane) currentAPIServer() *Process {

@@ -61,7 +61,7 @@ func testCount(t *testing.T, cp *ControlPlane) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := CountByObject(requests); !maps.Equal(got, want) {
+		if got := CountBy(requests, Request.Object); !maps.Equal(got, want) {
 			t.Fatalf("round %d: counted %v, want %v", round, got, want)
 		}
 		for _, request := range requests {
@@ -116,27 +116,6 @@ func testCountKinds(t *testing.T, cp *ControlPlane, client kubernetes.Interface)
 	}
 }
 
-func testPause(t *testing.T, cp *ControlPlane) {
-	client := clientFor(t, cp.RESTConfig())
-	createNode(t, client, "paused")
-	if err := cp.PauseAPIServer(); err != nil {
-		t.Fatal(err)
-	}
-	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if err := label(short, client, "paused", "too-early"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a paused server answered: %v", err)
-	}
-	waiting := make(chan error)
-	go func() { waiting <- label(t.Context(), client, "paused", "waits") }()
-	if err := cp.ResumeAPIServer(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-waiting; err != nil {
-		t.Errorf("what waited for the pause to end: %v", err)
-	}
-}
-
 func testKill(t *testing.T, cp *ControlPlane) {
 	client := clientFor(t, cp.RESTConfig())
 	createNamespace(t, client, "kept")
@@ -147,11 +126,8 @@ func testKill(t *testing.T, cp *ControlPlane) {
 	if err := listNodes(t, client); err == nil {
 		t.Error("a killed server answered")
 	}
-	for name, call := range map[string]func() error{"kill": cp.KillAPIServer, "pause": cp.PauseAPIServer,
-		"resume": cp.ResumeAPIServer} {
-		if err := call(); !errors.Is(err, ErrNotRunning) {
-			t.Errorf("%s of a killed server: %v, want ErrNotRunning", name, err)
-		}
+	if err := cp.KillAPIServer(); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("kill of a killed server: %v, want ErrNotRunning", err)
 	}
 
 	begun := time.Now()

@@ -16,21 +16,21 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Requests returns the requests that the filter selects, in the order in which
-// they were received, over all restarts of the API server.
+// Requests returns the requests that any of the filters selects, in the order in
+// which they were received, over all restarts of the API server.
 //
 // It is exact. Every request whose answer any client has seen before the call
 // is in it, once, with its code. See [Request] for a server that was killed. A
 // request still under way at the call is waited for, until ctx ends with an
 // error; a paused server keeps it waiting. Requests that come in later may be
 // in it or not. It can also be called after Stop, if Config.Dir keeps the data.
-func (cp *ControlPlane) Requests(ctx context.Context, filter Filter) ([]Request, error) {
+func (cp *ControlPlane) Requests(ctx context.Context, filters ...Filter) ([]Request, error) {
 	cp.mu.Lock()
 	audits := slices.Clone(cp.audits)
 	cp.mu.Unlock()
 	var selected []Request
 	for _, audit := range audits {
-		requests, err := audit.requests(ctx, filter)
+		requests, err := audit.requests(ctx, filters...)
 		if err != nil {
 			return nil, fmt.Errorf("counting requests: %w", err)
 		}
@@ -67,7 +67,7 @@ const auditPeriod = 5 * time.Millisecond
 
 // requests returns the selected requests when those under way at the call are
 // answered.
-func (l *auditLog) requests(ctx context.Context, filter Filter) ([]Request, error) {
+func (l *auditLog) requests(ctx context.Context, filters ...Filter) ([]Request, error) {
 	awaited, _, err := l.read(0)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (l *auditLog) requests(ctx context.Context, filter Filter) ([]Request, erro
 			return nil, err
 		}
 		if dead || missing == 0 {
-			return l.selected(filter), nil
+			return l.selected(filters), nil
 		}
 		select {
 		case <-ctx.Done():
@@ -109,12 +109,12 @@ func (l *auditLog) read(first int) (received, missing int, err error) {
 	return len(l.all), missing, nil
 }
 
-func (l *auditLog) selected(filter Filter) []Request {
+func (l *auditLog) selected(filters []Filter) []Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var selected []Request
 	for _, request := range l.all {
-		if filter.Matches(request) {
+		if slices.ContainsFunc(filters, func(f Filter) bool { return f.Matches(request) }) {
 			selected = append(selected, request)
 		}
 	}

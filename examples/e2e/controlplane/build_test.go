@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // hello is the program of the module that these tests build, which stands for
@@ -85,18 +83,48 @@ func TestBuildStampsTheVersionOfTheModule(t *testing.T) {
 	}
 }
 
-func TestBuildTwiceBuildsOnceAndSaysSo(t *testing.T) {
+// A process asks the go command once, and the next one finds what is there.
+func TestWhatIsThereIsNotBuiltAgain(t *testing.T) {
 	said := &progress{}
 	config := BuildConfig{ModuleDir: writeModule(t, "v1.37.1"), CacheDir: t.TempDir(), Progress: said}
 	first := mustBuild(t, config)
-	begun := time.Now()
-	second := mustBuild(t, config)
-	t.Logf("the second took %s", time.Since(begun).Round(time.Millisecond))
-	if first != second {
+	built, err := os.Stat(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second := mustBuild(t, config); first != second {
 		t.Errorf("two paths: %s and %s", first, second)
 	}
-	if built, cached := said.count("built in"), said.count("not built"); built != 1 || cached != 1 {
-		t.Errorf("built %d times and cached %d times, want once each:\n%s", built, cached, &said.text)
+	if told := said.count("there after"); told != 1 {
+		t.Errorf("asked the go command %d times:\n%s", told, &said.text)
+	}
+	forgetInstalled()
+	mustBuild(t, config)
+	found, err := os.Stat(first)
+	if err != nil || !os.SameFile(built, found) || !built.ModTime().Equal(found.ModTime()) {
+		t.Errorf("it was built again: %v, %v, %v", built, found, err)
+	}
+}
+
+// forgetInstalled is what another process knows.
+func forgetInstalled() {
+	installed.Lock()
+	defer installed.Unlock()
+	installed.paths = map[string]bool{}
+}
+
+func TestWhatHasChangedIsBuiltAgain(t *testing.T) {
+	config := BuildConfig{ModuleDir: writeModule(t, "v1.37.1"), CacheDir: t.TempDir()}
+	mustBuild(t, config)
+	writeFile(t, filepath.Join(config.ModuleDir, "hello/main.go"), "package main\n\nfunc main() { print(\"changed\") }\n")
+	forgetInstalled()
+	out, err := exec.Command(mustBuild(t, config)).CombinedOutput()
+	if err != nil || string(out) != "changed" {
+		t.Errorf("the program printed %q, %v", out, err)
+	}
+	other := BuildConfig{ModuleDir: writeModule(t, "v1.37.2"), CacheDir: config.CacheDir}
+	if mustBuild(t, config) == mustBuild(t, other) {
+		t.Error("two versions of Kubernetes have one path")
 	}
 }
 
@@ -117,7 +145,7 @@ func TestBuildAtTheSameTimeBuildsOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if built := said.count("built in"); built != 1 {
+	if built := said.count("there after"); built != 1 {
 		t.Errorf("built %d times:\n%s", built, &said.text)
 	}
 }
@@ -160,116 +188,19 @@ func TestAFailedBuildLeavesNothingAndShowsTheCompiler(t *testing.T) {
 	mustBuild(t, config)
 }
 
-func TestKeyChangesWithWhatDecidesTheBinary(t *testing.T) {
-	dir := writeModule(t, "v1.37.1")
-	module := readFile(t, filepath.Join(dir, "go.mod"))
-	find := func(module string) *toolchain {
-		writeFile(t, filepath.Join(dir, "go.mod"), module)
-		tools, err := findToolchain(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return tools
-	}
-	same := find(module).key()
-	for name, changed := range map[string]string{
-		"Kubernetes":    strings.Replace(module, "v1.37.1", "v1.37.2", 1),
-		"requirement":   module + "require example.test/more v1.0.0\n",
-		"replacement":   module + "replace example.test/more => example.test/less v1.0.0\n",
-		"exclusion":     module + "exclude example.test/more v1.0.0\n",
-		"language":      strings.Replace(module, "go 1.26.0", "go 1.25.0", 1),
-		"godebug value": module + "godebug panicnil=1\n",
-	} {
-		if find(changed).key() == same {
-			t.Errorf("another %s in go.mod, and the key is the same", name)
-		}
-	}
-	for _, name := range goSettings {
-		tools := find(module)
-		tools.settings[name] += "x"
-		if tools.key() == same {
-			t.Errorf("another %s, and the key is the same", name)
-		}
-	}
-}
-
-func TestKeyStaysWithWhatDoesNot(t *testing.T) {
-	module := readFile(t, filepath.Join(writeModule(t, "v1.37.1"), "go.mod")) + "require example.test/more v1.0.0\n"
-	key := func(module string) string {
-		dir := writeModule(t, "v1.37.1") // each time another folder
-		writeFile(t, filepath.Join(dir, "go.mod"), module)
-		tools, err := findToolchain(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return tools.key()
-	}
-	same := key(module)
-	for name, changed := range map[string]string{
-		"nothing":                 module,
-		"a comment":               module + "// more\n",
-		"a requirement's sort":    strings.Replace(module, "more v1.0.0", "more v1.0.0 // indirect", 1),
-		"a tool":                  module + "tool example.test/e2e/hello\n",
-		"the version of a folder": strings.Replace(module, "component-base v0.37.1", "component-base v0.0.0", 1),
-	} {
-		if key(changed) != same {
-			t.Errorf("%s changes the key", name)
-		}
-	}
-}
-
-func readFile(t *testing.T, path string) string {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
-}
-
-func TestUnusedBinariesAreRemovedAndUsedOnesStay(t *testing.T) {
-	cache := t.TempDir()
-	old := time.Now().Add(-unusedFor - time.Hour)
-	for _, name := range []string{"v1.36.0-unused", "v1.36.1-used", "ports"} {
-		writeFile(t, filepath.Join(cache, name, "file"), "")
-	}
-	for _, name := range []string{"v1.36.0-unused", "ports"} {
-		if err := os.Chtimes(filepath.Join(cache, name), old, old); err != nil {
-			t.Fatal(err)
-		}
-	}
-	path := mustBuild(t, BuildConfig{ModuleDir: writeModule(t, "v1.37.1"), CacheDir: cache})
-	left := map[string]bool{filepath.Base(filepath.Dir(path)): true, "v1.36.1-used": true, "ports": true}
-	entries, err := os.ReadDir(cache)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]bool{}
-	for _, entry := range entries {
-		got[entry.Name()] = true
-	}
-	if !maps.Equal(got, left) {
-		t.Errorf("left are %v, want %v", got, left)
-	}
-}
-
 func TestOneProcessAtATimeBuilds(t *testing.T) {
-	said := &progress{}
-	cache := &binaryCache{dir: t.TempDir(), progress: said}
-	unlock, err := cache.lock(t.Context(), hello)
+	folder := t.TempDir()
+	unlock, err := lock(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*lockPeriod)
 	defer cancel()
-	if _, err := cache.lock(ctx, hello); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := lock(ctx, folder); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a second holder got %v, want the context's error", err)
 	}
-	if told := said.count("waiting for another process"); told != 1 {
-		t.Errorf("told %d times that it waits, want once", told)
-	}
 	unlock()
-	unlock, err = cache.lock(t.Context(), hello)
+	unlock, err = lock(t.Context(), folder)
 	if err != nil {
 		t.Fatalf("after the release: %v", err)
 	}
@@ -287,7 +218,7 @@ func TestACancelledBuildEnds(t *testing.T) {
 // go mod tidy keeps in go.mod what is among the tools; what is not would lose
 // its version.
 func TestEveryBinaryIsAToolOfThisModule(t *testing.T) {
-	out, err := goCommand(t.Context(), "", "list", "tool")
+	out, err := Go(t.Context(), "", "list", "tool")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,6 @@ func TestControlPlane(t *testing.T) {
 	t.Run("enforces RBAC on service accounts", func(t *testing.T) { testServiceAccountRights(t, cp) })
 	t.Run("counts requests exactly", func(t *testing.T) { testCount(t, cp) })
 	t.Run("counts requests through a kubeconfig", func(t *testing.T) { testKubeconfig(t, cp) })
-	t.Run("pauses and resumes", func(t *testing.T) { testPause(t, cp) })
 	t.Run("keeps data over a kill", func(t *testing.T) { testKill(t, cp) })
 	t.Run("counts over restarts", func(t *testing.T) { testCountOverRestart(t, cp) })
 }
@@ -62,12 +61,12 @@ func testVersion(t *testing.T, cp *ControlPlane) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools, err := findToolchain(t.Context(), "")
+	pinned, err := Go(t.Context(), "", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if version.GitVersion != tools.kubernetes || version.Major+"."+version.Minor != "1.37" {
-		t.Errorf("the server says %s (%s.%s), go.mod %s", version.GitVersion, version.Major, version.Minor, tools.kubernetes)
+	if version.GitVersion != strings.TrimSpace(string(pinned)) || version.Major+"."+version.Minor != "1.37" {
+		t.Errorf("the server says %s (%s.%s), go.mod %s", version.GitVersion, version.Major, version.Minor, pinned)
 	}
 }
 

@@ -16,8 +16,7 @@
 //     administrator, [ControlPlane.UserConfig] and
 //     [ControlPlane.ServiceAccountConfig] for users with fewer rights. RBAC is
 //     on.
-//   - Break it: [ControlPlane.KillAPIServer], [ControlPlane.RestartAPIServer],
-//     [ControlPlane.PauseAPIServer] and [ControlPlane.ResumeAPIServer].
+//   - Break it: [ControlPlane.KillAPIServer] and [ControlPlane.RestartAPIServer].
 //   - Set it back to what it was: [ControlPlane.SaveSnapshot] and
 //     [ControlPlane.RestoreSnapshot].
 //   - Count what it was asked: [ControlPlane.Requests], exact to the single

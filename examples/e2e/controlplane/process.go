@@ -231,14 +231,13 @@ const (
 // process's log.
 func waitReady(ctx context.Context, process *Process, probe func(context.Context) error) error {
 	err := wait.For(ctx, readyTimeout, readyPeriod, process.name+" to be ready",
-		func(ctx context.Context) (bool, error) {
+		func(ctx context.Context) error {
 			if !process.Running() {
-				return false, wait.ErrEnded
+				return wait.ErrEnded
 			}
 			ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 			defer cancel()
-			err := probe(ctx)
-			return err == nil, err
+			return probe(ctx)
 		})
 	switch {
 	case errors.Is(err, wait.ErrEnded):

@@ -50,6 +50,9 @@ func (r Request) FullResource() string {
 	return r.Resource + "/" + r.Subresource
 }
 
+// Succeeded reports whether the server has done what was requested.
+func (r Request) Succeeded() bool { return r.Code >= 200 && r.Code < 300 }
+
 // Filter selects requests. An empty field selects all, so the zero Filter
 // selects everything.
 type Filter struct {
@@ -81,12 +84,11 @@ func (f Filter) Matches(r Request) bool {
 
 func selects(wanted, actual string) bool { return wanted == "" || wanted == actual }
 
-// CountByObject counts the requests for each object, by the name that
-// [Request.Object] gives it.
-func CountByObject(requests []Request) map[string]int {
+// CountBy counts requests by a key, for example by [Request.Object].
+func CountBy(requests []Request, key func(Request) string) map[string]int {
 	counts := map[string]int{}
 	for _, request := range requests {
-		counts[request.Object()]++
+		counts[key(request)]++
 	}
 	return counts
 }

@@ -41,13 +41,13 @@ func TestFilterSelects(t *testing.T) {
 	}
 }
 
-func TestCountByObject(t *testing.T) {
-	got := CountByObject([]Request{
+func TestRequestsAreCountedByObject(t *testing.T) {
+	got := CountBy([]Request{
 		{Resource: "nodes", Name: "n1"},
 		{Resource: "nodes", Name: "n1"},
 		{Resource: "pods", Namespace: "shop", Name: "n1"},
 		{Resource: "namespaces", Namespace: "shop", Name: "shop"},
-	})
+	}, Request.Object)
 	want := map[string]int{"n1": 2, "shop/n1": 1, "shop": 1}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
@@ -49,7 +50,6 @@ const (
 // A fault is a wrong eviction.
 type fault struct {
 	pod string
-	at  time.Time
 	why wrong
 }
 
@@ -71,8 +71,12 @@ type verdict struct {
 	faults []fault
 }
 
-// errSilent means that a node was silent for the grace period while it lived.
-var errSilent = errors.New("a living node was silent for the grace period")
+var (
+	// errSilent means that a node was silent for the grace period while it lived.
+	errSilent = errors.New("a living node was silent for the grace period")
+	// errNothing means that a history proves nothing.
+	errNothing = errors.New("no node has died, or no pod had to leave")
+)
 
 // judge judges a history by the grace period.
 //
@@ -106,6 +110,9 @@ func judge(nodes []node, grace time.Duration) (*verdict, error) {
 			v.addDead(n, grace)
 		}
 	}
+	if v.dead == 0 || len(v.evicted)+len(v.faults)+v.left == 0 {
+		return nil, errNothing
+	}
 	return v, nil
 }
 
@@ -116,7 +123,7 @@ func (v *verdict) addLiving(n *node) {
 	}
 	for _, p := range n.pods {
 		if !p.evicted.IsZero() {
-			v.faults = append(v.faults, fault{p.name, p.evicted, wrongLiving})
+			v.faults = append(v.faults, fault{p.name, wrongLiving})
 		}
 	}
 }
@@ -141,10 +148,10 @@ func (v *verdict) addDead(n *node, grace time.Duration) {
 				v.left++
 			}
 		case p.tolerates == forever:
-			v.faults = append(v.faults, fault{p.name, p.evicted, wrongTolerant})
+			v.faults = append(v.faults, fault{p.name, wrongTolerant})
 		// Before this no controller may evict it.
 		case p.evicted.Before(over.Add(p.tolerates)) || p.evicted.Before(n.TaintAdded.Add(p.tolerates)):
-			v.faults = append(v.faults, fault{p.name, p.evicted, wrongEarly})
+			v.faults = append(v.faults, fault{p.name, wrongEarly})
 		default:
 			v.evicted = append(v.evicted, p.evicted.Sub(n.died)-p.tolerates)
 		}
@@ -179,17 +186,30 @@ func (v *verdict) of(why wrong) (n int) {
 	return n
 }
 
-// err returns what is wrong, nil if nothing is. A history without a death
-// proves nothing, and neither does one without an eviction.
-func (v *verdict) err() error {
-	switch {
-	case v.dead == 0 || len(v.evicted)+len(v.faults)+v.left == 0:
-		return errors.New("no node has died, or no pod had to leave")
-	case len(v.faults)+v.declared+v.missed+v.left > 0:
-		return fmt.Errorf("%d pods evicted wrongly, %d living nodes declared, %d dead nodes missed, %d pods left",
-			len(v.faults), v.declared, v.missed, v.left)
+// addTo adds the rows of the verdict to a record, and tells each wrong eviction.
+func (v *verdict) addTo(record *sidebyside.Record) {
+	for _, d := range []struct {
+		title string
+		delays
+	}{{"Unknown", v.detected}, {"NoExecute taint", v.tainted}, {"pod evicted", v.evicted}} {
+		if len(d.delays) == 0 {
+			continue
+		}
+		record.Add(d.title+", first", sidebyside.Seconds, d.quantile(0).Seconds())
+		record.Add(d.title+", median", sidebyside.Seconds, d.quantile(0.5).Seconds()).Main()
+		record.Add(d.title+", 99 %", sidebyside.Seconds, d.quantile(0.99).Seconds())
+		record.Add(d.title+", last", sidebyside.Seconds, d.quantile(1).Seconds())
 	}
-	return nil
+	record.Add("pods evicted", sidebyside.Count, float64(len(v.evicted)))
+	for _, why := range []wrong{wrongLiving, wrongTolerant, wrongEarly} {
+		record.Add("pods evicted wrongly: "+string(why), sidebyside.Count, float64(v.of(why))).AtMost(0)
+	}
+	record.Add("living nodes declared", sidebyside.Count, float64(v.declared)).AtMost(0)
+	record.Add("dead nodes missed", sidebyside.Count, float64(v.missed)).AtMost(0)
+	record.Add("pods left that must leave", sidebyside.Count, float64(v.left)).AtMost(0)
+	for _, f := range v.faults {
+		record.Told = append(record.Told, fmt.Sprintf("pod %s was evicted wrongly: %s", f.pod, f.why))
+	}
 }
 
 // delays are those of several nodes or pods, in any order.

@@ -1,11 +1,13 @@
 package detection
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
@@ -38,13 +40,20 @@ func judged(t *testing.T, nodes ...node) *verdict {
 	return v
 }
 
+// faults returns what the record of a verdict says is wrong.
+func faults(v *verdict) string {
+	var record sidebyside.Record
+	v.addTo(&record)
+	return strings.Join(record.Faults(), ", ")
+}
+
 func TestDelaysCountFromTheDeathAndWithoutTheToleration(t *testing.T) {
 	v := judged(t, living(pod{name: "stays"}), dead(
 		pod{name: "soon", evicted: after(14)},
 		pod{name: "patient", tolerates: 5 * time.Second, evicted: after(20)},
 		pod{name: "tolerant", tolerates: forever},
 	))
-	require.NoError(t, v.err())
+	require.Empty(t, faults(v))
 	require.Equal(t, &verdict{
 		living: 1, dead: 1, detected: delays{10 * time.Second},
 		tainted: delays{11200 * time.Millisecond}, evicted: delays{12 * time.Second, 13 * time.Second},
@@ -80,11 +89,10 @@ func TestWrongEvictions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := judged(t, test.node, dead(pod{evicted: after(14)}))
 			if test.want == "" {
-				require.NoError(t, v.err())
+				require.Empty(t, faults(v))
 				return
 			}
-			require.Error(t, v.err())
-			require.Equal(t, 1, v.of(test.want))
+			require.Equal(t, "pods evicted wrongly: "+string(test.want)+": 1", faults(v))
 			require.Len(t, v.faults, 1)
 		})
 	}
@@ -98,17 +106,17 @@ func TestWhatIsMissed(t *testing.T) {
 	require.Equal(t, 2, v.missed)
 	require.Len(t, v.detected, 2)
 	require.Len(t, v.tainted, 2)
-	require.ErrorContains(t, v.err(), "2 dead nodes missed")
+	require.Equal(t, "dead nodes missed: 2", faults(v))
 
 	v = judged(t, dead(gone, pod{}, pod{tolerates: forever}))
 	require.Equal(t, 1, v.left, "a tolerant one stays")
-	require.ErrorContains(t, v.err(), "1 pods left")
+	require.Equal(t, "pods left that must leave: 1", faults(v))
 
 	unknown, tainted := living(), living()
 	unknown.Unknown, tainted.Tainted = since(50), since(50)
 	v = judged(t, dead(gone), unknown, tainted, living())
 	require.Equal(t, 2, v.declared)
-	require.ErrorContains(t, v.err(), "2 living nodes declared")
+	require.Equal(t, "living nodes declared: 2", faults(v))
 }
 
 // A node of which a subject has said before its grace period was over that it
@@ -125,25 +133,42 @@ func TestADeclarationBeforeTheGracePeriodIsOverIsNoDetection(t *testing.T) {
 	require.Equal(t, 1, v.missed, "nothing has said since that it is dead")
 	require.Equal(t, delays{8 * time.Second}, v.detected)
 	require.Equal(t, delays{11200 * time.Millisecond}, v.tainted)
-	require.ErrorContains(t, v.err(), "3 living nodes declared, 1 dead nodes missed")
+	require.Equal(t, "living nodes declared: 3, dead nodes missed: 1", faults(v))
 }
 
 func TestAHistoryThatProvesNothingIsAnError(t *testing.T) {
-	v := judged(t, living(pod{}))
-	require.Error(t, v.err(), "no node died")
-	v = judged(t, dead(pod{tolerates: forever}))
-	require.Error(t, v.err(), "no pod had to leave")
+	_, err := judge([]node{living(pod{})}, grace)
+	require.ErrorIs(t, err, errNothing, "no node died")
+	_, err = judge([]node{dead(pod{tolerates: forever})}, grace)
+	require.ErrorIs(t, err, errNothing, "no pod had to leave")
 	silent := living()
 	silent.silence = grace - 1
-	judged(t, silent)
+	judged(t, silent, dead(pod{}))
 	silent.silence = grace
-	_, err := judge([]node{dead(), silent}, grace)
+	_, err = judge([]node{dead(), silent}, grace)
 	require.ErrorIs(t, err, errSilent)
 	require.ErrorContains(t, err, "b-0 for 10s")
 	silent = dead()
 	silent.silence = grace
 	_, err = judge([]node{silent}, grace)
 	require.ErrorIs(t, err, errSilent, "before it died")
+}
+
+func TestTheRowsOfAVerdict(t *testing.T) {
+	v := judged(t, living(pod{name: "kept", evicted: after(30)}), dead(pod{evicted: after(14)}, pod{evicted: after(22)}))
+	var record sidebyside.Record
+	v.addTo(&record)
+	require.Equal(t, []string{
+		"Unknown, first: 10.0 s", "Unknown, median: 10.0 s", "Unknown, 99 %: 10.0 s", "Unknown, last: 10.0 s",
+		"NoExecute taint, first: 11.2 s", "NoExecute taint, median: 11.2 s", "NoExecute taint, 99 %: 11.2 s",
+		"NoExecute taint, last: 11.2 s",
+		"pod evicted, first: 12.0 s", "pod evicted, median: 12.0 s", "pod evicted, 99 %: 20.0 s",
+		"pod evicted, last: 20.0 s", "pods evicted: 2",
+		"pods evicted wrongly: its node lives: 1", "pods evicted wrongly: it tolerates the taint for ever: 0",
+		"pods evicted wrongly: it is early: 0", "living nodes declared: 0", "dead nodes missed: 0",
+		"pods left that must leave: 0",
+	}, record.Rows())
+	require.Equal(t, []string{"pod kept was evicted wrongly: its node lives"}, record.Told)
 }
 
 func TestQuantilesAreNearestRanks(t *testing.T) {

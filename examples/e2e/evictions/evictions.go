@@ -18,6 +18,7 @@ package evictions
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -61,14 +62,14 @@ func Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	return measurement().Run(ctx, args, out, diagnostics)
 }
 
-func measurement() *sidebyside.Measurement[scenario, Counts] {
+func measurement() *sidebyside.Measurement[scenario] {
 	// The limits of requests are so high that no scenario meets them.
 	flags := []string{
 		"--leader-elect=false", "--secure-port=0", "--v=2",
 		"--kube-api-qps=1000", "--kube-api-burst=1000",
 	}
 	var ours string
-	return &sidebyside.Measurement[scenario, Counts]{
+	return &sidebyside.Measurement[scenario]{
 		Name: "evictions", Help: help, Scenarios: scenarios(),
 		Subjects: []sidebyside.Subject{
 			sidebyside.OurSubject("tainteviction", flags...),
@@ -85,8 +86,7 @@ func measurement() *sidebyside.Measurement[scenario, Counts] {
 			}
 			return nil
 		},
-		Play: play, Corner: "while pods are evicted", Show: show, Legend: func() string { return legend },
-		Faults: sidebyside.FaultsUnless((*Counts).Clean, show),
+		Play: play, Corner: "while pods are evicted", Legend: func() string { return legend },
 	}
 }
 
@@ -262,7 +262,7 @@ type pod struct {
 
 // play sets the scene, plays the scenario until nothing stands in the way of
 // evictions any more, waits for its end, and counts.
-func play(ctx context.Context, p *sidebyside.Play[scenario]) (*Counts, error) {
+func play(ctx context.Context, p *sidebyside.Play[scenario]) (*sidebyside.Record, error) {
 	c := &cluster{
 		Play: p, client: p.Client.CoreV1().Pods(namespace),
 		tainted: map[string]time.Time{}, groups: map[string][]*pod{},
@@ -272,7 +272,7 @@ func play(ctx context.Context, p *sidebyside.Play[scenario]) (*Counts, error) {
 		args = p.Scenario.ours
 	}
 	var err error
-	if c.running, err = p.Launch(args...); err != nil {
+	if c.running, err = p.Launch(p.Subject.Name, args...); err != nil {
 		return nil, err
 	}
 	tail := pause(3 * time.Second) // for those that leave without having to
@@ -289,10 +289,11 @@ func play(ctx context.Context, p *sidebyside.Play[scenario]) (*Counts, error) {
 		return nil, err
 	}
 	counts, err := c.judge(ctx)
-	if err == nil {
-		p.Say("%s", show(counts))
+	if err != nil {
+		return nil, err
 	}
-	return counts, err
+	p.Say("%s", counts)
+	return &sidebyside.Record{Text: counts.String()}, nil
 }
 
 // awaitCanary waits until the subject evicts a pod that must leave at once.
@@ -310,11 +311,13 @@ func awaitCanary(ctx context.Context, c *cluster) error {
 	if err := c.taint(ctx, canary); err != nil {
 		return err
 	}
-	gone := func(ctx context.Context) (bool, error) {
+	return c.running.Until(ctx, "the subject to evict a canary", func(ctx context.Context) error {
 		list, err := c.client.List(ctx, metav1.ListOptions{})
-		return err == nil && len(list.Items) == 0, err
-	}
-	return c.running.Until(ctx, "the subject to evict a canary", gone)
+		if err == nil && len(list.Items) > 0 {
+			err = errors.New("it is there")
+		}
+		return err
+	})
 }
 
 // addAll adds the nodes and pods of the scenario, and bystanders: pods that

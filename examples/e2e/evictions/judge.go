@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -97,14 +96,9 @@ func (n *Counts) add(p *pod, late time.Duration, now time.Time) error {
 
 func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
-// Clean says whether exactly the pods that had to be evicted were, each in its
-// time. A history without such pods proves nothing, and is not clean.
-func (n *Counts) Clean() bool {
-	return n.Must > 0 && n.Evicted == n.Must && n.Early+n.Late+n.Lost+n.Wrong == 0
-}
-
-// show is a verdict in a few words: what is not flawless in bold.
-func show(n *Counts) string {
+// String is the verdict in a few words: what is not flawless in bold. A history
+// in which no pod had to be evicted proves nothing.
+func (n *Counts) String() string {
 	text := fmt.Sprintf("%d of %d", n.Evicted, n.Must)
 	if n.Evicted > 0 {
 		text += fmt.Sprintf(", the last after %.1f s", n.Latest.Seconds())
@@ -118,10 +112,13 @@ func show(n *Counts) string {
 			faults = append(faults, fmt.Sprintf("%d %s", fault.n, fault.what))
 		}
 	}
+	if n.Must == 0 || len(faults) == 0 && n.Evicted < n.Must {
+		faults = append(faults, "it proves nothing")
+	}
 	if len(faults) == 0 {
 		return text
 	}
-	return text + "; **" + strings.Join(faults, ", ") + "**"
+	return text + "; " + sidebyside.Bold(strings.Join(faults, ", "))
 }
 
 // judge counts what has become of the pods so far, by what the API server has:
@@ -140,21 +137,18 @@ func (c *cluster) judge(ctx context.Context) (*Counts, error) {
 	for i := range list.Items {
 		present[list.Items[i].UID] = list.Items[i].DeletionTimestamp == nil
 	}
-	// Those that ended pods, or may have, by the name of the pod.
-	ends := map[string][]controlplane.Request{}
-	for _, filter := range []controlplane.Filter{
-		{Verb: "delete", Resource: "pods", Namespace: namespace},
-		{Verb: "create", Resource: "pods/eviction", Namespace: namespace},
-	} {
-		requests, err := c.Plane.Requests(ctx, filter)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range requests {
-			// Code 0: the API server was killed, and may have done it before.
-			if r.Code == 0 || r.Code >= http.StatusOK && r.Code < http.StatusMultipleChoices {
-				ends[r.Name] = append(ends[r.Name], r)
-			}
+	requests, err := c.Plane.Requests(ctx,
+		controlplane.Filter{Verb: "delete", Resource: "pods", Namespace: namespace},
+		controlplane.Filter{Verb: "create", Resource: "pods/eviction", Namespace: namespace},
+	)
+	if err != nil {
+		return nil, err
+	}
+	ends := map[string][]controlplane.Request{} // that ended pods, or may have, by the name of the pod
+	for _, r := range requests {
+		// Code 0: the API server was killed, and may have done it before.
+		if r.Code == 0 || r.Succeeded() {
+			ends[r.Name] = append(ends[r.Name], r)
 		}
 	}
 	if err := c.explain(present, ends); err != nil {

@@ -30,12 +30,12 @@ func restart(_ context.Context, c *cluster) error { return c.running.Restart() }
 
 // awaitEnd waits until every pod that must leave has left or is lost.
 func awaitEnd(ctx context.Context, c *cluster) error {
-	return wait.Until(ctx, "the end", func(ctx context.Context) (bool, error) {
+	return wait.Until(ctx, "the end", func(ctx context.Context) error {
 		_, err := c.judge(ctx)
 		if errors.Is(err, errUnexplained) {
-			return true, nil // the verdict says so
+			return nil // the verdict says so
 		}
-		return err == nil, err
+		return err
 	})
 }
 
@@ -95,14 +95,17 @@ func (c *cluster) bind(ctx context.Context, action admissionv1.ValidationAction)
 	if err != nil {
 		return fmt.Errorf("bind the policy: %w", err)
 	}
-	acts := func(ctx context.Context) (bool, error) {
+	return wait.Until(ctx, "the policy to act by "+string(action), func(ctx context.Context) error {
 		err := c.client.Delete(ctx, "probe-0", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
-		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
-			return action == admissionv1.Deny, nil
+		denied := apierrors.IsInvalid(err) || apierrors.IsForbidden(err)
+		switch {
+		case denied && action == admissionv1.Deny:
+			return nil
+		case err == nil && action == admissionv1.Deny:
+			return errors.New("nothing is denied")
 		}
-		return action != admissionv1.Deny, err
-	}
-	return wait.Until(ctx, "the policy to act by "+string(action), acts)
+		return err
+	})
 }
 
 // forbid makes a budget of a group allow no eviction, permit all. What a budget

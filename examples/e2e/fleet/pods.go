@@ -40,17 +40,17 @@ func (f *Fleet) AddPods(ctx context.Context, nodes []string, kinds ...Pod) error
 		return err
 	}
 	pods := f.client.CoreV1().Pods(Namespace)
-	return wait.Until(ctx, "all pods to run", func(ctx context.Context) (bool, error) {
+	return wait.Until(ctx, "all pods to run", func(ctx context.Context) error {
 		others, err := pods.List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Running"})
 		if err != nil {
-			return false, err
+			return err
 		}
 		for i := range others.Items {
 			if pod := &others.Items[i]; added[pod.Name] {
-				return false, fmt.Errorf("pod %s is %s: %s", pod.Name, pod.Status.Phase, pod.Status.Message)
+				return fmt.Errorf("pod %s is %s: %s", pod.Name, pod.Status.Phase, pod.Status.Message)
 			}
 		}
-		return true, nil
+		return nil
 	})
 }
 

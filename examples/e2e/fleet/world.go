@@ -2,13 +2,13 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/wait"
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
@@ -20,50 +20,45 @@ type World struct {
 	*Fleet
 	Witness *witness.Witness
 
-	stop  context.CancelFunc
-	group *errgroup.Group
-
 	mu    sync.Mutex
 	beats map[string][]Beat
 	died  map[string]time.Time
 }
 
-// NewWorld returns a world in which every node reports and has a pod of each
-// kind. It sets Stored. The caller calls End.
-func NewWorld(ctx context.Context, config Config, kinds ...Pod) (*World, error) {
-	watching, err := newClient(config.REST, nil)
+// NewWorld returns a world of nodes by zone on the control plane of a play, in
+// which every node reports each interval and has a pod of each kind. It ends
+// with the play.
+func NewWorld(
+	ctx context.Context, stage *sidebyside.Stage, zones map[string]int, interval time.Duration, kinds ...Pod,
+) (*World, error) {
+	access := sidebyside.Protobuf(stage.Plane.RESTConfig())
+	watching, err := newClient(access, nil)
 	if err != nil {
 		return nil, err
 	}
 	w := &World{Witness: witness.New(watching), beats: map[string][]Beat{}, died: map[string]time.Time{}}
-	config.Stored = w.store
+	config := Config{REST: access, Zones: zones, Interval: interval, Stored: w.store}
 	if w.Fleet, err = New(ctx, config); err != nil {
 		return nil, err
 	}
 	running, stop := context.WithCancel(ctx)
-	w.stop = stop
-	w.group, running = errgroup.WithContext(running)
-	w.group.Go(func() error { return w.Run(running) })
-	w.group.Go(func() error {
+	group, running := errgroup.WithContext(running)
+	group.Go(func() error { return w.Run(running) })
+	group.Go(func() error {
 		w.Witness.Run(running)
 		return nil
 	})
+	stage.AtEnd(func() error {
+		stop()
+		return group.Wait()
+	})
 	nodes := w.AllNodes()
-	if err = w.AddPods(ctx, nodes, kinds...); err == nil {
-		err = wait.Until(ctx, "every node to report", func(context.Context) (bool, error) {
-			return true, w.Witness.All(nodes, (*witness.Node).WantReady)
-		})
+	if err := w.AddPods(ctx, nodes, kinds...); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, errors.Join(err, w.End())
-	}
-	return w, nil
-}
-
-// End ends the fleet and the witness.
-func (w *World) End() error {
-	w.stop()
-	return w.group.Wait()
+	return w, wait.Until(ctx, "every node to report", func(context.Context) error {
+		return w.Witness.All(nodes, (*witness.Node).WantReady)
+	})
 }
 
 // store records a heartbeat that the API server has stored.

@@ -16,29 +16,26 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // playAlone plays the script with a subject that nothing else acts on.
-func (p *play) playAlone(ctx context.Context) error {
+func (p *play) playAlone(ctx context.Context) (err error) {
 	var args []string
 	if p.Subject.Name == sidebyside.Ours {
 		args = []string{"--events=false"}
 	}
-	if err := p.launch(p.Subject, args...); err != nil {
+	if p.running, err = p.Launch(p.Subject.Name, args...); err != nil {
 		return err
 	}
-	areLeased := func() error { return p.areLeased(ctx) }
-	areReady := func() error { return p.areReady(app, p.pods) }
-	areGone := func() error { return p.areReady(app, 0) }
+	nodes, pods := sidebyside.Thousands(p.nodes), sidebyside.Thousands(p.pods)
 	for _, part := range []func(context.Context) error{
-		p.costs(step{nodesSeconds, nil, areLeased}, nodesCPU, nodesCalls, p.nodes, "*"),
-		p.costs(step{upSeconds, p.fill, areReady}, upCPU, upCalls, p.pods, "pods", "pods/status"),
+		p.costs(step{nodes + " nodes are ready after", nil, func() error { return p.areLeased(ctx) }}, p.addNodes),
+		p.costs(step{pods + " pods are created and ready after", p.fill, p.areFilled}, p.addUp),
 		p.rests,
-		p.costs(step{endSeconds, p.clear, areGone}, endCPU, endCalls, p.pods, "pods", "pods/status"),
+		p.costs(step{"all pods are deleted and gone after", p.clear, p.areGone}, p.addEnd),
 		p.comeAndGo, p.finish,
 	} {
 		if err := part(ctx); err != nil {
@@ -48,17 +45,18 @@ func (p *play) playAlone(ctx context.Context) error {
 	return nil
 }
 
+func (p *play) areFilled() error { return p.areReady(app, p.pods) }
+func (p *play) areGone() error   { return p.areReady(app, 0) }
+
 // quiet is how long a subject may finish what it has begun.
 const quiet = 3 * time.Second
 
-// costs plays a step, and takes the CPU time of the subject and its calls about
-// some resources for each of so many objects.
+// costs plays a step, and adds what it has cost the subject.
 func (p *play) costs(
-	s step, cpu, calls *figure, objects int, resources ...string,
+	s step, add func(*sidebyside.Record, sidebyside.Costs),
 ) func(context.Context) error {
 	return func(ctx context.Context) error {
-		begun := time.Now()
-		used, err := p.cpuOf(func() error {
+		costs, err := p.running.Costs(ctx, func() error {
 			if err := p.steps(ctx, s); err != nil {
 				return err
 			}
@@ -67,10 +65,9 @@ func (p *play) costs(
 		if err != nil {
 			return err
 		}
-		sent, err := p.callsAbout(ctx, begun, resources...)
-		p.figures[cpu], p.figures[calls] = used.Seconds(), float64(sent)/float64(objects)
-		p.Say("%.2f s of CPU for that", p.figures[cpu])
-		return err
+		p.Say("%.2f s of CPU for that", costs.CPU.Seconds())
+		add(&p.record, costs)
+		return nil
 	}
 }
 
@@ -101,54 +98,20 @@ func (p *play) clear(ctx context.Context) error {
 	})
 }
 
-// cpuOf returns the CPU time of the subject while something is done.
-func (p *play) cpuOf(do func() error) (time.Duration, error) {
-	before, err := p.processes[0].CPUTime()
-	if err != nil {
-		return 0, err
-	}
-	if err := do(); err != nil {
-		return 0, err
-	}
-	after, err := p.processes[0].CPUTime()
-	return after - before, err
-}
-
-// callsAbout counts the requests of the subject about resources.
-func (p *play) callsAbout(ctx context.Context, since time.Time, resources ...string) (total int, err error) {
-	for _, resource := range resources {
-		requests, err := p.Plane.Requests(ctx, controlplane.Filter{
-			User: sidebyside.User, Resource: resource, Since: since,
-		})
-		if err != nil {
-			return 0, err
-		}
-		total += len(requests)
-	}
-	return total, nil
-}
-
 // rests measures while nothing happens but heartbeats.
 func (p *play) rests(ctx context.Context) error {
-	begun := time.Now()
-	used, err := p.cpuOf(func() error { return wait.Pause(ctx, p.rest) })
+	costs, err := p.running.Costs(ctx, func() error { return wait.Pause(ctx, p.rest) })
 	if err != nil {
 		return err
 	}
-	took := time.Since(begun).Seconds()
-	memory, err := p.processes[0].Last().Memory()
+	memory, err := p.running.Last().Memory()
 	if err != nil {
 		return err
 	}
-	renewals, err := p.callsAbout(ctx, begun, "leases")
-	p.figures[restCPU] = 100 * used.Seconds() / took
-	p.figures[restMemory] = mebibytes(memory.Resident)
-	p.figures[restRenewals] = float64(renewals) / took
-	p.Say("at rest: %.1f %% of a core, %.0f MiB", p.figures[restCPU], p.figures[restMemory])
-	return err
+	p.Say("at rest: %.1f %% of a core", costs.Share())
+	p.addRest(&p.record, costs, float64(memory.Resident))
+	return nil
 }
-
-func mebibytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
 const (
 	// churners is how many pods are on their way at a time.
@@ -168,7 +131,7 @@ func (p *play) comeAndGo(ctx context.Context) error {
 	if err := p.fill(ctx); err != nil {
 		return err
 	}
-	if err := p.await(ctx, "pods ready", func() error { return p.areReady(app, p.pods) }); err != nil {
+	if err := p.await(ctx, "pods ready", p.areFilled); err != nil {
 		return err
 	}
 	var turns atomic.Int64
@@ -224,46 +187,31 @@ func (p *play) turn(ctx context.Context, slot int, turns *atomic.Int64) error {
 // watchChurn reads the memory until the time is over.
 func (p *play) watchChurn(ctx context.Context, turns *atomic.Int64) error {
 	begun := time.Now()
+	var pods float64
 	var resident []float64
-	used, err := p.cpuOf(func() error {
+	costs, err := p.running.Costs(ctx, func() error {
 		for i := range samples {
 			if err := wait.PauseUntil(ctx, begun.Add(p.churn*time.Duration(i+1)/samples)); err != nil {
 				return err
 			}
-			memory, err := p.processes[0].Last().Memory()
+			memory, err := p.running.Last().Memory()
 			if err != nil {
 				return err
 			}
-			resident = append(resident, mebibytes(memory.Resident))
+			resident = append(resident, float64(memory.Resident))
 		}
+		pods = float64(turns.Load())
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	pods := float64(turns.Load())
 	if pods == 0 {
 		return fmt.Errorf("%w: no pod has come and gone", errMissing)
 	}
-	p.figures[churnPods] = pods
-	p.figures[churnRate] = pods / time.Since(begun).Seconds()
-	p.figures[churnCPU] = 1000 * used.Seconds() / pods
-	p.figures[churnGrowth] = growth(resident)
-	p.Say("%.0f pods have come and gone: %.1f MiB, %+.1f %%",
-		pods, resident[samples-1], p.figures[churnGrowth])
+	p.Say("%.0f pods have come and gone", pods)
+	p.addChurn(&p.record, costs, pods, resident)
 	return nil
-}
-
-// growth returns by how many percent the mean of the last tenth is above that
-// of the second tenth.
-func growth(of []float64) float64 {
-	var before, after float64
-	tenth := len(of) / 10
-	for i := range tenth {
-		before += of[tenth+i]
-		after += of[len(of)-tenth+i]
-	}
-	return 100 * (after - before) / before
 }
 
 // goroutine is the first line of a goroutine's trace.
@@ -272,22 +220,18 @@ var goroutine = regexp.MustCompile(`(?m)^goroutine \d+ .*\]:\r?$`)
 // finish takes the most memory that the subject ever had, and ends it so that
 // it prints the traces of its goroutines.
 func (p *play) finish(ctx context.Context) error {
-	process := p.processes[0].Last()
+	process := p.running.Last()
 	memory, err := process.Memory()
 	if err != nil {
 		return err
 	}
-	p.figures[peakMemory] = mebibytes(memory.Peak)
-	p.Say("at most: %.0f MiB", p.figures[peakMemory])
 	if err := process.Signal(syscall.SIGQUIT); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	select {
-	case <-process.Exited():
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for the end after SIGQUIT: %w", context.Cause(ctx))
+	if err := process.Wait(ctx); process.Running() {
+		return fmt.Errorf("waiting for the end after SIGQUIT: %w", err)
 	}
 	log, err := os.ReadFile(process.LogFile())
 	if err != nil {
@@ -297,6 +241,6 @@ func (p *play) finish(ctx context.Context) error {
 	if found == 0 {
 		return errors.New("the subject has printed no traces after SIGQUIT")
 	}
-	p.figures[goroutines] = float64(found)
+	addWhole(&p.record, float64(memory.Peak), float64(found))
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
@@ -45,36 +46,38 @@ func (p *play) playCircle(ctx context.Context) error {
 		})
 	}
 	if err := p.steps(ctx,
-		step{nodesOpen, p.launchAll, areOpen},
-		step{podsReady, p.createAll, func() error {
-			return errors.Join(p.areReady(app, p.pods), p.areReady(stays, p.nodes))
-		}},
-		step{nodesTainted, func(ctx context.Context) error {
-			_, err := p.annotate(ctx, `""`)
-			return err
-		}, func() error {
-			return p.nodesAre(len(silenced), "are tainted", func(node *corev1.Node) bool {
-				return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
-					return taint.Key == corev1.TaintNodeUnreachable && taint.Effect == corev1.TaintEffectNoExecute
+		step{sidebyside.Thousands(p.nodes) + " nodes are ready and take pods", p.launchAll, areOpen},
+		step{sidebyside.Thousands(p.pods) + " pods of a ReplicaSet are ready, and one that stays on each node",
+			p.createAll, func() error {
+				return errors.Join(p.areReady(app, p.pods), p.areReady(stays, p.nodes))
+			}},
+		step{fmt.Sprintf("%d of them silent: all of these are tainted NoExecute", p.silenced()),
+			func(ctx context.Context) error {
+				_, err := p.annotate(ctx, `""`)
+				return err
+			}, func() error {
+				return p.nodesAre(len(silenced), "are tainted", func(node *corev1.Node) bool {
+					return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+						return taint.Key == corev1.TaintNodeUnreachable && taint.Effect == corev1.TaintEffectNoExecute
+					})
 				})
-			})
-		}},
-		step{podsEvicted, nil, func() error {
+			}},
+		step{"all their pods of the ReplicaSet are evicted", nil, func() error {
 			return p.podsAre(app, 0, "are to be evicted", func(pod *corev1.Pod) bool {
 				return silenced[pod.Spec.NodeName] && pod.DeletionTimestamp == nil
 			})
 		}},
-		step{podsReplaced, nil, func() error {
+		step{"as many are ready on other nodes", nil, func() error {
 			return p.podsAre(app, p.pods, "are ready elsewhere", func(pod *corev1.Pod) bool {
 				return !silenced[pod.Spec.NodeName] && fleet.IsReady(pod) && pod.DeletionTimestamp == nil
 			})
 		}},
-		step{staysNotReady, nil, func() error {
+		step{"all that stay are shown not ready", nil, func() error {
 			return p.podsAre(stays, len(silenced), "are not ready", func(pod *corev1.Pod) bool {
 				return silenced[pod.Spec.NodeName] && !fleet.IsReady(pod)
 			})
 		}},
-		step{staysReady, func(ctx context.Context) (err error) {
+		step{"the nodes return: all that stayed are ready again", func(ctx context.Context) (err error) {
 			if seen, err = p.watchReady(); err == nil {
 				returned, err = p.annotate(ctx, "null")
 			}
@@ -85,49 +88,63 @@ func (p *play) playCircle(ctx context.Context) error {
 			}); err != nil {
 				return err
 			}
-			last, err := seen.slowest(returned)
-			p.figures[slowest] = last.Seconds()
+			_, err := seen.slowest(returned)
 			return err
 		}},
-		step{evictedEnded, nil, func() error { return p.areReady(app, p.pods) }},
-		step{nodesUntainted, nil, areOpen},
+		step{"the evicted pods have ended", nil, func() error { return p.areReady(app, p.pods) }},
+		step{"no node has a taint", nil, areOpen},
 	); err != nil {
+		return err
+	}
+	last, err := seen.slowest(returned)
+	if err != nil {
 		return err
 	}
 	pods, err := p.seenPods.List(labels.SelectorFromSet(labels.Set{"app": stays}))
 	if err != nil {
 		return err
 	}
-	p.figures[restarts] = 0
+	restarts := 0
 	for _, pod := range pods {
 		for i := range pod.Status.ContainerStatuses {
-			p.figures[restarts] += float64(pod.Status.ContainerStatuses[i].RestartCount)
+			restarts += int(pod.Status.ContainerStatuses[i].RestartCount)
 		}
 	}
+	addReturn(&p.record, last, restarts)
 	return nil
 }
 
-// launchAll starts the fleet and all that acts on it, with the flags that each
-// has by default except limits of requests that none meets.
-func (p *play) launchAll(context.Context) error {
-	if err := p.launch(sidebyside.Subject{Name: sidebyside.Ours}); err != nil {
+// addReturn adds what ours is judged by when nodes have returned.
+func addReturn(r *sidebyside.Record, last time.Duration, restarts int) {
+	r.Add("the last pod that stayed is ready, after the return of its node", sidebyside.Seconds, last.Seconds()).
+		AtMost(returnLimit.Seconds())
+	r.Add("restarts of their containers", sidebyside.Count, float64(restarts)).AtMost(0)
+}
+
+// circleHelpers are what acts on the fleet, with the flags that each has by
+// default except limits of requests that none meets.
+func circleHelpers() []sidebyside.Subject {
+	scheduler := sidebyside.Kubernetes(controlplane.KubeScheduler)
+	replicas := sidebyside.Kubernetes(controlplane.KubeControllerManager)
+	nodelifecycle := sidebyside.OurProgram("nodelifecycle")
+	replicas.Args = []string{"--controllers=replicaset-controller"}
+	// At 0.1 nodes a second, the default, the evictions alone would take long.
+	nodelifecycle.Args = []string{"--node-eviction-rate=100"}
+	return []sidebyside.Subject{scheduler, replicas, nodelifecycle}
+}
+
+// launchAll starts the fleet and all that acts on it.
+func (p *play) launchAll(context.Context) (err error) {
+	if p.running, err = p.Launch(sidebyside.Ours); err != nil {
 		return err
 	}
-	for _, program := range []struct{ name, path, arg string }{
-		{"kube-scheduler", p.scheduler, ""},
-		{"kube-controller-manager", p.controllers, "--controllers=replicaset-controller"},
-		// At 0.1 nodes a second, the default, the evictions alone would take long.
-		{"nodelifecycle", p.nodelifecycle, "--node-eviction-rate=100"},
-	} {
-		args := []string{"--leader-elect=false", "--secure-port=0", "--kube-api-qps=1000", "--kube-api-burst=1000"}
-		if program.arg != "" {
-			args = append(args, program.arg)
-		}
-		processes, err := p.LaunchProgram(program.name, program.path, args...)
+	for _, helper := range circleHelpers() {
+		processes, err := p.Launch(helper.Name,
+			"--leader-elect=false", "--secure-port=0", "--kube-api-qps=1000", "--kube-api-burst=1000")
 		if err != nil {
 			return err
 		}
-		p.processes = append(p.processes, processes)
+		p.others = append(p.others, processes)
 	}
 	return nil
 }

@@ -36,12 +36,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
@@ -57,15 +53,11 @@ func Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	return new(options).measurement().Run(ctx, args, out, diagnostics)
 }
 
-// options are the flags, and the paths of what the circle runs besides
-// hollownode.
+// options are the flags.
 type options struct {
 	nodes, pods int
 	rest, churn time.Duration
 	circle      bool
-	silent      int // percent
-
-	nodelifecycle, scheduler, controllers string
 }
 
 // A scenario is what a fleet goes through.
@@ -84,16 +76,23 @@ func (s scenario) Heading() sidebyside.Heading {
 	return sidebyside.Heading{Name: string(s)}
 }
 
-func (o *options) measurement() *sidebyside.Measurement[scenario, figures] {
-	flags := []string{"--leader-elect=false", "--secure-port=0"}
-	return &sidebyside.Measurement[scenario, figures]{
+func (o *options) measurement() *sidebyside.Measurement[scenario] {
+	m := &sidebyside.Measurement[scenario]{
 		Name: "hollow", Help: help, Scenarios: []scenario{alone},
-		Subjects:    []sidebyside.Subject{sidebyside.OurSubject("hollownode", flags...), kwok()},
+		Subjects: []sidebyside.Subject{
+			sidebyside.OurSubject("hollownode", "--leader-elect=false", "--secure-port=0"), kwok(),
+		},
 		Repetitions: 1, Longest: 2 * time.Hour, // and as long as pods come and go
-		Flags: o.addFlags, Check: o.check, Prepare: o.prepare, Play: o.play,
-		Figures: o.figures, Ratio: kwokName, Legend: func() string { return "" },
-		Faults: func(f *figures, _ bool) error { return f.faults() }, Judge: o.judge,
+		Flags: o.addFlags, Play: o.play,
+		Ratio: kwokName, Legend: func() string { return "" },
 	}
+	m.Check = func(c *sidebyside.Choice[scenario]) error {
+		if o.circle {
+			c.Scenarios, c.Subjects, m.Helpers = []scenario{circle}, m.Subjects[:1], circleHelpers()
+		}
+		return o.check()
+	}
+	return m
 }
 
 func (o *options) addFlags(flags *flag.FlagSet) {
@@ -102,18 +101,15 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 	flags.DurationVar(&o.rest, "rest", time.Minute, "how long to measure while nothing happens")
 	flags.DurationVar(&o.churn, "churn", time.Minute, "how long pods come and go; with 0 they do not")
 	flags.BoolVar(&o.circle, "circle", false, "play the life of a fleet instead, without kwok")
-	flags.IntVar(&o.silent, "silent", 10, "how much of the nodes falls silent with --circle, in `percent`")
 }
 
 // mostPods of a node are half of the kubelet's default of --max-pods.
 const mostPods = 55
 
-func (o *options) check(c *sidebyside.Choice[scenario]) error {
+func (o *options) check() error {
 	nodes, podsOfNode := 1000, 5
 	if o.circle {
 		nodes, podsOfNode = 2000, 2
-		c.Scenarios = []scenario{circle}
-		c.Subjects = o.measurement().Subjects[:1]
 	}
 	if o.nodes == 0 {
 		o.nodes = nodes
@@ -129,116 +125,22 @@ func (o *options) check(c *sidebyside.Choice[scenario]) error {
 	case o.rest < time.Second || o.churn < 0 || o.churn > 0 && o.churn < shortestChurn:
 		return fmt.Errorf("--rest is %v and --churn is %v, want at least 1s, and 0 or at least %v",
 			o.rest, o.churn, shortestChurn)
-	case o.silent < 1 || o.silent > 50 || o.circle && o.silenced() == 0:
-		return fmt.Errorf("--silent is %d, want 1 to 50, and at least one node", o.silent)
+	case o.circle && o.silenced() == 0:
+		return fmt.Errorf("--nodes is %d, want at least 10 with --circle", o.nodes)
 	}
 	return nil
 }
 
 // silenced is how many nodes fall silent.
-func (o *options) silenced() int { return o.nodes * o.silent / 100 }
-
-// prepare builds what the circle needs besides hollownode.
-func (o *options) prepare(ctx context.Context, dir string, progress io.Writer) (err error) {
-	if !o.circle {
-		return nil
-	}
-	if o.nodelifecycle, err = sidebyside.BuildOurs(ctx, dir, "nodelifecycle"); err != nil {
-		return err
-	}
-	paths, err := controlplane.Build(ctx, controlplane.BuildConfig{Progress: progress},
-		controlplane.KubeScheduler, controlplane.KubeControllerManager)
-	o.scheduler, o.controllers = paths[controlplane.KubeScheduler], paths[controlplane.KubeControllerManager]
-	return err
-}
-
-// A figure is what is measured of a fleet. In its title stand the numbers of
-// the flags.
-type figure struct{ title, format string }
-
-// figures are those of a play, in the unit of their row.
-type figures map[*figure]float64
-
-var (
-	nodesSeconds = &figure{"NODES nodes are ready after", "%.1f s"}
-	nodesCPU     = &figure{"CPU time to make them ready", "%.2f s"}
-	nodesCalls   = &figure{"API calls for each node", "%.2f"}
-	upSeconds    = &figure{"PODS pods are created and ready after", "%.1f s"}
-	upCPU        = &figure{"CPU time to bring them up", "%.2f s"}
-	upCalls      = &figure{"API calls to bring a pod up", "%.2f"}
-	restCPU      = &figure{"CPU at rest, of a core", "%.1f %%"}
-	restRenewals = &figure{"calls about leases a second, at rest", "%.1f"}
-	restMemory   = &figure{"resident memory at rest", "%.0f MiB"}
-	endSeconds   = &figure{"all pods are deleted and gone after", "%.1f s"}
-	endCPU       = &figure{"CPU time to end them", "%.2f s"}
-	endCalls     = &figure{"API calls to end a pod", "%.2f"}
-	churnPods    = &figure{"pods that come and go in CHURN", "%.0f"}
-	churnRate    = &figure{"of them a second", "%.0f"}
-	churnCPU     = &figure{"CPU time for 1,000 of them", "%.2f s"}
-	churnGrowth  = &figure{"growth of resident memory meanwhile", "%+.1f %%"}
-	peakMemory   = &figure{"most resident memory at any time", "%.0f MiB"}
-	goroutines   = &figure{"goroutines at the end", "%.0f"}
-
-	// Those of a circle are the seconds until a step is over.
-	nodesOpen      = &figure{"NODES nodes are ready and take pods", "%.1f s"}
-	podsReady      = &figure{"PODS pods of a ReplicaSet are ready, and one that stays on each node", "%.1f s"}
-	nodesTainted   = &figure{"SILENCED of them silent: all of these are tainted NoExecute", "%.1f s"}
-	podsEvicted    = &figure{"all their pods of the ReplicaSet are evicted", "%.1f s"}
-	podsReplaced   = &figure{"as many are ready on other nodes", "%.1f s"}
-	staysNotReady  = &figure{"all that stay are shown not ready", "%.1f s"}
-	staysReady     = &figure{"the nodes return: all that stayed are ready again", "%.1f s"}
-	evictedEnded   = &figure{"the evicted pods have ended", "%.1f s"}
-	nodesUntainted = &figure{"no node has a taint", "%.1f s"}
-	slowest        = &figure{"the last pod that stayed is ready, after the return of its node", "%.1f s"}
-	restarts       = &figure{"restarts of their containers", "%.0f"}
-)
-
-// judged are those in which ours must be at most kwok's.
-var judged = []*figure{upCPU, restCPU, restMemory, endCPU}
-
-// figures are the rows of the table, in order. Without a churn those of the
-// churn are missing.
-func (o *options) figures(columns []*sidebyside.Column[scenario, figures]) []sidebyside.Figure[figures] {
-	if columns[0].Scenario == circle {
-		return o.rows(nodesOpen, podsReady, nodesTainted, podsEvicted, podsReplaced, staysNotReady,
-			staysReady, evictedEnded, nodesUntainted, slowest, restarts)
-	}
-	all := []*figure{
-		nodesSeconds, nodesCPU, nodesCalls, upSeconds, upCPU, upCalls, restCPU, restRenewals, restMemory,
-		endSeconds, endCPU, endCalls,
-	}
-	if o.churn > 0 {
-		all = append(all, churnPods, churnRate, churnCPU, churnGrowth)
-	}
-	return o.rows(append(all, peakMemory, goroutines)...)
-}
-
-func (o *options) rows(of ...*figure) (rows []sidebyside.Figure[figures]) {
-	for _, f := range of {
-		rows = append(rows, sidebyside.Figure[figures]{
-			Title: o.title(f), Format: sidebyside.Format(f.format),
-			Main: slices.Contains(judged, f), NoRatio: f == churnGrowth,
-			Of: func(of *figures) (float64, bool) {
-				value, known := (*of)[f]
-				return value, known
-			},
-		})
-	}
-	return rows
-}
-
-func (o *options) title(f *figure) string {
-	return strings.NewReplacer("NODES", sidebyside.Thousands(o.nodes), "PODS", sidebyside.Thousands(o.pods),
-		"CHURN", o.churn.String(), "SILENCED", strconv.Itoa(o.silenced())).Replace(f.title)
-}
+func (o *options) silenced() int { return o.nodes / 10 }
 
 const (
 	// mostGrowth is what the memory of ours may grow by, in percent, over as many
 	// pods as enoughPods.
 	mostGrowth = 5
 	enoughPods = 100_000
-	// mostMemory is what ours may need, in MiB, whatever it runs.
-	mostMemory = 1024
+	// mostMemory is what ours may need, in bytes, whatever it runs.
+	mostMemory = 1 << 30
 	// mostGoroutines is how many ours may have, whatever it runs. 3*32 of them are
 	// the workers of --concurrent-calls, and those of a heartbeat.Sender for
 	// renewals and reports. The rest is for connections, informers and whatever
@@ -255,45 +157,67 @@ const (
 	returnLimit = 10 * time.Second
 )
 
+var errMissing = errors.New("missing")
+
+// The rows of a fleet that is alone. Those with a limit, or with no more than
+// kwok has, are what ours is judged by.
+
+func (o *options) addNodes(r *sidebyside.Record, c sidebyside.Costs) {
+	r.Add("CPU time to make them ready", cpuTime, c.CPU.Seconds())
+	r.Add("API calls for each node", ratio, float64(len(c.Calls))/float64(o.nodes))
+}
+
+func (o *options) addUp(r *sidebyside.Record, c sidebyside.Costs) {
+	r.Add("CPU time to bring them up", cpuTime, c.CPU.Seconds()).NoMore()
+	r.Add("API calls to bring a pod up", ratio, o.callsOfPod(c)).AtMost(kubeletUpCalls)
+}
+
+func (o *options) addRest(r *sidebyside.Record, c sidebyside.Costs, resident float64) {
+	r.Add("CPU at rest, of a core", sidebyside.Percent, c.Share()).NoMore()
+	r.Add("calls about leases a second, at rest", sidebyside.Format("%.1f"),
+		float64(c.CallsAbout("leases"))/c.Took.Seconds())
+	r.Add("resident memory at rest", sidebyside.MiB, resident).AtMost(mostMemory).NoMore()
+}
+
+func (o *options) addEnd(r *sidebyside.Record, c sidebyside.Costs) {
+	r.Add("CPU time to end them", cpuTime, c.CPU.Seconds()).NoMore()
+	r.Add("API calls to end a pod", ratio, o.callsOfPod(c)).AtMost(kubeletEndCalls)
+}
+
+func (o *options) callsOfPod(c sidebyside.Costs) float64 {
+	return float64(c.CallsAbout("pods", "pods/status")) / float64(o.pods)
+}
+
+// addChurn adds what it has cost that pods came and went. The memory is that of
+// each sample.
+func (o *options) addChurn(r *sidebyside.Record, c sidebyside.Costs, pods float64, resident []float64) {
+	r.Add(fmt.Sprintf("pods that come and go in %v", o.churn), sidebyside.Format("%.0f"), pods)
+	r.Add("of them a second", sidebyside.Format("%.0f"), pods/c.Took.Seconds())
+	r.Add("CPU time for 1,000 of them", cpuTime, 1000*c.CPU.Seconds()/pods)
+	grown := r.Add("growth of resident memory meanwhile", sidebyside.Format("%+.1f %%"), growth(resident)).NoRatio()
+	if pods >= enoughPods {
+		grown.AtMost(mostGrowth)
+	}
+}
+
+// growth returns by how many percent the mean of the last tenth is above that
+// of the second tenth.
+func growth(of []float64) float64 {
+	var before, after float64
+	tenth := len(of) / 10
+	for i := range tenth {
+		before += of[tenth+i]
+		after += of[len(of)-tenth+i]
+	}
+	return 100 * (after - before) / before
+}
+
+func addWhole(r *sidebyside.Record, peak, goroutines float64) {
+	r.Add("most resident memory at any time", sidebyside.MiB, peak).AtMost(mostMemory)
+	r.Add("goroutines at the end", sidebyside.Format("%.0f"), goroutines).AtMost(mostGoroutines)
+}
+
 var (
-	errMissing = errors.New("missing")
-	errTooMuch = errors.New("it costs too much")
-	errTooLate = errors.New("it is too late")
+	cpuTime = sidebyside.Format("%.2f s")
+	ratio   = sidebyside.Format("%.2f")
 )
-
-// faults returns what is wrong with figures of ours.
-func (f figures) faults() error {
-	var problems []error
-	wrong := func(is bool, format string, args ...any) {
-		if is {
-			problems = append(problems, fmt.Errorf(format, args...))
-		}
-	}
-	wrong(f[churnPods] >= enoughPods && f[churnGrowth] >= mostGrowth,
-		"%w: memory has grown by %.1f %%, want less than %d %%", errTooMuch, f[churnGrowth], mostGrowth)
-	most := max(f[restMemory], f[peakMemory])
-	wrong(most > mostMemory, "%w: %.0f MiB of memory, want at most %d", errTooMuch, most, mostMemory)
-	wrong(f[goroutines] > mostGoroutines,
-		"%w: %.0f goroutines, want at most %d", errTooMuch, f[goroutines], mostGoroutines)
-	wrong(f[upCalls] > kubeletUpCalls, "%w: API calls to bring a pod up: %.2f, and a kubelet needs %.2f",
-		errTooMuch, f[upCalls], kubeletUpCalls)
-	wrong(f[endCalls] > kubeletEndCalls, "%w: API calls to end a pod: %.2f, and a kubelet needs %.2f",
-		errTooMuch, f[endCalls], kubeletEndCalls)
-	wrong(f[slowest] > returnLimit.Seconds(),
-		"%w: a pod that stayed is ready %.1f s after the return of its node, want %v", errTooLate, f[slowest], returnLimit)
-	wrong(f[restarts] > 0, "%.0f containers have restarted", f[restarts])
-	return errors.Join(problems...)
-}
-
-// judge returns where ours costs more than kwok.
-func (o *options) judge(columns []*sidebyside.Column[scenario, figures]) error {
-	ours, other := sidebyside.ColumnOf(columns, sidebyside.Ours), sidebyside.ColumnOf(columns, kwokName)
-	var problems []error
-	for _, f := range o.rows(judged...) {
-		if ratio, known := sidebyside.Ratio(f, ours, other); known && ratio > 1 {
-			problems = append(problems, fmt.Errorf("%w: %w: %s: %.2f times kwok's",
-				sidebyside.ErrOursFailed, errTooMuch, f.Title, ratio))
-		}
-	}
-	return errors.Join(problems...)
-}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os/exec"
 	"path/filepath"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
@@ -53,11 +52,10 @@ func kwok() sidebyside.Subject {
 
 // moduleSource returns the folder of a module in Go's cache.
 func moduleSource(ctx context.Context, dir, module string) (string, error) {
-	download := exec.CommandContext(ctx, "go", "mod", "download", "-json", module)
-	download.Dir = dir // outside of this module, whose go.mod must not change
-	out, err := download.Output()
+	// The folder is outside of this module, whose go.mod must not change.
+	out, err := controlplane.Go(ctx, dir, "mod", "download", "-json", module)
 	if err != nil {
-		return "", fmt.Errorf("download %s: %w\n%s", module, err, out)
+		return "", err
 	}
 	var found struct{ Dir string }
 	if err := json.Unmarshal(out, &found); err != nil {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
-	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 const (
@@ -25,14 +24,14 @@ const (
 	app = "web"
 )
 
-// A play is a script with a fleet. Its figures are those that it has come to,
-// also after an error.
+// A play is a script with a fleet.
 type play struct {
 	*sidebyside.Play[scenario]
 	*options
-	figures figures
-	// processes must run on. The first is the subject.
-	processes []*sidebyside.Processes
+	record sidebyside.Record
+	// running is the subject, and others must run on as well.
+	running *sidebyside.Processes
+	others  []*sidebyside.Processes
 	// seenNodes and seenPods are those that a watch shows to the script.
 	seenNodes listers.NodeLister
 	seenPods  listers.PodNamespaceLister
@@ -40,57 +39,46 @@ type play struct {
 }
 
 // play plays on nodes, which nothing runs yet. They are spread over zones.
-func (o *options) play(ctx context.Context, stage *sidebyside.Play[scenario]) (*figures, error) {
+func (o *options) play(ctx context.Context, stage *sidebyside.Play[scenario]) (*sidebyside.Record, error) {
 	const zones = 4
-	p := &play{Play: stage, options: o, figures: figures{}}
+	p := &play{Play: stage, options: o}
 	if err := sidebyside.Each(ctx, o.nodes, func(ctx context.Context, i int) error {
 		zone := fmt.Sprintf("zone-%d", i%zones+1)
 		return fleet.Register(ctx, p.Client, fleet.Node("default", zone, nodeName(i)))
 	}); err != nil {
 		return nil, err
 	}
-	stop, err := p.Caches(ctx, func(factory informers.SharedInformerFactory) {
+	if err := p.Caches(ctx, func(factory informers.SharedInformerFactory) {
 		core := factory.Core().V1()
 		p.seenNodes, p.seenPods = core.Nodes().Lister(), core.Pods().Lister().Pods(namespace)
 		p.podEvents = core.Pods().Informer()
-	})
-	if err != nil {
+	}); err != nil {
 		return nil, err
 	}
-	defer stop()
 	if p.Scenario == circle {
-		err = p.playCircle(ctx)
-	} else {
-		err = p.playAlone(ctx)
+		return &p.record, p.playCircle(ctx)
 	}
-	return &p.figures, err
-}
-
-// launch starts the subject.
-func (p *play) launch(subject sidebyside.Subject, args ...string) error {
-	processes, err := p.LaunchSubject(subject, args...)
-	p.processes = []*sidebyside.Processes{processes}
-	return err
+	return &p.record, p.playAlone(ctx)
 }
 
 // await looks at what is missing until nothing is, while the processes run. On
 // two cores that others use as well, 60 pods a second become ready.
 func (p *play) await(ctx context.Context, what string, missing func() error) error {
 	const patience, period = 15 * time.Minute, 50 * time.Millisecond
-	return wait.For(ctx, patience, period, what, func(context.Context) (bool, error) {
-		for _, processes := range p.processes {
-			if err := processes.Alive(); err != nil {
-				return false, err
+	return p.running.For(ctx, patience, period, what, func(context.Context) error {
+		for _, other := range p.others {
+			if err := other.Alive(); err != nil {
+				return err
 			}
 		}
-		return true, missing()
+		return missing()
 	})
 }
 
 // A step does something and waits until nothing is missing. Without an act it
-// goes on with that of the step before.
+// goes on with that of the step before. Its title is its row.
 type step struct {
-	seconds *figure
+	title   string
 	act     func(context.Context) error
 	missing func() error
 }
@@ -99,18 +87,18 @@ type step struct {
 func (p *play) steps(ctx context.Context, steps ...step) error {
 	begun := time.Now()
 	for _, s := range steps {
-		title := p.title(s.seconds)
 		if s.act != nil {
 			begun = time.Now()
 			if err := s.act(ctx); err != nil {
-				return fmt.Errorf("%s: %w", title, err)
+				return fmt.Errorf("%s: %w", s.title, err)
 			}
 		}
-		if err := p.await(ctx, title, s.missing); err != nil {
+		if err := p.await(ctx, s.title, s.missing); err != nil {
 			return err
 		}
-		p.figures[s.seconds] = time.Since(begun).Seconds()
-		p.Say("%6.1f s  %s", p.figures[s.seconds], title)
+		took := time.Since(begun).Seconds()
+		p.record.Add(s.title, sidebyside.Seconds, took)
+		p.Say("%6.1f s  %s", took, s.title)
 	}
 	return nil
 }

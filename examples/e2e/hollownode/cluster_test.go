@@ -122,7 +122,7 @@ func (c *cluster) program(name string) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	path, err := sidebyside.BuildOurs(c.Context(), c.programs, name)
+	_, err := sidebyside.OurProgram(name).Build(c.Context(), c.programs, c.Output())
 	require.NoError(c, err)
 	return path
 }

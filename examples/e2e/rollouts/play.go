@@ -36,44 +36,52 @@ type play struct {
 	goal       goal
 	desired    int32  // nodes that had to have a pod before the step
 	spoken     string // what kubectl said in the step
-	result     result
+
+	// steps has the seconds of each step, and the facts that it has come to.
+	steps sidebyside.Record
+	all   time.Duration
+	// disturbed are the pods and revisions that a change of the controller has
+	// disturbed.
+	disturbed []string
 }
 
 // play plays on nodes that are ready, with a scheduler.
-func (o *options) play(ctx context.Context, stage *sidebyside.Play[mode]) (r *result, err error) {
-	world, err := fleet.NewWorld(ctx, fleet.Config{
-		REST: sidebyside.Protobuf(stage.Plane.RESTConfig()), Zones: map[string]int{firstNode: o.nodes},
-		Interval: time.Minute, // since nothing asks whether nodes are alive
-	})
+func (o *options) play(ctx context.Context, stage *sidebyside.Play[mode]) (*sidebyside.Record, error) {
+	const interval = time.Minute // since nothing asks whether nodes are alive
+	world, err := fleet.NewWorld(ctx, stage.Stage, map[string]int{firstNode: o.nodes}, interval)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, world.End()) }()
-	p := &play{Play: stage, options: o, goal: goal{nodes: map[string]corev1.TaintEffect{}}}
+	p := &play{
+		Play: stage, options: o, goal: goal{nodes: map[string]corev1.TaintEffect{}},
+		steps: sidebyside.Record{Facts: map[string]string{}},
+	}
 	if err := p.taint(ctx, "", world.AllNodes()); err != nil {
 		return nil, err
 	}
-	stop, err := p.Caches(ctx, func(factory informers.SharedInformerFactory) {
+	if err := p.Caches(ctx, func(factory informers.SharedInformerFactory) {
 		p.sets = factory.Apps().V1().DaemonSets().Lister().DaemonSets(namespace)
 		p.pods = factory.Core().V1().Pods().Lister().Pods(namespace)
-	})
-	if err != nil {
+	}); err != nil {
 		return nil, err
 	}
-	defer stop()
-	scheduler, err := p.LaunchProgram("kube-scheduler", o.scheduler, flags...)
+	scheduler, err := p.Launch("kube-scheduler")
 	if err != nil {
 		return nil, err
 	}
 	if err := p.awaitWork(ctx, scheduler, "kube-scheduler", "pods"); err != nil {
 		return nil, err
 	}
+	var costs sidebyside.Costs
 	for _, t := range p.turns() {
-		if err := p.take(ctx, t); err != nil {
-			return &p.result, fmt.Errorf("with %s: %w", t.subject.Name, err)
+		if costs, err = p.take(ctx, t); err != nil {
+			return nil, fmt.Errorf("with %s: %w", t.subject.Name, err)
 		}
 	}
-	return &p.result, nil
+	if p.Scenario == handover {
+		return p.handoverRecord(), nil
+	}
+	return p.record(costs), nil
 }
 
 // quiet is how long nothing may happen after a step until its state counts.
@@ -84,11 +92,14 @@ const quiet = 2 * time.Second
 // with.
 func (p *play) awaitWork(ctx context.Context, of *sidebyside.Processes, user, resource string) error {
 	begun := time.Now()
-	if err := of.Until(ctx, user+" to watch "+resource, func(ctx context.Context) (bool, error) {
+	if err := of.Until(ctx, user+" to watch "+resource, func(ctx context.Context) error {
 		requests, err := p.Plane.Requests(ctx, controlplane.Filter{
 			User: user, Verb: "watch", Resource: resource, Since: begun,
 		})
-		return len(requests) > 0, err
+		if err == nil && len(requests) == 0 {
+			err = errors.New("it does not")
+		}
+		return err
 	}); err != nil {
 		return err
 	}
@@ -104,64 +115,55 @@ type turn struct {
 // turns are those of the scenario. In the handover upstream creates and rolls
 // out, ours takes over and rolls out, and upstream takes over again.
 func (p *play) turns() []turn {
-	steps := p.steps()
+	steps := p.script()
 	if p.Scenario == handover {
 		return []turn{{upstream, steps[:2]}, {ours, steps[2:3]}, {upstream, nil}}
 	}
 	return []turn{{p.Subject, steps}}
 }
 
-// take plays a turn.
-func (p *play) take(ctx context.Context, t turn) (err error) {
+// take plays a turn, and returns what it has cost.
+func (p *play) take(ctx context.Context, t turn) (costs sidebyside.Costs, err error) {
 	before, err := p.snapshot(ctx)
 	isFirst := apierrors.IsNotFound(err) // there is no set yet
 	if err != nil && !isFirst {
-		return err
+		return costs, err
 	}
-	if p.controller, err = p.LaunchSubject(t.subject); err != nil {
-		return err
+	if p.controller, err = p.Launch(t.subject.Name); err != nil {
+		return costs, err
 	}
 	defer p.controller.Stop()
 	if err := p.awaitWork(ctx, p.controller, sidebyside.User, "daemonsets"); err != nil {
-		return err
+		return costs, err
 	}
 	if !isFirst {
 		if err := p.takeOver(ctx, t.subject.Name, before); err != nil {
-			return err
+			return costs, err
 		}
 	}
-	begun := time.Now()
-	idle, err := p.controller.CPUTime()
-	if err != nil {
-		return err
-	}
-	for _, s := range t.steps {
-		done := stepResult{name: s.title}
-		if done.took, err = p.do(ctx, s); err == nil {
-			p.Say("%s: %.1f s", s.title, done.took.Seconds())
-			// What it has in mind to write is written, and the next begins with that.
-			done.facts, err = p.facts(ctx)
+	return p.controller.Costs(ctx, func() error {
+		for _, s := range t.steps {
+			if err := p.playStep(ctx, s); err != nil {
+				return fmt.Errorf("%s: %w", s.title, err)
+			}
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.title, err)
-		}
-		p.result.steps = append(p.result.steps, done)
-	}
-	used, err := p.controller.CPUTime()
-	if err != nil {
-		return err
-	}
-	p.result.cpu = used - idle
-	requests, err := p.Plane.Requests(ctx, controlplane.Filter{
-		User: sidebyside.User, Resource: "*", Since: begun,
+		return nil
 	})
-	p.result.calls = map[string]int{}
-	for _, request := range requests {
-		if request.Resource == "events" {
-			p.result.calls[events]++
-		} else {
-			p.result.calls[request.Verb]++
-		}
+}
+
+// playStep plays a step, and looks at what it has come to.
+func (p *play) playStep(ctx context.Context, s step) error {
+	took, err := p.do(ctx, s)
+	if err != nil {
+		return err
+	}
+	p.Say("%s: %.1f s", s.title, took.Seconds())
+	p.steps.Add(s.title, sidebyside.Seconds, took.Seconds())
+	p.all += took
+	// What it has in mind to write is written, and the next begins with that.
+	found, err := p.lookAt(ctx)
+	for name, value := range found {
+		p.steps.Facts[s.title+": "+name] = value
 	}
 	return err
 }
@@ -176,7 +178,7 @@ func (p *play) takeOver(ctx context.Context, by string, before snapshot) error {
 	after, err := p.settled(ctx)
 	lines := disturbances(before, after, node)
 	p.Say("%s has taken over and disturbed %d pods and revisions", by, len(lines))
-	p.result.disturbed = append(p.result.disturbed, lines...)
+	p.disturbed = append(p.disturbed, lines...)
 	return err
 }
 
@@ -210,22 +212,26 @@ func (p *play) do(ctx context.Context, s step) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	err := p.await(ctx, "the goal", func(set *appsv1.DaemonSet, pods []*corev1.Pod) (bool, error) {
-		return true, p.goal.missing(set, pods)
-	})
+	err := p.await(ctx, "the goal", p.goal.missing)
 	return time.Since(begun), err
 }
 
-// errMissed means that a step was over before the controller was killed.
-var errMissed = errors.New("the middle was missed")
+var (
+	// errMissed means that a step was over before the controller was killed.
+	errMissed = errors.New("the middle was missed")
+	errNotYet = errors.New("not yet")
+)
 
 // killMidway waits for the middle of a step, kills the controller and starts
 // another.
 func (p *play) killMidway(ctx context.Context, s step) error {
 	over := false
-	if err := p.await(ctx, "the middle", func(set *appsv1.DaemonSet, pods []*corev1.Pod) (bool, error) {
+	if err := p.await(ctx, "the middle", func(set *appsv1.DaemonSet, pods []*corev1.Pod) error {
 		over = s.rest == nil && p.goal.missing(set, pods) == nil
-		return s.middle(set, pods), nil
+		if !s.middle(set, pods) {
+			return errNotYet
+		}
+		return nil
 	}); err != nil {
 		return err
 	}
@@ -236,22 +242,22 @@ func (p *play) killMidway(ctx context.Context, s step) error {
 	return p.controller.Restart()
 }
 
-// await asks about the set and its pods every few milliseconds, so that a step
-// of a tenth of a second has a middle.
+// await looks at the set and its pods every few milliseconds, so that a step of
+// a tenth of a second has a middle, until nothing is missing.
 func (p *play) await(
-	ctx context.Context, what string, ask func(*appsv1.DaemonSet, []*corev1.Pod) (bool, error),
+	ctx context.Context, what string, missing func(*appsv1.DaemonSet, []*corev1.Pod) error,
 ) error {
 	const period = 10 * time.Millisecond
-	return p.controller.For(ctx, wait.Patience, period, what, func(context.Context) (bool, error) {
+	return p.controller.For(ctx, wait.Patience, period, what, func(context.Context) error {
 		set, err := p.sets.Get(setName)
 		if err != nil {
-			return false, err
+			return err
 		}
 		pods, err := p.pods.List(labels.Everything())
 		if err != nil {
-			return false, err
+			return err
 		}
-		return ask(set, pods)
+		return missing(set, pods)
 	})
 }
 
@@ -280,8 +286,8 @@ func (p *play) snapshot(ctx context.Context) (s snapshot, err error) {
 	return s, nil
 }
 
-// facts returns those that a step has come to, with what kubectl says.
-func (p *play) facts(ctx context.Context) (facts, error) {
+// lookAt returns the facts that a step has come to, with what kubectl says.
+func (p *play) lookAt(ctx context.Context) (facts, error) {
 	s, err := p.settled(ctx)
 	if err != nil {
 		return nil, err
@@ -310,7 +316,7 @@ func (p *play) runKubectl(ctx context.Context, args ...string) (string, error) {
 		"--kubeconfig=" + p.Plane.Kubeconfig(), "--cache-dir=" + filepath.Join(p.Plane.Dir(), "kubectl"),
 		"--namespace=" + namespace,
 	}, args...)
-	out, err := exec.CommandContext(ctx, p.kubectl, all...).Output()
+	out, err := exec.CommandContext(ctx, p.ProgramOf("kubectl").Path, all...).Output()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		err = fmt.Errorf("%w: %s", err, exit.Stderr)
 	}

@@ -46,11 +46,11 @@ func names(prefix string, n int) []string {
 	return all
 }
 
-// steps are the script, in order. Nodes are added, tainted and removed in
+// script are the steps, in order. Nodes are added, tainted and removed in
 // halves. Of those that are recreated one is removed before the middle:
 // upstream does not watch for deleted nodes, and learns of them by the end of a
 // pod.
-func (p *play) steps() []step {
+func (p *play) script() []step {
 	half := max(1, p.nodes/100)
 	first, added := names(firstNode, p.nodes), names("added", 2*half)
 	last := first[p.nodes-2:]
@@ -218,10 +218,12 @@ func (p *play) changeNodes(c change) action {
 		}); err != nil {
 			return err
 		}
-		noPod := func(_ *appsv1.DaemonSet, pods []*corev1.Pod) (bool, error) {
-			return !hasPodOn(c.emptied, pods), nil
-		}
-		if err := p.await(ctx, "the end of their pods", noPod); err != nil {
+		if err := p.await(ctx, "the end of their pods", func(_ *appsv1.DaemonSet, pods []*corev1.Pod) error {
+			if hasPodOn(c.emptied, pods) {
+				return errNotYet
+			}
+			return nil
+		}); err != nil {
 			return err
 		}
 		if err := each(ctx, c.added, func(ctx context.Context, node string) error {

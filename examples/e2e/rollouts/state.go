@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -127,30 +126,6 @@ func (f facts) flatten(path, separator string, value any) {
 	default:
 		f[path] = fmt.Sprint(value)
 	}
-}
-
-// A difference is a fact that two states do not have in common. A and b are its
-// values, and none if a state has no such fact.
-type difference struct{ fact, a, b string }
-
-const none = "none"
-
-// compare returns the differences, in the order of their names.
-func compare(a, b facts) (differences []difference) {
-	valueIn := func(f facts, name string) string {
-		if value, known := f[name]; known {
-			return strconv.Quote(value)
-		}
-		return none
-	}
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	for _, fact := range slices.Sorted(maps.Keys(all)) {
-		if d := (difference{fact, valueIn(a, fact), valueIn(b, fact)}); d.a != d.b {
-			differences = append(differences, d)
-		}
-	}
-	return differences
 }
 
 // disturbances returns what has happened to the pods and revisions of one

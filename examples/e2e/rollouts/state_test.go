@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
 // snapshot returns a set with a pod on each of two nodes. The prefix is in all
@@ -53,61 +55,67 @@ func factsOf(t *testing.T, s snapshot) facts {
 	return all
 }
 
+func between(t *testing.T, here, there snapshot) []string {
+	t.Helper()
+	return sidebyside.Compare("here", factsOf(t, here), "there", factsOf(t, there))
+}
+
 func TestWhatTwoClustersNeverShareIsNoDifference(t *testing.T) {
 	here, there := snapshotOf("x"), snapshotOf("long-")
 	there.pods[0], there.pods[1] = there.pods[1], there.pods[0]
-	require.Empty(t, compare(factsOf(t, here), factsOf(t, there)))
+	require.Empty(t, between(t, here, there))
 	require.Greater(t, len(factsOf(t, here)), 30)
 }
 
 func TestEachDifferenceIsNamed(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*snapshot)
-		want   []difference
+		want   []string
 	}{
 		"a pod of another revision": {
 			func(s *snapshot) { s.pods[1].Labels[appsv1.ControllerRevisionHashLabelKey] = "8d0" },
-			[]difference{{"pod 1 on node-2: labels.controller-revision-hash", `"7c9"`, `"8d0"`}},
+			[]string{`pod 1 on node-2: labels.controller-revision-hash: "7c9" with here, "8d0" with there`},
 		},
 		"a pod without its owner": {
 			func(s *snapshot) { s.pods[0].OwnerReferences[0].UID = "of another" },
-			[]difference{{"pod 1 on node-1: owners[0].uid", `"that of the set"`, `"another"`}},
+			[]string{`pod 1 on node-1: owners[0].uid: "that of the set" with here, "another" with there`},
 		},
 		"a pod with another order of tolerations": {
 			func(s *snapshot) { s.pods[0].Spec.Tolerations[0].Key = "b" },
-			[]difference{{"pod 1 on node-1: spec.tolerations[0].key", `"a"`, `"b"`}},
+			[]string{`pod 1 on node-1: spec.tolerations[0].key: "a" with here, "b" with there`},
 		},
 		"a pod that is not ready": {
 			func(s *snapshot) { s.pods[0].Status.Conditions = nil },
-			[]difference{{"pod 1 on node-1: ready", `"true"`, `"false"`}},
+			[]string{`pod 1 on node-1: ready: "true" with here, "false" with there`},
 		},
 		"a pod that is being deleted": {
 			func(s *snapshot) { s.pods[0].DeletionTimestamp = &metav1.Time{} },
-			[]difference{{"pod 1 on node-1: terminating", `"false"`, `"true"`}},
+			[]string{`pod 1 on node-1: terminating: "false" with here, "true" with there`},
 		},
 		"a status": {
 			func(s *snapshot) { s.set.Status.NumberReady, s.set.Status.CollisionCount = 1, new(int32(1)) },
-			[]difference{
-				{"set: status.collisionCount", "none", `"1"`}, {"set: status.numberReady", `"2"`, `"1"`},
+			[]string{
+				`set: status.collisionCount: none with here, "1" with there`,
+				`set: status.numberReady: "2" with here, "1" with there`,
 			},
 		},
 		"a generation": {
 			func(s *snapshot) { s.set.Generation++ },
-			[]difference{{"set: generation", `"2"`, `"3"`}},
+			[]string{`set: generation: "2" with here, "3" with there`},
 		},
 		"bytes of a revision": {
 			func(s *snapshot) { s.revisions[0].Data.Raw = []byte(`{"spec": {}}`) },
-			[]difference{{"revision agent-7c9: data", `"{\"spec\":{}}"`, `"{\"spec\": {}}"`}},
+			[]string{`revision agent-7c9: data: "{\"spec\":{}}" with here, "{\"spec\": {}}" with there`},
 		},
 		"a number of a revision": {
 			func(s *snapshot) { s.revisions[0].Revision = 4 },
-			[]difference{{"revision agent-7c9: number", `"3"`, `"4"`}},
+			[]string{`revision agent-7c9: number: "3" with here, "4" with there`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := snapshotOf("x")
 			test.change(&changed)
-			require.Equal(t, test.want, compare(factsOf(t, snapshotOf("x")), factsOf(t, changed)))
+			require.Equal(t, test.want, between(t, snapshotOf("x"), changed))
 		})
 	}
 }
@@ -116,18 +124,18 @@ func TestWhatOneClusterLacksIsADifference(t *testing.T) {
 	changed := snapshotOf("x")
 	changed.pods = changed.pods[:1]
 	changed.revisions[0].Name = "agent-other"
-	differences := compare(factsOf(t, snapshotOf("x")), factsOf(t, changed))
-	require.Contains(t, differences, difference{"pods on node-2", `"1"`, none})
-	require.Contains(t, differences, difference{"revision agent-7c9: number", `"3"`, none})
-	require.Contains(t, differences, difference{"revision agent-other: number", none, `"3"`})
+	differences := between(t, snapshotOf("x"), changed)
+	require.Contains(t, differences, `pods on node-2: "1" with here, none with there`)
+	require.Contains(t, differences, `revision agent-7c9: number: "3" with here, none with there`)
+	require.Contains(t, differences, `revision agent-other: number: none with here, "3" with there`)
 
 	second := snapshotOf("x")
 	second.pods[1].Spec.NodeName = "node-1"
 	second.pods = append(second.pods, *second.pods[1].DeepCopy())
 	second.pods[2].Spec.NodeName = ""
-	differences = compare(factsOf(t, snapshotOf("x")), factsOf(t, second))
-	require.Contains(t, differences, difference{"pods on node-1", `"1"`, `"2"`})
-	require.Contains(t, differences, difference{"pods on no node", none, `"1"`})
+	differences = between(t, snapshotOf("x"), second)
+	require.Contains(t, differences, `pods on node-1: "1" with here, "2" with there`)
+	require.Contains(t, differences, `pods on no node: none with here, "1" with there`)
 }
 
 func TestDisturbances(t *testing.T) {

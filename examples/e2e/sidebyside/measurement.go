@@ -10,6 +10,9 @@
 //	play: control plane -> nodes and pods -> subject -> steps -> record
 //	record of each repetition -> median (least–most) -> table, page, exit code
 //
+// What is wrong is bold in the table. Ours must have nothing in bold, nor a cell
+// without a value: that is the exit code.
+//
 // # How fair it is
 //
 // Each subject plays on a control plane of its own, with the same nodes, pods,
@@ -31,6 +34,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/process/atomicfile"
@@ -54,53 +58,39 @@ type Heading struct {
 	Named bool
 }
 
-// A Measurement plays scenarios with subjects. S is a scenario, R the record of
-// a play. Its fields are set before, and Check may set more.
-type Measurement[S Scenario, R any] struct {
+// A Measurement plays scenarios with subjects. Its fields are set before, and
+// Check may set more.
+type Measurement[S Scenario] struct {
 	// Name is the word of the command line that chooses it, and Help what --help
 	// says before the flags.
 	Name, Help string
 	Scenarios  []S
 	Subjects   []Subject
+	// Helpers are programs that plays need besides subjects.
+	Helpers []Subject
 	// Repetitions is how often each subject plays each scenario by default.
 	Repetitions int
-	// Parallel is how many plays there are at a time by default. Zero: one, since
-	// they measure what other plays would disturb, and there is no such flag.
+	// Parallel is how many scenarios are played at a time by default. Zero: one,
+	// since they measure what other plays would disturb, and there is no such flag.
 	Parallel int
 	// Longest bounds a play.
 	Longest time.Duration
 	// Flags adds flags, and Check checks them. It may change what was chosen.
 	Flags func(*flag.FlagSet)
 	Check func(*Choice[S]) error
-	// Prepare builds what plays need besides the programs of subjects, into a
-	// folder.
-	Prepare func(ctx context.Context, dir string, progress io.Writer) error
-	// Play plays once. A record that comes with an error is what is known of a
-	// play that did not get to its end.
-	Play func(context.Context, *Play[S]) (*R, error)
+	// Play plays once.
+	Play func(context.Context, *Play[S]) (*Record, error)
 	// Disturbed is the error of a play that the machine has spoilt. It tells
 	// nothing of the subject, and is played again.
 	Disturbed error
 
-	// Show writes a record in a few words, what is wrong in bold. Then there is
-	// one table, with a row for each scenario, and Corner is its first cell.
-	Show   func(*R) string
+	// Corner is the first cell of the one table of a measurement whose records are
+	// sentences. Empty: they are rows, and each scenario has a table.
 	Corner string
-	// Figures are the rows of a table, if Show is nil.
-	Figures func([]*Column[S, R]) []Figure[R]
 	// Ratio is the subject to which the last column puts the figures of ours.
 	Ratio string
 	// Legend says how to read the tables.
 	Legend func() string
-	// Faults returns what ours did wrong in a play. In one that is not complete
-	// what is missing may have come later.
-	Faults func(record *R, complete bool) error
-	// Judge returns what is wrong with the subjects next to each other, and Tell
-	// the lines that say more of it below the tables.
-	Judge func([]*Column[S, R]) error
-	Tell  func([]*Column[S, R]) []string
-	// Chart returns what the page shows besides tables.
-	Chart func([]*Column[S, R]) ([]htmlpage.Run, []htmlpage.Plot)
 }
 
 // A Choice is what the flags have chosen.
@@ -116,7 +106,7 @@ type Choice[S Scenario] struct {
 }
 
 // Parse reads the flags.
-func (m *Measurement[S, R]) Parse(args []string, diagnostics io.Writer) (*Choice[S], error) {
+func (m *Measurement[S]) Parse(args []string, diagnostics io.Writer) (*Choice[S], error) {
 	flags := flag.NewFlagSet(m.Name, flag.ContinueOnError)
 	flags.SetOutput(diagnostics)
 	flags.Usage = func() {
@@ -192,7 +182,7 @@ func ExitCode(err error) int {
 }
 
 // Run reads the flags, plays, and writes the tables and the page.
-func (m *Measurement[S, R]) Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
+func (m *Measurement[S]) Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	c, err := m.Parse(args, diagnostics)
 	if err != nil {
 		return err
@@ -201,7 +191,7 @@ func (m *Measurement[S, R]) Run(ctx context.Context, args []string, out, diagnos
 	if err != nil {
 		return err
 	}
-	r, err := m.Measure(ctx, c, &lines{out: diagnostics})
+	r, err := m.Measure(ctx, c, &wholeLines{out: diagnostics})
 	if err != nil {
 		return err
 	}
@@ -213,24 +203,36 @@ func (m *Measurement[S, R]) Run(ctx context.Context, args []string, out, diagnos
 }
 
 // Measure builds the programs and plays all that was chosen.
-func (m *Measurement[S, R]) Measure(
+func (m *Measurement[S]) Measure(
 	ctx context.Context, c *Choice[S], progress io.Writer,
-) (r *Results[S, R], err error) {
+) (r *Results[S], err error) {
 	dir, err := os.MkdirTemp("", "measure-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if m.Prepare != nil {
-		if err := m.Prepare(ctx, dir, progress); err != nil {
+	programs, problems := map[string]Program{}, map[string]error{}
+	for _, s := range m.Helpers {
+		if programs[s.Name], err = s.build(ctx, dir, "", progress); err != nil {
 			return nil, err
 		}
 	}
-	programs, problems := map[string]Program{}, map[string]error{}
 	for _, s := range c.Subjects {
 		programs[s.Name], problems[s.Name] = s.build(ctx, dir, c.Program, progress)
 	}
 	r = m.Results(c, problems)
 	r.play(ctx, programs, progress)
 	return r, nil
+}
+
+// wholeLines lets several goroutines write whole lines.
+type wholeLines struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (l *wholeLines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.Write(p)
 }

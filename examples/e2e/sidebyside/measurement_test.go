@@ -19,81 +19,74 @@ type weather Heading
 
 func (w weather) Heading() Heading { return Heading(w) }
 
-// drops is the record of a play in its smallest form. Below zero it says nothing
-// of the figure of that name.
-type drops struct{ n float64 }
-
 func nothing(context.Context, string, io.Writer) (Program, error) { return Program{}, nil }
 
 // rain is a measurement whose cells are words.
-func rain() *Measurement[weather, drops] {
-	return &Measurement[weather, drops]{
+func rain() *Measurement[weather] {
+	return &Measurement[weather]{
 		Name: "rain", Corner: "while it rains", Repetitions: 1,
 		Scenarios: []weather{{Name: "a", Title: "a drizzle"}, {Name: "b", Title: "a shower"}},
 		Subjects: []Subject{
 			{Name: Ours, Title: "umbrella", Build: nothing}, {Name: "upstream", Title: "newspaper", Build: nothing},
 		},
-		Show:   func(d *drops) string { return fmt.Sprintf("%.0f drops", d.n) },
 		Legend: func() string { return "Drops are counted below.\n" },
-		Faults: func(d *drops, complete bool) error {
-			if d.n > 0 && (complete || d.n > 1) {
-				return fmt.Errorf("it is wet: %.0f", d.n)
-			}
-			return nil
-		},
 	}
 }
 
-// showers is a measurement whose rows are figures.
-func showers() *Measurement[weather, drops] {
-	m := rain()
-	m.Show = nil
-	m.Disturbed = errWind
-	m.Figures = func([]*Column[weather, drops]) []Figure[drops] {
-		return []Figure[drops]{
-			{
-				Title: "drops", Format: Seconds, Main: true,
-				Of: func(d *drops) (float64, bool) { return d.n, d.n >= 0 },
-			},
-			{
-				Title: "holes", Format: Count, Fault: true,
-				Of: func(d *drops) (float64, bool) { return max(0, d.n-10), true },
-			},
-			Number("depth", Format("%.1f"), func(*drops) float64 { return 1 }),
-		}
+// said is a record in words. Any drop is wrong.
+func said(drops float64) *Record {
+	if drops > 0 {
+		return &Record{Text: fmt.Sprintf("**%.0f** drops", drops)}
 	}
+	return &Record{Text: "dry"}
+}
+
+// showers is a measurement whose records are rows.
+func showers() *Measurement[weather] {
+	m := rain()
+	m.Corner = ""
+	m.Disturbed = errWind
 	return m
+}
+
+// counted is a record in rows. More than ten drops make holes.
+func counted(drops float64) *Record {
+	r := &Record{}
+	r.Add("drops", Seconds, drops).Main()
+	r.Add("holes", Count, max(0, drops-10)).AtMost(0)
+	r.Add("depth", Format("%.1f"), 1)
+	return r
 }
 
 var errWind = errors.New("the wind has turned it")
 
 // played returns the results of plays that give what outcome does.
 func played(
-	t *testing.T, m *Measurement[weather, drops], outcome func(name, subject string, n int) (*drops, error),
-) *Results[weather, drops] {
+	t *testing.T, m *Measurement[weather], outcome func(name, subject string, n int) (*Record, error),
+) *Results[weather] {
 	t.Helper()
 	return playedUntil(t.Context(), t, m, outcome)
 }
 
 func playedUntil(
-	ctx context.Context, t *testing.T, m *Measurement[weather, drops],
-	outcome func(name, subject string, n int) (*drops, error),
-) *Results[weather, drops] {
+	ctx context.Context, t *testing.T, m *Measurement[weather],
+	outcome func(name, subject string, n int) (*Record, error),
+) *Results[weather] {
 	t.Helper()
 	c, err := m.Parse(nil, io.Discard)
 	require.NoError(t, err)
 	r := m.Results(c, nil)
 	for _, column := range r.Columns {
 		for n := range c.Repetitions {
-			column.play(ctx, m, func(context.Context) (*drops, error) {
+			column.play(ctx, m.Disturbed, func(string, ...any) {}, func() (*Record, error) {
 				return outcome(column.heading.Name, column.Subject.Name, n)
-			}, func(string, ...any) {})
+			})
 		}
 	}
 	return r
 }
 
-func written(t *testing.T, r *Results[weather, drops]) string {
+func written(t *testing.T, r *Results[weather]) string {
 	t.Helper()
 	var out strings.Builder
 	require.NoError(t, r.Write(&out))

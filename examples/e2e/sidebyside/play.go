@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -24,55 +23,48 @@ type Play[S Scenario] struct {
 }
 
 // Results have what all plays have come to.
-type Results[S Scenario, R any] struct {
+type Results[S Scenario] struct {
 	*Choice[S]
-	of *Measurement[S, R]
+	of *Measurement[S]
 	// Columns are those of each scenario and subject, in order.
-	Columns []*Column[S, R]
+	Columns []*Column[S]
 }
 
 // A Column has the records of a scenario with a subject, and why there are no
 // more.
-type Column[S Scenario, R any] struct {
+type Column[S Scenario] struct {
 	Scenario S
 	Subject  Subject
 	// Records are those of complete plays.
-	Records []*R
-	// Partial is what is known of the play that did not get to its end.
-	Partial *R
+	Records []*Record
 	// Err is why there are no more records.
 	Err error
 
 	heading   Heading
 	disturbed int      // plays that were thrown away and played again
 	loads     []string // before each of the plays
-	mu        sync.Mutex
 }
 
 // Name is what messages call the column.
-func (c *Column[S, R]) Name() string { return c.heading.Name + " of " + c.Subject.Name }
-
-// Shown are the records of complete plays. If there are none, it is that of the
-// one that did not get to its end.
-func (c *Column[S, R]) Shown() []*R {
-	if len(c.Records) == 0 && c.Partial != nil {
-		return []*R{c.Partial}
-	}
-	return c.Records
-}
+func (c *Column[S]) Name() string { return c.heading.Name + " of " + c.Subject.Name }
 
 // isOurs reports whether what is wrong in the column is a fault of ours.
-func (c *Column[S, R]) isOurs() bool { return c.Subject.Name == Ours || c.heading.Together != "" }
+func (c *Column[S]) isOurs() bool { return c.Subject.Name == Ours || c.heading.Together != "" }
 
 var (
 	errNotPlayed   = errors.New("not played")
 	errInterrupted = errors.New("interrupted")
 )
 
+// isCut reports whether the measurement ended before the column was complete.
+func (c *Column[S]) isCut() bool {
+	return errors.Is(c.Err, errNotPlayed) || errors.Is(c.Err, errInterrupted)
+}
+
 // Results returns the columns of all plays, without records. Those of a subject
 // whose program could not be built have the reason.
-func (m *Measurement[S, R]) Results(c *Choice[S], problems map[string]error) *Results[S, R] {
-	r := &Results[S, R]{Choice: c, of: m}
+func (m *Measurement[S]) Results(c *Choice[S], problems map[string]error) *Results[S] {
+	r := &Results[S]{Choice: c, of: m}
 	for _, s := range c.Scenarios {
 		h := s.Heading()
 		if h.Together != "" {
@@ -81,11 +73,11 @@ func (m *Measurement[S, R]) Results(c *Choice[S], problems map[string]error) *Re
 			for _, subject := range c.Subjects {
 				err = errors.Join(err, problems[subject.Name])
 			}
-			r.Columns = append(r.Columns, &Column[S, R]{Scenario: s, Subject: all, heading: h, Err: err})
+			r.Columns = append(r.Columns, &Column[S]{Scenario: s, Subject: all, heading: h, Err: err})
 			continue
 		}
 		for _, subject := range c.Subjects {
-			r.Columns = append(r.Columns, &Column[S, R]{
+			r.Columns = append(r.Columns, &Column[S]{
 				Scenario: s, Subject: subject, heading: h, Err: problems[subject.Name],
 			})
 		}
@@ -93,35 +85,45 @@ func (m *Measurement[S, R]) Results(c *Choice[S], problems map[string]error) *Re
 	return r
 }
 
-// play plays each column, some plays at a time. The subjects of a scenario take
+// play plays all scenarios, some at a time. The subjects of a scenario take
 // turns. After the end of ctx no play begins, and those that have begun are
 // waited for.
-func (r *Results[S, R]) play(ctx context.Context, programs map[string]Program, progress io.Writer) {
+func (r *Results[S]) play(ctx context.Context, programs map[string]Program, progress io.Writer) {
 	var group errgroup.Group
 	group.SetLimit(r.Parallel)
-	for _, scenario := range r.Scenarios {
-		for n := range r.Repetitions {
-			for _, c := range r.Columns {
-				if c.heading.Name != scenario.Heading().Name {
-					continue
-				}
-				group.Go(func() error {
+	for _, columns := range r.groups(func(c *Column[S]) string { return c.heading.Name }) {
+		group.Go(func() error {
+			for n := range r.Repetitions {
+				for _, c := range columns {
 					stage := &Stage{
-						Subject: c.Subject, programs: programs, progress: progress,
+						Subject: c.Subject, programs: programs, subjects: r.Subjects, progress: progress,
 						prefix: fmt.Sprintf("%s, %s, %d of %d", c.heading.Name, c.Subject.Name, n+1, r.Repetitions),
 					}
 					if r.Dir != "" {
 						stage.dir = filepath.Join(r.Dir, fmt.Sprintf("%s-%s-%d", c.heading.Name, c.Subject.Name, n+1))
 					}
-					c.play(ctx, r.of, func(ctx context.Context) (*R, error) {
+					c.play(ctx, r.of.Disturbed, stage.Say, func() (*Record, error) {
 						return r.of.playOn(ctx, &Play[S]{stage, c.Scenario})
-					}, stage.Say)
-					return nil
-				})
+					})
+				}
 			}
-		}
+			return nil
+		})
 	}
 	_ = group.Wait() // no play returns its error
+}
+
+// groups returns the columns by a key. Those with the same follow each other.
+func (r *Results[S]) groups(key func(*Column[S]) string) [][]*Column[S] {
+	var groups [][]*Column[S]
+	for i, c := range r.Columns {
+		if i == 0 || key(c) != key(r.Columns[i-1]) {
+			groups = append(groups, nil)
+		}
+		last := &groups[len(groups)-1]
+		*last = append(*last, c)
+	}
+	return groups
 }
 
 // mostDisturbed is how many plays of a column may be disturbed.
@@ -129,63 +131,32 @@ const mostDisturbed = 3
 
 // play plays once, if it is not too late and no play has failed: the reason
 // would be the same again. What the machine has spoilt is played again.
-func (c *Column[S, R]) play(
-	ctx context.Context, m *Measurement[S, R], once func(context.Context) (*R, error),
-	say func(format string, args ...any),
+func (c *Column[S]) play(
+	ctx context.Context, disturbed error, say func(format string, args ...any), once func() (*Record, error),
 ) {
-	if c.failed() {
-		return
-	}
-	for {
+	for c.Err == nil {
 		if ctx.Err() != nil {
-			c.add(nil, errNotPlayed, "", nil)
+			c.Err = errNotPlayed
 			return
 		}
 		load := LoadAverage()
-		record, err := once(ctx)
-		reason := err
-		if err != nil && ctx.Err() != nil {
-			reason = errInterrupted
-		}
-		if !c.add(record, reason, load, m.Disturbed) {
-			if err != nil {
-				say("not complete: %v", err)
-			}
+		record, err := once()
+		switch {
+		case err == nil:
+			c.Records, c.loads = append(c.Records, record), append(c.loads, load)
 			return
+		case ctx.Err() != nil:
+			c.Err = errInterrupted
+		case disturbed != nil && errors.Is(err, disturbed) && c.disturbed < mostDisturbed:
+			c.disturbed++
+			say("played again: %v", err)
+		default:
+			c.Err = err
 		}
-		say("played again: %v", err)
-	}
-}
-
-func (c *Column[S, R]) failed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.Err != nil
-}
-
-// add takes in what is known of a play, and reports whether it was spoilt by the
-// machine and is to be played again.
-func (c *Column[S, R]) add(record *R, err error, load string, disturbed error) (again bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case err == nil:
-		c.Records, c.loads = append(c.Records, record), append(c.loads, load)
-		return false
-	case disturbed != nil && errors.Is(err, disturbed) && c.disturbed < mostDisturbed:
-		c.disturbed++
-		return true
-	}
-	if record != nil {
-		c.Partial = record
-		if len(c.Records) == 0 {
-			c.loads = []string{load}
+		if c.Err != nil {
+			say("not complete: %v", err)
 		}
 	}
-	if c.Err == nil {
-		c.Err = err
-	}
-	return false
 }
 
 // LoadAverage returns that of the last minute. Where the kernel does not tell
@@ -200,11 +171,8 @@ func LoadAverage() string {
 	return last
 }
 
-// logTail is how many lines of the subject's log follow the error of a play.
-const logTail = 20
-
 // playOn plays on a fresh control plane. After it nothing runs.
-func (m *Measurement[S, R]) playOn(ctx context.Context, p *Play[S]) (record *R, err error) {
+func (m *Measurement[S]) playOn(ctx context.Context, p *Play[S]) (record *Record, err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.Longest)
 	defer cancel()
 	begun := time.Now()

@@ -1,20 +1,17 @@
 package sidebyside
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
-	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
 // User is the name of each subject for the API server, and so in the audit log.
@@ -28,11 +25,13 @@ type Stage struct {
 	// Client is that of the script. It does not throttle.
 	Client kubernetes.Interface
 
-	programs  map[string]Program // by the name of the subject
+	programs  map[string]Program // by the name of the subject or helper
+	subjects  []Subject          // all that were chosen
 	prefix    string             // of what it says
 	dir       string             // where data stays; empty: nowhere
 	progress  io.Writer
 	processes []*Processes
+	ends      []func() error
 }
 
 // Say writes a line of progress.
@@ -40,51 +39,34 @@ func (s *Stage) Say(format string, args ...any) {
 	fmt.Fprintf(s.progress, "%s  %s: %s\n", time.Now().Format(time.TimeOnly), s.prefix, fmt.Sprintf(format, args...))
 }
 
-// ClientOf returns the client of a user, on a connection of its own.
-func (s *Stage) ClientOf(user string) (kubernetes.Interface, error) {
-	config, err := s.Plane.UserConfig(user, "system:masters")
+// Access returns the access of a user, who may do everything.
+func (s *Stage) Access(user string) (*rest.Config, error) {
+	return s.Plane.UserConfig(user, "system:masters")
+}
+
+// ProgramOf returns the program of a subject or helper.
+func (s *Stage) ProgramOf(name string) Program { return s.programs[name] }
+
+// Launch starts a subject, as User, or a helper, as the user of its name. It
+// gets arguments besides its own.
+func (s *Stage) Launch(name string, args ...string) (*Processes, error) {
+	config, err := s.Access(s.userOf(name))
 	if err != nil {
 		return nil, err
 	}
-	return ProtobufClient(config, user)
+	return s.LaunchWith(config, name, args...)
 }
 
-// Launch starts the subject that plays, as User, with arguments besides its own.
-func (s *Stage) Launch(args ...string) (*Processes, error) {
-	return s.LaunchSubject(s.Subject, args...)
-}
-
-// LaunchSubject is Launch for one of several subjects that play together.
-func (s *Stage) LaunchSubject(subject Subject, args ...string) (*Processes, error) {
-	config, err := s.Plane.UserConfig(User, "system:masters")
-	if err != nil {
-		return nil, err
-	}
-	return s.LaunchWith(config, subject, args...)
-}
-
-// LaunchWith is LaunchSubject with another access to the API server.
-func (s *Stage) LaunchWith(access *rest.Config, subject Subject, args ...string) (*Processes, error) {
-	program := s.programs[subject.Name]
-	return s.start(access, subject.Name, program.Path, append(append([]string{}, program.Args...), args...))
-}
-
-// LaunchProgram starts a program that is no subject, as a user of its name.
-func (s *Stage) LaunchProgram(name, path string, args ...string) (*Processes, error) {
-	config, err := s.Plane.UserConfig(name, "system:masters")
-	if err != nil {
-		return nil, err
-	}
-	return s.start(config, name, path, args)
-}
-
-func (s *Stage) start(access *rest.Config, name, path string, args []string) (*Processes, error) {
+// LaunchWith is Launch with another access to the API server.
+func (s *Stage) LaunchWith(access *rest.Config, name string, args ...string) (*Processes, error) {
 	kubeconfig, err := s.Plane.WriteKubeconfig(access)
 	if err != nil {
 		return nil, err
 	}
-	p := &Processes{dir: s.Plane.Dir(), command: controlplane.Command{
-		Name: name, Path: path, Args: append([]string{"--kubeconfig=" + kubeconfig}, args...),
+	program := s.ProgramOf(name)
+	p := &Processes{plane: s.Plane, user: s.userOf(name), command: controlplane.Command{
+		Name: name, Path: program.Path,
+		Args: slices.Concat([]string{"--kubeconfig=" + kubeconfig}, program.Args, args),
 		// kwok would read more configuration from a folder in the user's home.
 		Env: []string{"KWOK_WORKDIR=" + s.Plane.Dir()},
 	}}
@@ -100,136 +82,33 @@ func (s *Stage) start(access *rest.Config, name, path string, args []string) (*P
 	return p, nil
 }
 
+func (s *Stage) userOf(name string) string {
+	if slices.ContainsFunc(s.subjects, func(subject Subject) bool { return subject.Name == name }) {
+		return User
+	}
+	return name
+}
+
+// AtEnd has something done when the processes have ended and the control plane
+// still runs. What came last is done first.
+func (s *Stage) AtEnd(do func() error) { s.ends = append(s.ends, do) }
+
 // stop ends all processes and the control plane.
-func (s *Stage) stop() error {
+func (s *Stage) stop() (err error) {
 	for _, p := range s.processes {
 		p.Stop()
 	}
-	return s.Plane.Stop()
+	for _, do := range slices.Backward(s.ends) {
+		err = errors.Join(err, do())
+	}
+	return errors.Join(err, s.Plane.Stop())
 }
 
-// logTails returns the ends of the logs of all subjects.
+// logTails returns the ends of the logs of all subjects and helpers.
 func (s *Stage) logTails() string {
 	var text strings.Builder
 	for _, p := range s.processes {
-		if p.command.Name == s.Subject.Name || s.programs[p.command.Name].Path != "" {
-			text.WriteString("\n" + p.Last().LogTail(logTail))
-		}
+		text.WriteString("\n" + p.Last().LogTail(logTail))
 	}
 	return text.String()
-}
-
-// Processes are those of one program: one after another when it is restarted,
-// or several at a time of which the first leads. Its methods may be called
-// concurrently, except those that start and end processes.
-type Processes struct {
-	command controlplane.Command
-	dir     string
-	earlier int // processes of that name, whose logs stay
-
-	mu        sync.Mutex
-	all       []*controlplane.Process
-	dismissed map[*controlplane.Process]bool // those that may end
-}
-
-// stopGrace is how long a process may take to end by itself.
-const stopGrace = 5 * time.Second
-
-// Start starts another process, with a log of its own.
-func (p *Processes) Start() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	command := p.command
-	command.LogFile = filepath.Join(p.dir, fmt.Sprintf("%s-%d.log", command.Name, p.earlier+len(p.all)+1))
-	process, err := controlplane.StartProcess(command)
-	if err == nil {
-		p.all = append(p.all, process)
-	}
-	return err
-}
-
-func (p *Processes) list() []*controlplane.Process {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.all
-}
-
-// First returns the process that was started first, which leads at first.
-func (p *Processes) First() *controlplane.Process { return p.list()[0] }
-
-// Last returns the process that was started last.
-func (p *Processes) Last() *controlplane.Process {
-	all := p.list()
-	return all[len(all)-1]
-}
-
-// Dismiss says that a process may end.
-func (p *Processes) Dismiss(process *controlplane.Process) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.dismissed == nil {
-		p.dismissed = map[*controlplane.Process]bool{}
-	}
-	p.dismissed[process] = true
-}
-
-// Restart kills the last process with SIGKILL and starts another.
-func (p *Processes) Restart() error {
-	last := p.Last()
-	p.Dismiss(last)
-	last.Kill()
-	return p.Start()
-}
-
-// Alive returns wait.ErrEnded with the end of the log when a process has ended
-// that may not.
-func (p *Processes) Alive() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, process := range p.all {
-		if !process.Running() && !p.dismissed[process] {
-			return fmt.Errorf("%w\n%s", wait.ErrEnded, process.LogTail(logTail))
-		}
-	}
-	return nil
-}
-
-// Until is wait.Until for as long as the processes run.
-func (p *Processes) Until(ctx context.Context, what string, ask func(context.Context) (bool, error)) error {
-	return wait.Until(ctx, what, p.while(ask))
-}
-
-// For is wait.For for as long as the processes run.
-func (p *Processes) For(
-	ctx context.Context, patience, period time.Duration, what string, ask func(context.Context) (bool, error),
-) error {
-	return wait.For(ctx, patience, period, what, p.while(ask))
-}
-
-func (p *Processes) while(ask func(context.Context) (bool, error)) func(context.Context) (bool, error) {
-	return func(ctx context.Context) (bool, error) {
-		if err := p.Alive(); err != nil {
-			return false, err
-		}
-		return ask(ctx)
-	}
-}
-
-// CPUTime returns what all processes have used, user and system.
-func (p *Processes) CPUTime() (total time.Duration, err error) {
-	for _, process := range p.list() {
-		used, err := process.CPUTime()
-		if err != nil {
-			return 0, errors.Join(err, p.Alive())
-		}
-		total += used
-	}
-	return total, nil
-}
-
-// Stop ends the processes.
-func (p *Processes) Stop() {
-	for _, process := range p.list() {
-		process.Stop(stopGrace)
-	}
 }

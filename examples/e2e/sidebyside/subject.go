@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -29,24 +30,44 @@ type Program struct {
 	Args []string
 }
 
-// OurSubject is a program of the module examples.
+// OurSubject is a program of the module examples, as the subject.
 func OurSubject(program string, args ...string) Subject {
+	s := OurProgram(program)
+	s.Name, s.Args = Ours, args
+	return s
+}
+
+// OurProgram is a program of the module examples.
+func OurProgram(program string) Subject {
+	const module = "github.com/kubelife/lifecycle/examples"
 	return Subject{
-		Name: Ours, Title: "examples/" + program, Args: args,
-		Build: func(ctx context.Context, dir string, _ io.Writer) (Program, error) {
-			path, err := BuildOurs(ctx, dir, program)
-			return Program{Path: path}, err
+		Name: program, Title: "examples/" + program,
+		Build: func(ctx context.Context, dir string, _ io.Writer) (p Program, err error) {
+			folder, err := controlplane.Go(ctx, "", "list", "-m", "-f", "{{.Dir}}", module)
+			if err != nil {
+				return p, err
+			}
+			p.Path = filepath.Join(dir, program)
+			_, err = controlplane.Go(ctx, strings.TrimSpace(string(folder)), "build", "-o", p.Path, "./"+program)
+			return p, err
 		},
 	}
 }
 
-// Upstream is kube-controller-manager with some of its controllers.
+// Upstream is kube-controller-manager with some of its controllers, as a
+// subject.
 func Upstream(controllers string, args ...string) Subject {
+	s := Kubernetes(controlplane.KubeControllerManager)
+	s.Name, s.Title = "upstream", "kube-controller-manager v1.37.1"
+	s.Args = append([]string{"--controllers=" + controllers}, args...)
+	return s
+}
+
+// Kubernetes is a program of Kubernetes.
+func Kubernetes(program controlplane.Binary) Subject {
 	return Subject{
-		Name: "upstream", Title: "kube-controller-manager v1.37.1",
-		Args: append([]string{"--controllers=" + controllers}, args...),
+		Name: program.Name(), Title: program.Name(),
 		Build: func(ctx context.Context, _ string, progress io.Writer) (Program, error) {
-			const program = controlplane.KubeControllerManager
 			paths, err := controlplane.Build(ctx, controlplane.BuildConfig{Progress: progress}, program)
 			return Program{Path: paths[program]}, err
 		},

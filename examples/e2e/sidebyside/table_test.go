@@ -13,19 +13,19 @@ import (
 )
 
 func TestACellThatCannotBeJudgedSaysSoAndTheOthersAreShown(t *testing.T) {
-	r := played(t, rain(), func(name, subject string, _ int) (*drops, error) {
+	r := played(t, rain(), func(name, subject string, _ int) (*Record, error) {
 		switch {
 		case name == "a" && subject == "upstream":
 			return nil, errors.New("pod web | is gone\nlast lines of a log")
 		case name == "a":
-			return &drops{1}, nil
+			return said(1), nil
 		}
-		return &drops{0}, nil
+		return said(0), nil
 	})
 	require.Equal(t, `| while it rains | umbrella | newspaper |
 | --- | --- | --- |
-| a drizzle | 1 drops | not judged [1] |
-| a shower | 0 drops | 0 drops |
+| a drizzle | **1** drops | not judged [1] |
+| a shower | dry | dry |
 
 Drops are counted below.
 
@@ -33,12 +33,12 @@ Drops are counted below.
 `, written(t, r))
 	require.ErrorIs(t, r.Err(), ErrOursFailed)
 	require.ErrorIs(t, r.Err(), ErrIncomplete)
-	require.ErrorContains(t, r.Err(), "ours has failed: a, repetition 1: it is wet: 1\n")
+	require.ErrorContains(t, r.Err(), "ours has failed: a, repetition 1: 1 drops\n")
 	require.ErrorContains(t, r.Err(), "the table is incomplete: a of upstream: pod web | is gone")
 }
 
 func TestAReasonThatCellsShareIsGivenOnce(t *testing.T) {
-	r := played(t, rain(), func(name, subject string, _ int) (*drops, error) {
+	r := played(t, rain(), func(name, subject string, _ int) (*Record, error) {
 		if subject == "upstream" {
 			return nil, errors.New("no such compiler")
 		}
@@ -72,11 +72,11 @@ func TestOnlyFaultsOfOursAndMissingCellsAreErrors(t *testing.T) {
 		"ours unjudged":     {oursErr: broken, wantFault: true, wantMissing: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := played(t, rain(), func(_, subject string, _ int) (*drops, error) {
+			r := played(t, rain(), func(_, subject string, _ int) (*Record, error) {
 				if subject == Ours {
-					return &drops{test.ours}, test.oursErr
+					return said(test.ours), test.oursErr
 				}
-				return &drops{test.upstream}, test.upstreamErr
+				return said(test.upstream), test.upstreamErr
 			})
 			require.Equal(t, test.wantFault, errors.Is(r.Err(), ErrOursFailed))
 			require.Equal(t, test.wantMissing, errors.Is(r.Err(), ErrIncomplete))
@@ -87,32 +87,32 @@ func TestOnlyFaultsOfOursAndMissingCellsAreErrors(t *testing.T) {
 func TestOneFaultInAnyRepetitionIsAnError(t *testing.T) {
 	m := rain()
 	m.Repetitions = 3
-	second := func(of string) func(name, subject string, n int) (*drops, error) {
-		return func(name, subject string, n int) (*drops, error) {
+	second := func(of string) func(name, subject string, n int) (*Record, error) {
+		return func(name, subject string, n int) (*Record, error) {
 			if name == "a" && subject == of && n == 1 {
-				return &drops{5}, nil
+				return said(5), nil
 			}
-			return &drops{0}, nil
+			return said(0), nil
 		}
 	}
 	r := played(t, m, second(Ours))
-	require.ErrorContains(t, r.Err(), "ours has failed: a, repetition 2: it is wet: 5")
-	require.Contains(t, written(t, r), "| a drizzle | 0 drops · 5 drops · 0 drops | 0 drops · 0 drops · 0 drops |\n")
+	require.ErrorContains(t, r.Err(), "ours has failed: a, repetition 2: 5 drops")
+	require.Contains(t, written(t, r), "| a drizzle | dry · **5** drops · dry | dry · dry · dry |\n")
 	require.NoError(t, played(t, m, second("upstream")).Err(), "upstream's faults are its own")
 }
 
 func TestAnInterruptionLeavesWhatIsKnown(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	r := playedUntil(ctx, t, rain(), func(name, subject string, _ int) (*drops, error) {
+	r := playedUntil(ctx, t, rain(), func(name, subject string, _ int) (*Record, error) {
 		if subject == "upstream" {
 			interrupt()
 			return nil, fmt.Errorf("waiting for the end: %w", ctx.Err())
 		}
 		require.Equal(t, "a", name, "nothing begins after the interruption")
-		return &drops{0}, nil
+		return said(0), nil
 	})
 	require.Contains(t, written(t, r), `
-| a drizzle | 0 drops | interrupted |
+| a drizzle | dry | interrupted |
 | a shower | not played | not played |
 
 Drops are counted below.
@@ -121,48 +121,38 @@ Drops are counted below.
 	require.NotErrorIs(t, r.Err(), ErrOursFailed)
 }
 
-// A play that did not get to its end is shown if there is no other, and what is
-// wrong in it stays wrong.
-func TestAnInterruptedPlayIsShownIfThereIsNoOther(t *testing.T) {
-	interrupted := func(known float64, complete int) *Results[weather, drops] {
-		m := showers()
-		m.Repetitions = 2
-		m.Subjects = m.Subjects[:1]
-		ctx, interrupt := context.WithCancel(t.Context())
-		return playedUntil(ctx, t, m, func(_, _ string, n int) (*drops, error) {
-			if n < complete {
-				return &drops{0}, nil
-			}
-			interrupt()
-			return &drops{known}, ctx.Err()
-		})
-	}
-	r := interrupted(1, 0)
+// A play that did not get to its end says nothing, and those before stay.
+func TestAnInterruptedPlayLeavesThoseBefore(t *testing.T) {
+	m := showers()
+	m.Repetitions = 2
+	m.Subjects = m.Subjects[:1]
+	ctx, interrupt := context.WithCancel(t.Context())
+	r := playedUntil(ctx, t, m, func(_, _ string, n int) (*Record, error) {
+		if n == 0 {
+			return counted(0), nil
+		}
+		interrupt()
+		return counted(12), ctx.Err()
+	})
 	text := written(t, r)
-	require.Contains(t, text, "| repetitions | 0 [1] |\n")
-	require.Contains(t, text, "| drops | 1.0 s [1] |\n")
-	require.Contains(t, text, "\n[1] interrupted\n")
-	require.NotErrorIs(t, r.Err(), ErrOursFailed, "what is missing may have come later")
-	require.NotNil(t, r.Page())
-	require.Contains(t, written(t, interrupted(-1, 0)), "| drops | – [1] |\n")
-	require.ErrorIs(t, interrupted(12, 0).Err(), ErrOursFailed)
-	require.Contains(t, written(t, interrupted(12, 0)), "| holes | **2** [1] |\n")
-
-	text = written(t, interrupted(1, 1))
 	require.Contains(t, text, "| repetitions | 1 [1] |\n")
 	require.Contains(t, text, "| drops | 0.0 s |\n")
+	require.Contains(t, text, "\n[1] interrupted\n")
+	require.Contains(t, text, "| repetitions | 0 [2] |\n", "the next scenario")
+	require.ErrorIs(t, r.Err(), ErrIncomplete)
+	require.NotErrorIs(t, r.Err(), ErrOursFailed)
 }
 
 // A machine that was too busy for heartbeats says nothing of a subject.
 func TestADisturbedPlayIsPlayedAgain(t *testing.T) {
-	plays := func(errs ...error) (*Results[weather, drops], int) {
+	plays := func(errs ...error) (*Results[weather], int) {
 		m := showers()
 		m.Scenarios, m.Subjects = m.Scenarios[:1], m.Subjects[:1]
 		m.Repetitions = 2
 		n := 0
-		r := played(t, m, func(string, string, int) (*drops, error) {
+		r := played(t, m, func(string, string, int) (*Record, error) {
 			n++
-			return &drops{0}, errs[min(n, len(errs))-1]
+			return counted(0), errs[min(n, len(errs))-1]
 		})
 		return r, n
 	}
@@ -186,11 +176,11 @@ func TestTheTableHasMediansAndSpread(t *testing.T) {
 	m := showers()
 	m.Repetitions, m.Ratio = 3, "upstream"
 	m.Scenarios = m.Scenarios[:1]
-	r := played(t, m, func(_, subject string, n int) (*drops, error) {
+	r := played(t, m, func(_, subject string, n int) (*Record, error) {
 		if subject == Ours {
-			return &drops{[]float64{12, 10, 20}[n]}, nil
+			return counted([]float64{12, 10, 20}[n]), nil
 		}
-		return &drops{8}, nil
+		return counted(8), nil
 	})
 	for i, load := range []string{"0.50", "0.75", "1.00"} {
 		r.Columns[0].loads[i], r.Columns[1].loads[i] = load, "0.25"
@@ -214,29 +204,28 @@ func TestScenariosMayShareATableAndSubjectsAPlay(t *testing.T) {
 		{Name: "calm", Title: "calm", Table: "weather"}, {Name: "windy", Title: "windy", Table: "weather"},
 		{Name: "together", Title: "under one roof", Together: "both"},
 	}
-	m.Tell = func(columns []*Column[weather, drops]) []string { return []string{"told of " + columns[4].Name()} }
-	r := played(t, m, func(name, _ string, _ int) (*drops, error) {
+	r := played(t, m, func(name, _ string, _ int) (*Record, error) {
 		if name == "together" {
-			return &drops{3}, nil
+			return &Record{Told: []string{"a hole"}, rows: counted(13).rows}, nil
 		}
-		return &drops{0}, nil
+		return counted(0), nil
 	})
 	text := written(t, r)
 	require.Contains(t, text,
 		"| weather | umbrella, calm | newspaper, calm | umbrella, windy | newspaper, windy |\n| --- | --- | --- | --- | --- |\n")
 	require.Contains(t, text, "| under one roof | both |\n| --- | --- |\n")
-	require.Contains(t, text, "\n- told of together of all\n")
-	require.ErrorContains(t, r.Err(), "ours has failed: together, repetition 1: it is wet: 3")
+	require.Contains(t, text, "\n- together of all: a hole\n")
+	require.ErrorContains(t, r.Err(), "ours has failed: together, repetition 1: holes: 3")
 }
 
 func TestThePageHasTheTablesAndWhatIsWrong(t *testing.T) {
 	m := showers()
 	m.Scenarios = m.Scenarios[:1]
-	p := played(t, m, func(_, subject string, _ int) (*drops, error) {
+	p := played(t, m, func(_, subject string, _ int) (*Record, error) {
 		if subject == Ours {
-			return &drops{12}, nil
+			return counted(12), nil
 		}
-		return &drops{8}, nil
+		return counted(8), nil
 	}).Page()
 	wrong := htmlpage.Row{Cells: []string{"holes", "2", "0"}, Wrong: []int{1}}
 	require.Contains(t, p.Tables[0].Rows, wrong)
@@ -248,16 +237,88 @@ func TestThePageHasTheTablesAndWhatIsWrong(t *testing.T) {
 	require.NoError(t, htmlpage.Write(&out, p))
 
 	m = rain()
-	m.Show = func(d *drops) string { return fmt.Sprintf("**%.0f** drops", d.n) }
-	p = played(t, m, func(string, string, int) (*drops, error) { return &drops{2}, nil }).Page()
+	p = played(t, m, func(string, string, int) (*Record, error) { return said(2), nil }).Page()
 	require.Len(t, p.Runs, 2)
 	require.Equal(t, htmlpage.Verdict{Text: "a drizzle: 2 drops", Wrong: true}, p.Runs[0].Verdicts[0])
 	out.Reset()
 	require.NoError(t, htmlpage.Write(&out, p))
 	require.Contains(t, out.String(), "a drizzle: 2 drops")
 
-	none := played(t, m, func(string, string, int) (*drops, error) { return nil, errWind })
+	none := played(t, m, func(string, string, int) (*Record, error) { return nil, errWind })
 	require.Nil(t, none.Page())
+}
+
+// Rows that only some records have stand where they stand there, and calls that
+// only some have made are none of the others.
+func TestRowsAndCallsOfAllRecords(t *testing.T) {
+	m := showers()
+	m.Scenarios = m.Scenarios[:1]
+	r := played(t, m, func(_, subject string, _ int) (*Record, error) {
+		r := &Record{Calls: map[string]int{"get pods": 1200}}
+		r.Add("first", Count, 1)
+		if subject != Ours {
+			r.Calls = map[string]int{"delete pods": 3}
+			r.Add("second", Count, 2)
+		}
+		r.Add("third", Count, 3)
+		return r, nil
+	})
+	require.Contains(t, written(t, r), `| first | 1 | 1 |
+| second | – | 2 |
+| third | 3 | 3 |
+| API calls: delete pods | 0 | 3 |
+| API calls: get pods | 1,200 | 0 |
+| load average before |`)
+}
+
+func TestOursMayHaveNoMoreThanTheOther(t *testing.T) {
+	m := showers()
+	m.Ratio, m.Scenarios = "upstream", m.Scenarios[:1]
+	ratios := func(ours, other float64) *Results[weather] {
+		return played(t, m, func(_, subject string, _ int) (*Record, error) {
+			r := &Record{}
+			value := ours
+			if subject != Ours {
+				value = other
+			}
+			r.Add("drops", Count, value).NoMore()
+			r.Add("growth", Count, value).NoRatio()
+			return r, nil
+		})
+	}
+	require.NoError(t, ratios(2, 4).Err())
+	require.Contains(t, written(t, ratios(2, 4)), "| drops | 2 | 4 | 0.50 |\n| growth | 2 | 4 | – |\n")
+	require.ErrorIs(t, ratios(5, 4).Err(), ErrOursFailed)
+	require.ErrorContains(t, ratios(5, 4).Err(), "drops: 1.25 times upstream's")
+	require.Contains(t, written(t, ratios(5, 4)), "| **1.25** |\n")
+	m.Subjects = m.Subjects[:1]
+	require.NoError(t, ratios(5, 4).Err(), "alone there is nothing to compare with")
+}
+
+// The subjects of a scenario must come to the same facts.
+func TestDifferencesAreNamedAndAreAnError(t *testing.T) {
+	differing := func(facts map[string]map[string]string) *Results[weather] {
+		return played(t, showers(), func(name, subject string, _ int) (*Record, error) {
+			return &Record{Facts: facts[name+" of "+subject]}, nil
+		})
+	}
+	r := differing(map[string]map[string]string{
+		"a of ours": {"pods on a": "1", "generation": "1"}, "a of upstream": {"pods on a": "2", "generation": "1"},
+	})
+	require.Contains(t, written(t, r), "\n- a, pods on a: \"1\" with ours, \"2\" with upstream\n")
+	require.ErrorIs(t, r.Err(), ErrOursFailed)
+	require.ErrorContains(t, r.Err(), "the subjects differ (differences: 1)")
+
+	many := map[string]string{}
+	for i := range mostDifferences + 3 {
+		many[fmt.Sprintf("pods on node-%03d", i)] = "1"
+	}
+	r = differing(map[string]map[string]string{"a of ours": many})
+	require.Contains(t, written(t, r), "\n- a, pods on node-099: \"1\" with ours, none with upstream\n- 3 more\n")
+	require.ErrorContains(t, r.Err(), "the subjects differ (differences: 103)")
+
+	r = differing(map[string]map[string]string{"a of upstream": {"pods": "1"}, "b of ours": {"pods": "2"}, "b of upstream": {"pods": "2"}, "a of ours": {"pods": "1"}})
+	require.NoError(t, r.Err(), "scenarios are compared apart")
 }
 
 func TestSpread(t *testing.T) {

@@ -12,39 +12,35 @@ import (
 const (
 	// Patience bounds each wait for something that has to happen.
 	Patience = 3 * time.Minute
-	// lookPeriod is how far apart looks are.
-	lookPeriod = 200 * time.Millisecond
+	// LookPeriod is how far apart looks are.
+	LookPeriod = 200 * time.Millisecond
 )
 
 // ErrEnded says that a program has ended by itself. No wait goes on after it.
 var ErrEnded = errors.New("the subject has ended by itself")
 
-var errNotYet = errors.New("not yet")
-
-// Until asks until the answer is yes, for as long as Patience. Errors are
-// remembered and the question is asked again, because the API server may be
-// down on purpose.
-func Until(ctx context.Context, what string, ask func(context.Context) (bool, error)) error {
-	return For(ctx, Patience, lookPeriod, what, ask)
+// Until asks what is missing until nothing is, for as long as Patience. An error
+// of the API server is something missing too: it may be down on purpose.
+func Until(ctx context.Context, what string, missing func(context.Context) error) error {
+	return For(ctx, Patience, LookPeriod, what, missing)
 }
 
 // For is Until with another bound, for what takes long by its size, and another
 // time between the questions.
 func For(
-	ctx context.Context, patience, period time.Duration, what string, ask func(context.Context) (bool, error),
+	ctx context.Context, patience, period time.Duration, what string, missing func(context.Context) error,
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	last := errNotYet
+	var last error
 	for {
-		yes, err := ask(ctx)
-		if yes && err == nil {
+		err := missing(ctx)
+		switch {
+		case err == nil:
 			return nil
-		}
-		if errors.Is(err, ErrEnded) {
+		case errors.Is(err, ErrEnded):
 			return fmt.Errorf("waiting for %s: %w", what, err)
-		}
-		if err != nil && ctx.Err() == nil { // else err says only that ctx has ended
+		case last == nil || ctx.Err() == nil: // else err says only that ctx has ended
 			last = err
 		}
 		if Pause(ctx, period) != nil {

@@ -14,12 +14,11 @@ func TestUntilAsksAgainAfterAnErrorButNotAfterTheEndOfTheSubject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		refuse := errors.New("refused")
-		ask := func(answers ...error) func(context.Context) (bool, error) {
+		ask := func(answers ...error) func(context.Context) error {
 			asked = 0
-			return func(context.Context) (bool, error) {
+			return func(context.Context) error {
 				asked++
-				answer := answers[min(asked, len(answers))-1]
-				return answer == nil, answer
+				return answers[min(asked, len(answers))-1]
 			}
 		}
 		require.NoError(t, Until(t.Context(), "it", ask(refuse, refuse, nil)))

@@ -70,7 +70,7 @@ func (b *benchmarks) best(ctx context.Context, rows []string) (*results, error) 
 		fmt.Fprintf(b.progress, "table: run %d of %d: %d rows in %.0f s\n",
 			i+1, runsOfBest, len(rows), time.Since(started).Seconds())
 	}
-	results := parse(ctx, strings.NewReader(output.String()))
+	results := parse(strings.NewReader(output.String()))
 	return results, results.err()
 }
 

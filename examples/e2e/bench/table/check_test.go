@@ -41,7 +41,7 @@ func measuredIn(unit, row string, runs ...sides) string {
 
 func resultsOf(t *testing.T, outputs ...string) *results {
 	t.Helper()
-	return parse(t.Context(), strings.NewReader(strings.Join(outputs, "")))
+	return parse(strings.NewReader(strings.Join(outputs, "")))
 }
 
 func listOf(ratio float64) *list {
@@ -115,11 +115,11 @@ type script struct {
 	asked   [][]string
 }
 
-func (s *script) measure(ctx context.Context, rows []string) (*results, error) {
+func (s *script) measure(_ context.Context, rows []string) (*results, error) {
 	s.asked = append(s.asked, rows)
 	output := s.outputs[0]
 	s.outputs = s.outputs[1:]
-	results := parse(ctx, strings.NewReader(output))
+	results := parse(strings.NewReader(output))
 	return results, results.err()
 }
 

@@ -4,7 +4,7 @@
 // table. A row has the two sides of a comparison of package bench. Of a
 // benchmark that was run several times (-count) it shows the median. One that
 // has failed says so, and the others are shown; the failures stand below the
-// table. SIGINT and SIGTERM end the reading, and the table has what was read.
+// table. Ctrl-C ends what writes them, and the table has what was read.
 // A shell forgets the exit status of all but the last command of a pipe.
 //
 // With --check it runs some of the benchmarks itself and compares their ratios,
@@ -94,7 +94,7 @@ func command(ctx context.Context, args []string, in io.Reader, out, complaints i
 	case toRecord:
 		err = withBenchmarks(ctx, recordInList, out, complaints)
 	default:
-		err = run(ctx, in, out)
+		err = run(in, out)
 	}
 	if err != nil {
 		fmt.Fprintln(complaints, "table:", err)
@@ -104,8 +104,8 @@ func command(ctx context.Context, args []string, in io.Reader, out, complaints i
 }
 
 // run writes the results that it reads as a table.
-func run(ctx context.Context, in io.Reader, out io.Writer) error {
-	results := parse(ctx, in)
+func run(in io.Reader, out io.Writer) error {
+	results := parse(in)
 	if len(results.works) > 0 {
 		if err := results.write(out); err != nil {
 			return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +12,8 @@ import (
 )
 
 var (
-	errNoResults   = errors.New("no benchmark results in the input")
-	errIncomplete  = errors.New("the table is incomplete")
-	errInterrupted = errors.New("the reading was interrupted")
+	errNoResults  = errors.New("no benchmark results in the input")
+	errIncomplete = errors.New("the table is incomplete")
 )
 
 // results is what the output of a run of benchmarks says.
@@ -56,37 +54,19 @@ func (s samples) median(unit string) (float64, bool) {
 }
 
 // parse reads results in the format of Go's benchmarks, until the end of the
-// input or of ctx. What it does not know it skips: a program under test may log
-// between them.
-func parse(ctx context.Context, in io.Reader) *results {
+// input. What it does not know it skips: a program under test may log between
+// them.
+func parse(in io.Reader) *results {
 	r := &results{settings: map[string]string{}}
-	lines, ended := make(chan string), make(chan error, 1)
-	go func() {
-		scanner := bufio.NewScanner(in)
-		scanner.Buffer(nil, 1<<20)
-		for scanner.Scan() {
-			select {
-			case lines <- scanner.Text():
-			case <-ctx.Done():
-				return
-			}
-		}
-		ended <- scanner.Err()
-	}()
-	for {
-		select {
-		case line := <-lines:
-			r.line(line)
-		case err := <-ended:
-			if err != nil {
-				r.fail(fmt.Sprintf("read: %v", err))
-			}
-			return r
-		case <-ctx.Done():
-			r.fail(errInterrupted.Error())
-			return r
-		}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		r.line(lines.Text())
 	}
+	if err := lines.Err(); err != nil {
+		r.fail(fmt.Sprintf("read: %v", err))
+	}
+	return r
 }
 
 func (r *results) line(line string) {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"io"
 	"strings"
 	"testing"
 
@@ -31,7 +29,7 @@ ok  	some/bench	12.3s
 func tableOf(t *testing.T, input string) string {
 	t.Helper()
 	var out strings.Builder
-	require.NoError(t, run(t.Context(), strings.NewReader(input), &out))
+	require.NoError(t, run(strings.NewReader(input), &out))
 	return out.String()
 }
 
@@ -94,7 +92,7 @@ func TestBadInputIsAnErrorAndWhatIsKnownIsShown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			err := run(t.Context(), strings.NewReader(good+c.input), &out)
+			err := run(strings.NewReader(good+c.input), &out)
 			require.ErrorIs(t, err, errIncomplete)
 			require.ErrorContains(t, err, c.want)
 			require.Contains(t, out.String(), "| A: b, n=1 | 20 ns wall | ")
@@ -107,7 +105,7 @@ func TestBadInputIsAnErrorAndWhatIsKnownIsShown(t *testing.T) {
 
 func TestAFailedBenchmarkSaysSo(t *testing.T) {
 	var out strings.Builder
-	require.Error(t, run(t.Context(), strings.NewReader(
+	require.Error(t, run(strings.NewReader(
 		good+"--- FAIL: BenchmarkA/b/upstream/n=1-2\n    it did not\n--- FAIL: BenchmarkA-2\n"), &out))
 	require.Contains(t, out.String(), `
 | A: b, n=1 | 20 ns wall | failed | – |
@@ -121,22 +119,9 @@ func TestAFailedBenchmarkSaysSo(t *testing.T) {
 func TestInputWithoutResultsIsAnError(t *testing.T) {
 	for _, input := range []string{"", "PASS\nok some/bench 1s\n", "panic: oh\n"} {
 		var out strings.Builder
-		require.ErrorIs(t, run(t.Context(), strings.NewReader(input), &out), errNoResults)
+		require.ErrorIs(t, run(strings.NewReader(input), &out), errNoResults)
 		require.Empty(t, out.String())
 	}
-}
-
-func TestAnInterruptionLeavesWhatWasRead(t *testing.T) {
-	ctx, interrupt := context.WithCancel(t.Context())
-	read, write := io.Pipe() // stays open, as that of a benchmark that runs
-	go func() {
-		_, _ = io.WriteString(write, good)
-		_, _ = io.WriteString(write, "a line after it, which is read when the other is parsed\n")
-		interrupt()
-	}()
-	var out strings.Builder
-	require.ErrorContains(t, run(ctx, read, &out), errInterrupted.Error())
-	require.Contains(t, out.String(), "| A: b, n=1 | 20 ns wall | – | – |")
 }
 
 func TestRatios(t *testing.T) {

@@ -1,0 +1,94 @@
+package sidebyside
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+var (
+	// ErrOursFailed means that ours has a fault, or could not be judged.
+	ErrOursFailed = errors.New("ours has failed")
+	// ErrIncomplete means that a cell of the table has no value.
+	ErrIncomplete = errors.New("the table is incomplete")
+)
+
+// Err returns what the exit code is to say: ErrOursFailed, ErrIncomplete, both,
+// or nil. Faults of other subjects are none. What ours has not played, and what
+// the machine has spoilt, is no fault of it either.
+func (r *Results[S]) Err() error {
+	var problems []error
+	failed := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("%w: %s", ErrOursFailed, fmt.Sprintf(format, args...)))
+	}
+	for _, c := range r.Columns {
+		for i, record := range c.Records {
+			if faults := record.Faults(); c.isOurs() && len(faults) > 0 {
+				failed("%s, repetition %d: %s", c.heading.Name, i+1, strings.Join(faults, ", "))
+			}
+		}
+		if c.Err == nil {
+			continue
+		}
+		problems = append(problems, fmt.Errorf("%w: %s: %w", ErrIncomplete, c.Name(), c.Err))
+		spoilt := r.of.Disturbed != nil && errors.Is(c.Err, r.of.Disturbed)
+		if c.isOurs() && !c.isCut() && !spoilt {
+			failed("%s could not be judged", c.heading.Name)
+		}
+	}
+	for _, columns := range r.sharing() {
+		ours, other := r.sides(columns)
+		if ours == nil || other == nil {
+			continue
+		}
+		for _, row := range rowsOf(columns) {
+			if value, known := ratio(row, ours, other); known && row.noMore && value > 1 {
+				failed("%s: %.2f times %s's", row.title, value, r.of.Ratio)
+			}
+		}
+	}
+	if n := len(r.differences()); n > 0 {
+		failed("the subjects differ (differences: %d)", n)
+	}
+	return errors.Join(problems...)
+}
+
+// differences returns where the facts of the subjects of a scenario differ, each
+// with its name.
+func (r *Results[S]) differences() (lines []string) {
+	for i, b := range r.Columns {
+		if i == 0 || b.heading.Name != r.Columns[i-1].heading.Name {
+			continue
+		}
+		a := r.Columns[i-1]
+		for k := range min(len(a.Records), len(b.Records)) {
+			for _, d := range Compare(a.Subject.Name, a.Records[k].Facts, b.Subject.Name, b.Records[k].Facts) {
+				lines = append(lines, b.heading.Name+", "+d)
+			}
+		}
+	}
+	return lines
+}
+
+// Compare returns the differences between the facts of two names, a line for
+// each in the order of the facts.
+func Compare(nameA string, a map[string]string, nameB string, b map[string]string) (lines []string) {
+	valueIn := func(facts map[string]string, name string) string {
+		if value, known := facts[name]; known {
+			return strconv.Quote(value)
+		}
+		return "none"
+	}
+	all := map[string]string{}
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	for _, fact := range slices.Sorted(maps.Keys(all)) {
+		if x, y := valueIn(a, fact), valueIn(b, fact); x != y {
+			lines = append(lines, fmt.Sprintf("%s: %s with %s, %s with %s", fact, x, nameA, y, nameB))
+		}
+	}
+	return lines
+}
