@@ -30,7 +30,6 @@
 package blindness
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -301,16 +300,10 @@ func doomed(nodes []string) []string {
 	return slices.Sorted(maps.Values(last))
 }
 
-// lasting are the other nodes, each next to those of other zones.
+// lasting are the other nodes.
 func lasting(nodes []string) []string {
 	die := doomed(nodes)
-	live := slices.DeleteFunc(slices.Clone(nodes), func(name string) bool {
-		return slices.Contains(die, name)
-	})
-	slices.SortFunc(live, func(a, b string) int {
-		return cmp.Or(cmp.Compare(a[1:], b[1:]), cmp.Compare(a, b))
-	})
-	return live
+	return slices.DeleteFunc(slices.Clone(nodes), func(name string) bool { return slices.Contains(die, name) })
 }
 
 // A world is a fleet of nodes that beat, the subject, and what stands between

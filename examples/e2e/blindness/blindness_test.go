@@ -45,10 +45,10 @@ func TestTheTableShowsEachCount(t *testing.T) {
 	}
 }
 
-func TestTheLastNodeOfEachZoneDiesAndTheOthersMixZones(t *testing.T) {
+func TestTheLastNodeOfEachZoneDies(t *testing.T) {
 	nodes := []string{"b-1", "a-2", "a-0", "b-0", "a-1"}
 	require.Equal(t, []string{"a-2", "b-1"}, doomed(nodes))
-	require.Equal(t, []string{"a-0", "b-0", "a-1"}, lasting(nodes))
+	require.Equal(t, []string{"a-0", "b-0", "a-1"}, lasting(nodes), "in their order")
 	require.Equal(t, []string{"b-1", "a-2", "a-0", "b-0", "a-1"}, nodes, "unchanged")
 }
 

@@ -37,11 +37,6 @@ const (
 	Kubectl               Binary = "k8s.io/kubernetes/cmd/kubectl"
 )
 
-// Binaries lists the programs above.
-func Binaries() []Binary {
-	return []Binary{Etcd, Etcdctl, Etcdutl, KubeAPIServer, KubeControllerManager, KubeScheduler, Kubectl}
-}
-
 // Name is the program's name.
 func (b Binary) Name() string {
 	if b == Etcd {

@@ -100,8 +100,8 @@ func TestWhatIsThereIsNotBuiltAgain(t *testing.T) {
 	}
 	forgetInstalled()
 	mustBuild(t, config)
-	found, err := os.Stat(first)
-	if err != nil || !os.SameFile(built, found) || !built.ModTime().Equal(found.ModTime()) {
+	found, err := os.Stat(first) // of which the go command sets the time
+	if err != nil || !os.SameFile(built, found) {
 		t.Errorf("it was built again: %v, %v, %v", built, found, err)
 	}
 }
@@ -215,6 +215,11 @@ func TestACancelledBuildEnds(t *testing.T) {
 	}
 }
 
+// binaries are those that Build can build.
+func binaries() []Binary {
+	return []Binary{Etcd, Etcdctl, Etcdutl, KubeAPIServer, KubeControllerManager, KubeScheduler, Kubectl}
+}
+
 // go mod tidy keeps in go.mod what is among the tools; what is not would lose
 // its version.
 func TestEveryBinaryIsAToolOfThisModule(t *testing.T) {
@@ -223,7 +228,7 @@ func TestEveryBinaryIsAToolOfThisModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	tools := strings.Fields(string(out))
-	for _, binary := range Binaries() {
+	for _, binary := range binaries() {
 		if !slices.Contains(tools, string(binary)) {
 			t.Errorf("%s is not among the tools %v", binary, tools)
 		}
@@ -231,7 +236,7 @@ func TestEveryBinaryIsAToolOfThisModule(t *testing.T) {
 }
 
 func ExampleBinary_Name() {
-	for _, binary := range Binaries() {
+	for _, binary := range binaries() {
 		fmt.Println(binary.Name())
 	}
 	// Output:

@@ -24,9 +24,10 @@
 //   - Run more processes with the same care: [StartProcess]; more programs of
 //     Kubernetes: [Build].
 //
-// The first build takes minutes, more than a test should. Build beforehand:
+// The first build takes minutes, more than a test should. Build beforehand, by
+// starting one:
 //
-//	go run ./controlplane/up -build etcd,kube-apiserver
+//	go run ./controlplane/up
 //
 // # What is as in a cluster, and what is not
 //

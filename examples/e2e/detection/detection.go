@@ -36,23 +36,17 @@ package detection
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
-	"github.com/kubelife/lifecycle/examples/e2e/wait"
-	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
 const help = `Compares examples/nodelifecycle with kube-controller-manager v1.37.1 on a real API server:
@@ -206,7 +200,7 @@ func (o *options) scenarios() []scenario {
 		{
 			name:  "cut",
 			title: func() string { return fmt.Sprintf("%s of %s nodes die at once", number(o.cut), number(o.nodes)) },
-			dying: func(w *world) [][]string { return [][]string{w.mixed()[:o.cut]} },
+			dying: func(w *world) [][]string { return [][]string{w.AllNodes()[:o.cut]} },
 		},
 		{
 			name: "zones",
@@ -275,271 +269,4 @@ func (o *options) leaving() (n int) {
 		}
 	}
 	return n
-}
-
-// A world is a fleet on a control plane, and the subject.
-type world struct {
-	*sidebyside.Stage
-	*fleet.World
-	*options
-	running *sidebyside.Processes
-}
-
-// play lets nodes be at rest, and then die.
-func (o *options) play(ctx context.Context, p *sidebyside.Play[scenario]) (record *sidebyside.Record, err error) {
-	w := &world{Stage: p.Stage, options: o}
-	var pods []fleet.Pod
-	for _, k := range o.kinds() {
-		pods = append(pods, fleet.Pod{Name: k.name, Tolerations: k.tolerations()})
-	}
-	if w.World, err = fleet.NewWorld(ctx, p.Stage, o.zones(), o.beat, pods...); err != nil {
-		return nil, err
-	}
-	if err := w.untaint(ctx); err != nil {
-		return nil, err
-	}
-	p.Say("%s nodes with %s pods send heartbeats", sidebyside.Thousands(o.nodes), sidebyside.Thousands(o.pods))
-	record = &sidebyside.Record{}
-	if p.Scenario.dying == nil {
-		return record, w.restBesideInformers(ctx, record)
-	}
-	if err := w.launch(ctx, false); err != nil {
-		return nil, err
-	}
-	atRest := &sidebyside.Record{}
-	if err := w.measureRest(ctx, atRest); err != nil {
-		return nil, err
-	}
-	return record, w.measureOutage(ctx, record, atRest, p.Scenario.dying(w))
-}
-
-// untaint takes away the taint that the API server gives each new node, except
-// that of the canary. Otherwise both subjects would spend a minute on that.
-func (w *world) untaint(ctx context.Context) error {
-	nodes := w.AllNodes()
-	return sidebyside.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
-		if nodes[i] == w.canary() {
-			return nil
-		}
-		_, err := w.Client.CoreV1().Nodes().Patch(ctx, nodes[i], types.MergePatchType,
-			[]byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{})
-		return err
-	})
-}
-
-// canary is the node whose taint shows that the subject works. It never dies.
-func (w *world) canary() string {
-	nodes := w.Nodes(lasting)
-	return nodes[len(nodes)-1]
-}
-
-// mixed are all nodes, each next to those of other zones.
-func (w *world) mixed() []string {
-	zones := append(slices.Clone(losing), lasting)
-	var mixed []string
-	for i := range w.nodes {
-		for _, zone := range zones {
-			if nodes := w.Nodes(zone); i < len(nodes) {
-				mixed = append(mixed, nodes[i])
-			}
-		}
-	}
-	return mixed
-}
-
-// launch starts the subject, and waits until it works.
-func (w *world) launch(ctx context.Context, elect bool) (err error) {
-	if w.running, err = w.Launch(w.Subject.Name, w.args(w.Subject, elect)...); err != nil {
-		return err
-	}
-	return w.running.Until(ctx, "the subject to take a taint away", func(context.Context) error {
-		return w.Witness.All([]string{w.canary()}, (*witness.Node).WantUntainted)
-	})
-}
-
-// restBesideInformers measures the subject and the informers alone at rest. Both
-// have filled their caches and lead.
-func (w *world) restBesideInformers(ctx context.Context, record *sidebyside.Record) error {
-	if err := w.launch(ctx, true); err != nil {
-		return err
-	}
-	informers, err := w.Launch("baseline")
-	if err != nil {
-		return err
-	}
-	leases := w.Client.CoordinationV1().Leases(metav1.NamespaceSystem)
-	if err := informers.Until(ctx, "the informers alone to lead", func(ctx context.Context) error {
-		lease, err := leases.Get(ctx, "baseline", metav1.GetOptions{})
-		if err == nil && (lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "") {
-			err = errors.New("the lease has no holder")
-		}
-		return err
-	}); err != nil {
-		return err
-	}
-	return w.measureRest(ctx, record, informers)
-}
-
-// measureRest measures the subject, and the informers alone if they run, while
-// nothing happens but heartbeats. It takes more than a grace period: after that
-// a subject may act on all that it must.
-func (w *world) measureRest(ctx context.Context, record *sidebyside.Record, informers ...*sidebyside.Processes) error {
-	if err := wait.Pause(ctx, w.settle); err != nil {
-		return err
-	}
-	before, programs := w.BeatsStored(), append([]*sidebyside.Processes{w.running}, informers...)
-	costs, err := sidebyside.CostsOf(ctx, func() error { return wait.Pause(ctx, w.rest) }, programs...)
-	if err != nil {
-		return err
-	}
-	beats := float64(w.BeatsStored()-before) / costs[0].Took.Seconds()
-	for _, p := range programs {
-		if err := p.Alive(); err != nil {
-			return err
-		}
-	}
-	memory, err := w.running.Last().Memory()
-	w.Say("at rest: %.1f %% of a core", costs[0].Share())
-	record.Add("CPU at rest, of a core", sidebyside.Percent, costs[0].Share()).Main()
-	record.Add("resident memory at rest", sidebyside.MiB, float64(memory.Resident)).Main()
-	record.Add("heartbeats stored a second, at rest", sidebyside.Format("%.0f"), beats).Main()
-	if len(informers) > 0 {
-		record.Add("CPU of the same informers alone, beside it", sidebyside.Percent, costs[1].Share()).Main()
-		record.Add("its CPU time to theirs", sidebyside.Format("%.3f"),
-			float64(costs[0].CPU)/float64(costs[1].CPU)).AtMost(w.most)
-	}
-	return err
-}
-
-const (
-	// lookPeriod is how often a play looks whether all is done, and reportEvery
-	// how often it says how far it is.
-	lookPeriod  = time.Second
-	reportEvery = 10 * time.Second
-	// tail is how long a play waits for what must not happen.
-	tail = 5 * time.Second
-)
-
-// measureOutage lets nodes die, waits until the subject has done what it must,
-// and judges it.
-func (w *world) measureOutage(
-	ctx context.Context, record, atRest *sidebyside.Record, dying [][]string,
-) (err error) {
-	costs, err := w.running.Costs(ctx, func() error {
-		for i, nodes := range dying {
-			if i > 0 {
-				if err := wait.Pause(ctx, w.gap); err != nil {
-					return err
-				}
-			}
-			w.Kill(nodes...)
-		}
-		return w.awaitEnd(ctx, len(slices.Concat(dying...)))
-	})
-	if err != nil {
-		return err
-	}
-	if err := wait.Pause(ctx, tail); err != nil {
-		return err
-	}
-	if err := w.running.Alive(); err != nil {
-		return err
-	}
-	memory, err := w.running.Last().Memory()
-	if err != nil {
-		return err
-	}
-	v, err := w.judge(ctx)
-	if err != nil {
-		return err
-	}
-	v.addTo(record)
-	record.Include(atRest)
-	record.Add("CPU time in the outage", sidebyside.Format("%.2f s"), costs.CPU.Seconds()).Main()
-	record.Add("the outage lasts", sidebyside.Seconds, costs.Took.Seconds()).Main()
-	record.Add("most resident memory", sidebyside.MiB, float64(memory.Peak)).Main()
-	record.Add("API calls in the outage", sidebyside.Count, float64(len(costs.Calls))).Main()
-	record.Calls = controlplane.CountBy(costs.Calls, func(r controlplane.Request) string {
-		return r.Verb + " " + r.FullResource()
-	})
-	return nil
-}
-
-// awaitEnd waits until the dead are found and their pods evicted, or until that
-// has taken far too long: twice the time that a subject needs whose calls are
-// limited, and two minutes. It writes each dead node up to six times and each of
-// its pods four times, Events included.
-func (w *world) awaitEnd(ctx context.Context, dying int) error {
-	calls := dying * (6 + 4*w.pods/w.nodes)
-	sending := time.Duration(calls) * time.Second / qps
-	deadline := time.Now().Add(w.grace + w.patient + 2*sending + 2*time.Minute)
-	first, reported := w.FirstDeath(), time.Now()
-	for {
-		if err := w.running.Alive(); err != nil {
-			return err
-		}
-		v, err := w.judge(ctx)
-		if err != nil {
-			return err
-		}
-		now := time.Now()
-		if v.missed+v.left == 0 || now.After(deadline) {
-			return nil
-		}
-		if now.Sub(reported) >= reportEvery {
-			reported = now
-			w.Say("%.0f s after the first death: %d of %d Unknown, %d tainted, %d of %d pods evicted",
-				now.Sub(first).Seconds(), len(v.detected), v.dead, len(v.tainted), len(v.evicted), w.leaving()*v.dead)
-		}
-		if err := wait.Pause(ctx, lookPeriod); err != nil {
-			return err
-		}
-	}
-}
-
-// judge judges what the fleet, the witness and the audit log say of each node.
-func (w *world) judge(ctx context.Context) (*verdict, error) {
-	requests, err := w.Plane.Requests(ctx, controlplane.Filter{
-		User: sidebyside.User, Verb: "delete", Resource: "pods", Namespace: fleet.Namespace,
-	})
-	if err != nil {
-		return nil, err
-	}
-	evicted := map[string]time.Time{} // when the first request that deleted a pod was received
-	for _, r := range slices.Backward(requests) {
-		if r.Succeeded() {
-			evicted[r.Name] = r.Received
-		}
-	}
-	now := time.Now()
-	var nodes []node
-	for _, name := range w.AllNodes() {
-		n := node{Node: w.Witness.Of(name), name: name, died: w.Died(name)}
-		if beats := w.Beats(name); len(beats) > 0 {
-			n.lastBeat, n.silence = longestSilence(beats)
-			if n.died.IsZero() {
-				n.silence = max(n.silence, now.Sub(n.lastBeat))
-			}
-		}
-		for _, k := range w.kinds() {
-			k.name = fleet.PodName(k.name, name)
-			k.evicted = evicted[k.name]
-			n.pods = append(n.pods, k)
-		}
-		nodes = append(nodes, n)
-	}
-	return judge(nodes, w.grace)
-}
-
-// longestSilence returns when the last of some heartbeats was sent, and the
-// longest time between two of them.
-func longestSilence(beats []fleet.Beat) (last time.Time, silence time.Duration) {
-	last = beats[0].Sent
-	for _, beat := range beats[1:] {
-		silence = max(silence, beat.Acknowledged.Sub(last))
-		if beat.Sent.After(last) {
-			last = beat.Sent
-		}
-	}
-	return last, silence
 }

@@ -196,7 +196,7 @@ func (v *verdict) addTo(record *sidebyside.Record) {
 			continue
 		}
 		record.Add(d.title+", first", sidebyside.Seconds, d.quantile(0).Seconds())
-		record.Add(d.title+", median", sidebyside.Seconds, d.quantile(0.5).Seconds()).Main()
+		record.Add(d.title+", median", sidebyside.Seconds, d.quantile(0.5).Seconds())
 		record.Add(d.title+", 99 %", sidebyside.Seconds, d.quantile(0.99).Seconds())
 		record.Add(d.title+", last", sidebyside.Seconds, d.quantile(1).Seconds())
 	}

@@ -32,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
@@ -210,7 +211,7 @@ func scenarios() []scenario {
 // The names that scenarios use. No other component uses the key of the taint,
 // so only the subject acts on it.
 const (
-	namespace = metav1.NamespaceDefault
+	namespace = fleet.Namespace
 	taintKey  = "example.com/maintenance"
 	app       = "app"
 	calm      = "calm-0" // the node that is never tainted
@@ -386,12 +387,8 @@ func (c *cluster) addPod(ctx context.Context, g group, name, node string) (*pod,
 	c.mu.Lock()
 	c.pods = append(c.pods, p) // before it is bound: from then on it can be evicted
 	c.mu.Unlock()
-	err = c.client.Bind(ctx, &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, UID: created.UID},
-		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("bind pod %s: %w", name, err)
+	if err := fleet.Bind(ctx, c.Client, created, node); err != nil {
+		return nil, err
 	}
 	ready := fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"phase":"Running",`+
 		`"conditions":[{"type":"Ready","status":"True"}]}}`, created.UID)

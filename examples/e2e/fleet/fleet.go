@@ -4,10 +4,14 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -132,12 +136,14 @@ func (f *Fleet) Run(ctx context.Context) error { return f.kubelets.Run(ctx) }
 // Nodes returns the names of a zone's nodes.
 func (f *Fleet) Nodes(zone string) []string { return f.nodes[zone] }
 
-// AllNodes returns the names of all nodes.
+// AllNodes returns the names of all nodes, each next to those of other zones.
 func (f *Fleet) AllNodes() []string {
 	var all []string
-	for _, names := range f.nodes {
-		all = append(all, names...)
+	for _, zone := range slices.Sorted(maps.Keys(f.nodes)) {
+		all = append(all, f.nodes[zone]...)
 	}
+	number := func(name string) string { return name[strings.LastIndexByte(name, '-'):] }
+	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
 	return all
 }
 

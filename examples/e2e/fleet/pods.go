@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/wait"
@@ -55,9 +56,8 @@ func (f *Fleet) AddPods(ctx context.Context, nodes []string, kinds ...Pod) error
 }
 
 func (f *Fleet) addPod(ctx context.Context, node string, kind Pod) error {
-	pods := f.client.CoreV1().Pods(Namespace)
 	name := PodName(kind.Name, node)
-	created, err := pods.Create(ctx, &corev1.Pod{
+	pod, err := f.client.CoreV1().Pods(Namespace).Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PodSpec{
 			Containers:  []corev1.Container{{Name: "work", Image: "example.invalid/work"}},
@@ -67,11 +67,17 @@ func (f *Fleet) addPod(ctx context.Context, node string, kind Pod) error {
 	if err != nil {
 		return fmt.Errorf("create pod %s: %w", name, err)
 	}
-	if err := pods.Bind(ctx, &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace, UID: created.UID},
+	return Bind(ctx, f.client, pod, node)
+}
+
+// Bind binds a pod to a node as a scheduler does.
+func Bind(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, node string) error {
+	err := client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
-	}, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("bind pod %s: %w", name, err)
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("bind pod %s: %w", pod.Name, err)
 	}
 	return nil
 }

@@ -115,8 +115,8 @@ const events = "events"
 // there are many, and nothing depends on them.
 func (p *play) record(costs sidebyside.Costs) *sidebyside.Record {
 	record := &p.steps
-	record.Add("all steps", sidebyside.Seconds, p.all.Seconds()).Main()
-	record.Add("CPU time of the controller", sidebyside.Format("%.2f s"), costs.CPU.Seconds()).Main()
+	record.Add("all steps", sidebyside.Seconds, p.all.Seconds())
+	record.Add("CPU time of the controller", sidebyside.Format("%.2f s"), costs.CPU.Seconds())
 	calls := controlplane.CountBy(costs.Calls, func(r controlplane.Request) string {
 		if r.Resource == events {
 			return events
@@ -128,7 +128,7 @@ func (p *play) record(costs sidebyside.Costs) *sidebyside.Record {
 		for _, verb := range verbs {
 			total += calls[verb]
 		}
-		record.Add(title, sidebyside.Count, float64(total)).Main()
+		record.Add(title, sidebyside.Count, float64(total))
 	}
 	writes := []string{"create", "delete", "patch", "update"}
 	for _, verb := range writes {

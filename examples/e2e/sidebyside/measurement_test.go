@@ -52,7 +52,7 @@ func showers() *Measurement[weather] {
 // counted is a record in rows. More than ten drops make holes.
 func counted(drops float64) *Record {
 	r := &Record{}
-	r.Add("drops", Seconds, drops).Main()
+	r.Add("drops", Seconds, drops)
 	r.Add("holes", Count, max(0, drops-10)).AtMost(0)
 	r.Add("depth", Format("%.1f"), 1)
 	return r

@@ -22,15 +22,14 @@ func (r *Results[S]) Page() *htmlpage.Page {
 	tables := r.tables(&notes)
 	if r.of.Corner == "" {
 		p.Runs = []htmlpage.Run{{Name: p.Name}}
-		p.Summary = []htmlpage.Table{onPage("Comparison in short", tables, notes, true)}
-		p.Tables = []htmlpage.Table{onPage("Comparison", tables, notes, false)}
+		p.Tables = []htmlpage.Table{onPage(tables, notes)}
 		return p
 	}
 	for i, subject := range tables[0].heads[1:] {
 		run := htmlpage.Run{Name: subject}
-		for _, one := range tables[0].lines {
+		for _, cells := range tables[0].lines {
 			run.Verdicts = append(run.Verdicts, htmlpage.Verdict{
-				Text: one.cells[0] + ": " + plain(one.cells[i+1]), Wrong: isWrong(one.cells[i+1]),
+				Text: cells[0] + ": " + plain(cells[i+1]), Wrong: isWrong(cells[i+1]),
 			})
 		}
 		p.Runs = append(p.Runs, run)
@@ -38,19 +37,16 @@ func (r *Results[S]) Page() *htmlpage.Page {
 	return p
 }
 
-// onPage returns all tables as one of a page, or of each the short rows.
-func onPage(title string, tables []table, notes notes, short bool) htmlpage.Table {
+// onPage returns all tables as one of a page.
+func onPage(tables []table, notes notes) htmlpage.Table {
 	page := htmlpage.Table{
-		Title: title, Header: append([]string{""}, tables[0].heads[1:]...), Left: strings.Join(notes, "; "),
+		Title: "Comparison", Header: append([]string{""}, tables[0].heads[1:]...), Left: strings.Join(notes, "; "),
 	}
 	for _, t := range tables {
 		page.Rows = append(page.Rows, htmlpage.Row{Cells: t.heads[:1]})
-		for _, one := range t.lines {
-			if short && !one.short {
-				continue
-			}
+		for _, cells := range t.lines {
 			var row htmlpage.Row
-			for k, cell := range one.cells {
+			for k, cell := range cells {
 				if isWrong(cell) {
 					row.Wrong = append(row.Wrong, k)
 				}

@@ -26,7 +26,7 @@ type Row struct {
 	format func(float64) string
 	value  float64
 
-	judged, wrong, main, noMore, noRatio bool
+	wrong, noMore, noRatio bool
 }
 
 // Add adds a row.
@@ -41,7 +41,7 @@ func (r *Record) Include(other *Record) { r.rows = append(r.rows, other.rows...)
 
 // AtMost sets a limit. What is above it is wrong.
 func (w *Row) AtMost(limit float64) *Row {
-	w.judged, w.wrong = true, w.value > limit
+	w.wrong = w.value > limit
 	return w
 }
 
@@ -49,12 +49,6 @@ func (w *Row) AtMost(limit float64) *Row {
 // is put to.
 func (w *Row) NoMore() *Row {
 	w.noMore = true
-	return w.Main()
-}
-
-// Main says that the short table has the row too, as it has all with a limit.
-func (w *Row) Main() *Row {
-	w.main = true
 	return w
 }
 

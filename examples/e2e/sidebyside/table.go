@@ -12,13 +12,7 @@ import (
 // A table is one in Markdown. What is wrong in it is bold.
 type table struct {
 	heads []string
-	lines []line
-}
-
-// A line is the cells of one row. The short table may have it too.
-type line struct {
-	cells []string
-	short bool
+	lines [][]string
 }
 
 // tables returns the tables, and adds the reasons of what is missing to notes.
@@ -64,8 +58,8 @@ func (r *Results[S]) heads(columns []*Column[S]) []string {
 }
 
 // lines returns the lines of a table of rows.
-func (r *Results[S]) lines(columns []*Column[S], notes *notes) []line {
-	lines := []line{lineOf("repetitions", columns, func(c *Column[S]) string {
+func (r *Results[S]) lines(columns []*Column[S], notes *notes) [][]string {
+	lines := [][]string{lineOf("repetitions", columns, func(c *Column[S]) string {
 		return strings.TrimSpace(fmt.Sprint(len(c.Records)) + c.mark(notes))
 	})}
 	if r.of.Disturbed != nil {
@@ -78,9 +72,8 @@ func (r *Results[S]) lines(columns []*Column[S], notes *notes) []line {
 			s, wrong := c.spread(row.title)
 			return s.text(row.format, wrong)
 		})
-		one.short = row.main || row.judged
 		if ours != nil && other != nil {
-			one.cells = append(one.cells, ratioCell(row, ours, other))
+			one = append(one, ratioCell(row, ours, other))
 		}
 		lines = append(lines, one)
 	}
@@ -89,15 +82,15 @@ func (r *Results[S]) lines(columns []*Column[S], notes *notes) []line {
 		return strings.Join(c.loads, ", ")
 	}))
 	for i := range lines {
-		for len(lines[i].cells) < len(r.heads(columns)) {
-			lines[i].cells = append(lines[i].cells, "")
+		for len(lines[i]) < len(r.heads(columns)) {
+			lines[i] = append(lines[i], "")
 		}
 	}
 	return lines
 }
 
 // callLines returns the lines of what any column has called.
-func (r *Results[S]) callLines(columns []*Column[S]) (lines []line) {
+func (r *Results[S]) callLines(columns []*Column[S]) (lines [][]string) {
 	called := map[string]bool{}
 	for _, c := range columns {
 		for _, record := range c.Records {
@@ -137,12 +130,12 @@ func rowsOf[S Scenario](columns []*Column[S]) (rows []*Row) {
 	return rows
 }
 
-func lineOf[S Scenario](title string, columns []*Column[S], cell func(*Column[S]) string) line {
-	one := line{cells: []string{title}}
+func lineOf[S Scenario](title string, columns []*Column[S], cell func(*Column[S]) string) []string {
+	cells := []string{title}
 	for _, c := range columns {
-		one.cells = append(one.cells, cell(c))
+		cells = append(cells, cell(c))
 	}
-	return one
+	return cells
 }
 
 // spread returns what the row of a title has come to, and whether it is wrong in
@@ -232,7 +225,7 @@ func (r *Results[S]) Write(out io.Writer) error {
 		write(t.heads)
 		text.WriteString("|" + strings.Repeat(" --- |", len(t.heads)) + "\n")
 		for _, one := range t.lines {
-			write(one.cells)
+			write(one)
 		}
 		text.WriteString("\n")
 	}
