@@ -37,7 +37,7 @@ type play struct {
 	desired    int32  // nodes that had to have a pod before the step
 	spoken     string // what kubectl said in the step
 
-	// steps has the seconds of each step, and the facts that it has come to.
+	// steps has the seconds of each step, and the state that it has come to.
 	steps sidebyside.Record
 	all   time.Duration
 	// disturbed are the pods and revisions that a change of the controller has
@@ -52,10 +52,7 @@ func (o *options) play(ctx context.Context, stage *sidebyside.Play[mode]) (*side
 	if err != nil {
 		return nil, err
 	}
-	p := &play{
-		Play: stage, options: o, goal: goal{nodes: map[string]corev1.TaintEffect{}},
-		steps: sidebyside.Record{Facts: map[string]string{}},
-	}
+	p := &play{Play: stage, options: o, goal: goal{nodes: map[string]corev1.TaintEffect{}}}
 	if err := p.taint(ctx, "", world.AllNodes()); err != nil {
 		return nil, err
 	}
@@ -161,10 +158,8 @@ func (p *play) playStep(ctx context.Context, s step) error {
 	p.steps.Add(s.title, sidebyside.Seconds, took.Seconds())
 	p.all += took
 	// What it has in mind to write is written, and the next begins with that.
-	found, err := p.lookAt(ctx)
-	for name, value := range found {
-		p.steps.Facts[s.title+": "+name] = value
-	}
+	facts, err := p.lookAt(ctx)
+	p.steps.States = append(p.steps.States, sidebyside.State{Step: s.title, Facts: facts})
 	return err
 }
 

@@ -12,12 +12,19 @@ type Record struct {
 	Text string
 	// Calls become the last rows: how often what was called.
 	Calls map[string]int
-	// Facts are what must be the same with all subjects of a scenario, by name.
-	Facts map[string]string
+	// States are what the play has come to after each step. They must be the same
+	// with all subjects of a scenario.
+	States []State
 	// Told are lines that stand below the table.
 	Told []string
 
 	rows []*Row
+}
+
+// A State is the facts after a step, by name.
+type State struct {
+	Step  string
+	Facts map[string]string
 }
 
 // A Row is a number of a record, and the row of the table that it stands in.

@@ -37,18 +37,15 @@ func OurSubject(program string, args ...string) Subject {
 	return s
 }
 
-// OurProgram is a program of the module examples.
+// OurProgram is a program of the module examples, with the Kubernetes of this
+// module: that of the others. A hash of a template depends on it.
 func OurProgram(program string) Subject {
-	const module = "github.com/kubelife/lifecycle/examples"
+	const module = "github.com/kubelife/lifecycle/examples/"
 	return Subject{
 		Name: program, Title: "examples/" + program,
 		Build: func(ctx context.Context, dir string, _ io.Writer) (p Program, err error) {
-			folder, err := controlplane.Go(ctx, "", "list", "-m", "-f", "{{.Dir}}", module)
-			if err != nil {
-				return p, err
-			}
 			p.Path = filepath.Join(dir, program)
-			_, err = controlplane.Go(ctx, strings.TrimSpace(string(folder)), "build", "-o", p.Path, "./"+program)
+			_, err = controlplane.Go(ctx, "", "build", "-o", p.Path, module+program)
 			return p, err
 		},
 	}

@@ -210,11 +210,8 @@ func (c *Column[S]) words(notes *notes) string {
 	return strings.Join(all, " · ")
 }
 
-// mostDifferences is how many are listed.
-const mostDifferences = 100
-
 // Write writes the tables in Markdown, how to read them, the reasons of what is
-// missing, what records tell, and where the facts of subjects differ.
+// missing, what records tell, and where the states of subjects differ.
 func (r *Results[S]) Write(out io.Writer) error {
 	var text strings.Builder
 	var notes notes
@@ -241,11 +238,8 @@ func (r *Results[S]) Write(out io.Writer) error {
 			}
 		}
 	}
-	differ := r.differences()
-	if more := len(differ) - mostDifferences; more > 0 {
-		differ = append(differ[:mostDifferences], fmt.Sprintf("%d more", more))
-	}
-	for i, line := range append(told, differ...) {
+	differences, _ := r.differences()
+	for i, line := range append(told, differences...) {
 		if i == 0 {
 			text.WriteString("\n")
 		}

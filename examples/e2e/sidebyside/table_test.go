@@ -293,17 +293,17 @@ func TestOursMayHaveNoMoreThanTheOther(t *testing.T) {
 	require.NoError(t, ratios(5, 4).Err(), "alone there is nothing to compare with")
 }
 
-// The subjects of a scenario must come to the same facts.
+// The subjects of a scenario must come to the same states.
 func TestDifferencesAreNamedAndAreAnError(t *testing.T) {
 	differing := func(facts map[string]map[string]string) *Results[weather] {
 		return played(t, showers(), func(name, subject string, _ int) (*Record, error) {
-			return &Record{Facts: facts[name+" of "+subject]}, nil
+			return &Record{States: []State{{"first", nil}, {"second", facts[name+" of "+subject]}}}, nil
 		})
 	}
 	r := differing(map[string]map[string]string{
 		"a of ours": {"pods on a": "1", "generation": "1"}, "a of upstream": {"pods on a": "2", "generation": "1"},
 	})
-	require.Contains(t, written(t, r), "\n- a, pods on a: \"1\" with ours, \"2\" with upstream\n")
+	require.Contains(t, written(t, r), "\n- a, second: pods on a: \"1\" with ours, \"2\" with upstream\n")
 	require.ErrorIs(t, r.Err(), ErrOursFailed)
 	require.ErrorContains(t, r.Err(), "the subjects differ (differences: 1)")
 
@@ -312,10 +312,12 @@ func TestDifferencesAreNamedAndAreAnError(t *testing.T) {
 		many[fmt.Sprintf("pods on node-%03d", i)] = "1"
 	}
 	r = differing(map[string]map[string]string{"a of ours": many})
-	require.Contains(t, written(t, r), "\n- a, pods on node-099: \"1\" with ours, none with upstream\n- 3 more\n")
-	require.ErrorContains(t, r.Err(), "the subjects differ (differences: 103)")
+	require.Contains(t, written(t, r),
+		"\n- a, second: pods on node-019: \"1\" with ours, none with upstream\n- a, second: 3 more\n")
+	require.ErrorContains(t, r.Err(), "the subjects differ (differences: 23)")
 
-	r = differing(map[string]map[string]string{"a of upstream": {"pods": "1"}, "b of ours": {"pods": "2"}, "b of upstream": {"pods": "2"}, "a of ours": {"pods": "1"}})
+	one, two := map[string]string{"pods": "1"}, map[string]string{"pods": "2"}
+	r = differing(map[string]map[string]string{"a of ours": one, "a of upstream": one, "b of ours": two, "b of upstream": two})
 	require.NoError(t, r.Err(), "scenarios are compared apart")
 }
 

@@ -50,27 +50,37 @@ func (r *Results[S]) Err() error {
 			}
 		}
 	}
-	if n := len(r.differences()); n > 0 {
+	if _, n := r.differences(); n > 0 {
 		failed("the subjects differ (differences: %d)", n)
 	}
 	return errors.Join(problems...)
 }
 
-// differences returns where the facts of the subjects of a scenario differ, each
-// with its name.
-func (r *Results[S]) differences() (lines []string) {
+// mostDifferences is how many of a step are listed.
+const mostDifferences = 20
+
+// differences returns where the states of the subjects of a scenario differ, each
+// with its name as far as they are listed, and how many there are.
+func (r *Results[S]) differences() (lines []string, n int) {
 	for i, b := range r.Columns {
 		if i == 0 || b.heading.Name != r.Columns[i-1].heading.Name {
 			continue
 		}
 		a := r.Columns[i-1]
 		for k := range min(len(a.Records), len(b.Records)) {
-			for _, d := range Compare(a.Subject.Name, a.Records[k].Facts, b.Subject.Name, b.Records[k].Facts) {
-				lines = append(lines, b.heading.Name+", "+d)
+			for s, state := range b.Records[k].States {
+				found := Compare(a.Subject.Name, a.Records[k].States[s].Facts, b.Subject.Name, state.Facts)
+				n += len(found)
+				for _, d := range found[:min(len(found), mostDifferences)] {
+					lines = append(lines, fmt.Sprintf("%s, %s: %s", b.heading.Name, state.Step, d))
+				}
+				if more := len(found) - mostDifferences; more > 0 {
+					lines = append(lines, fmt.Sprintf("%s, %s: %d more", b.heading.Name, state.Step, more))
+				}
 			}
 		}
 	}
-	return lines
+	return lines, n
 }
 
 // Compare returns the differences between the facts of two names, a line for
