@@ -209,20 +209,20 @@ func latest(times ...time.Time) time.Time   { return slices.MaxFunc(times, time.
 
 // String is the verdict in a few words: what is not flawless in bold. A history
 // without living or without dead nodes proves nothing.
-func (n *Counts) String() string {
-	text := fmt.Sprintf("declared %s of %d living", bold(n.Wrong), n.Living)
-	if n.Silent > 0 {
-		text += fmt.Sprintf(" (and %d that were silent for as long)", n.Silent)
+func (c *Counts) String() string {
+	text := fmt.Sprintf("declared %s of %d living", bold(c.Wrong), c.Living)
+	if c.Silent > 0 {
+		text += fmt.Sprintf(" (and %d that were silent for as long)", c.Silent)
 	}
 	text += fmt.Sprintf(", %s tainted, %s pods evicted; missed %s of %d dead",
-		bold(n.Tainted), bold(n.Evicted), bold(n.Missed), n.Dead)
-	if n.Latest > 0 {
-		text += fmt.Sprintf(", the last after %.1f s", n.Latest.Seconds())
+		bold(c.Tainted), bold(c.Evicted), bold(c.Missed), c.Dead)
+	if c.Latest > 0 {
+		text += fmt.Sprintf(", the last after %.1f s", c.Latest.Seconds())
 	}
-	if n.LatestDown > 0 {
-		text += fmt.Sprintf(", %.1f s of them without the API server", n.LatestDown.Seconds())
+	if c.LatestDown > 0 {
+		text += fmt.Sprintf(", %.1f s of them without the API server", c.LatestDown.Seconds())
 	}
-	if n.Living == 0 || n.Dead == 0 {
+	if c.Living == 0 || c.Dead == 0 {
 		text += "; " + sidebyside.Bold("it proves nothing")
 	}
 	return text
@@ -236,8 +236,8 @@ func bold(n int) string {
 }
 
 // told are the first of the wrong declarations.
-func (n *Counts) told() (lines []string) {
-	for _, d := range n.Declarations[:min(5, len(n.Declarations))] {
+func (c *Counts) told() (lines []string) {
+	for _, d := range c.Declarations[:min(5, len(c.Declarations))] {
 		lines = append(lines, fmt.Sprintf("%s declared at %s after a silence of %.1f s and %.1f s without the API server",
 			d.node, d.at.Format("15:04:05.000"), d.silence.Seconds(), d.down.Seconds()))
 	}

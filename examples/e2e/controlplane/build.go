@@ -90,14 +90,14 @@ func Build(ctx context.Context, config BuildConfig, binaries ...Binary) (map[Bin
 func ldflags(version string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
-	flags := "-s -w" // without the debugger's tables: a third of the size
+	flags := []string{"-s -w"} // without the debugger's tables: a third of the size
 	// The first package is what a program reports, the second what it sends as
 	// user agent.
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-		flags += fmt.Sprintf(" -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s",
-			pkg, version, major, minor)
+		flags = append(flags, fmt.Sprintf("-X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s",
+			pkg, version, major, minor))
 	}
-	return flags
+	return strings.Join(flags, " ")
 }
 
 // Install is [Build] for a program that is not among the tools of go.mod. The

@@ -100,18 +100,20 @@ func (p *play) playCircle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	restarts, err := p.restarts()
+	addReturn(&p.record, last, restarts)
+	return err
+}
+
+// restarts is how often the containers of the pods that stay have restarted.
+func (p *play) restarts() (n int, err error) {
 	pods, err := p.seenPods.List(labels.SelectorFromSet(labels.Set{"app": stays}))
-	if err != nil {
-		return err
-	}
-	restarts := 0
 	for _, pod := range pods {
 		for i := range pod.Status.ContainerStatuses {
-			restarts += int(pod.Status.ContainerStatuses[i].RestartCount)
+			n += int(pod.Status.ContainerStatuses[i].RestartCount)
 		}
 	}
-	addReturn(&p.record, last, restarts)
-	return nil
+	return n, err
 }
 
 // addReturn adds what ours is judged by when nodes have returned.

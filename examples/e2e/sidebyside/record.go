@@ -76,9 +76,11 @@ func Count(v float64) string { return Thousands(int(v + 0.5)) }
 // Seconds writes seconds with one digit of their tenths.
 func Seconds(v float64) string { return fmt.Sprintf("%.1f s", v) }
 
-// Percent writes a percentage, MiB bytes.
+// Percent writes a percentage.
 func Percent(v float64) string { return fmt.Sprintf("%.1f %%", v) }
-func MiB(v float64) string     { return fmt.Sprintf("%.0f MiB", v/(1<<20)) }
+
+// MiB writes bytes.
+func MiB(v float64) string { return fmt.Sprintf("%.0f MiB", v/(1<<20)) }
 
 // Thousands writes a number with commas.
 func Thousands(n int) string {

@@ -21,22 +21,14 @@ var (
 // the machine has spoilt, is no fault of it either.
 func (r *Results[S]) Err() error {
 	var problems []error
-	failed := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf("%w: %s", ErrOursFailed, fmt.Sprintf(format, args...)))
-	}
 	for _, c := range r.Columns {
-		for i, record := range c.Records {
-			if faults := record.Faults(); c.isOurs() && len(faults) > 0 {
-				failed("%s, repetition %d: %s", c.heading.Name, i+1, strings.Join(faults, ", "))
+		if c.isOurs() {
+			for _, fault := range r.faultsOf(c) {
+				problems = append(problems, fmt.Errorf("%w: %s", ErrOursFailed, fault))
 			}
 		}
-		if c.Err == nil {
-			continue
-		}
-		problems = append(problems, fmt.Errorf("%w: %s: %w", ErrIncomplete, c.Name(), c.Err))
-		spoilt := r.of.Disturbed != nil && errors.Is(c.Err, r.of.Disturbed)
-		if c.isOurs() && !c.isCut() && !spoilt {
-			failed("%s could not be judged", c.heading.Name)
+		if c.Err != nil {
+			problems = append(problems, fmt.Errorf("%w: %s: %w", ErrIncomplete, c.Name(), c.Err))
 		}
 	}
 	for _, columns := range r.sharing() {
@@ -46,14 +38,29 @@ func (r *Results[S]) Err() error {
 		}
 		for _, row := range rowsOf(columns) {
 			if value, known := ratio(row, ours, other); known && row.noMore && value > 1 {
-				failed("%s: %.2f times %s's", row.title, value, r.of.Ratio)
+				problems = append(problems,
+					fmt.Errorf("%w: %s: %.2f times %s's", ErrOursFailed, row.title, value, r.of.Ratio))
 			}
 		}
 	}
 	if _, n := r.differences(); n > 0 {
-		failed("the subjects differ (differences: %d)", n)
+		problems = append(problems, fmt.Errorf("%w: the subjects differ (differences: %d)", ErrOursFailed, n))
 	}
 	return errors.Join(problems...)
+}
+
+// faultsOf returns what is wrong in a column of ours.
+func (r *Results[S]) faultsOf(c *Column[S]) (all []string) {
+	for i, record := range c.Records {
+		if faults := record.Faults(); len(faults) > 0 {
+			all = append(all, fmt.Sprintf("%s, repetition %d: %s", c.heading.Name, i+1, strings.Join(faults, ", ")))
+		}
+	}
+	spoilt := r.of.Disturbed != nil && errors.Is(c.Err, r.of.Disturbed)
+	if c.Err != nil && !c.isCut() && !spoilt {
+		all = append(all, c.heading.Name+" could not be judged")
+	}
+	return all
 }
 
 // mostDifferences is how many of a step are listed.
