@@ -247,19 +247,13 @@ func (c *Counts) told() (lines []string) {
 // history is what the API server's audit log, the fleet and the witness say of
 // each node.
 func (w *world) history(ctx context.Context) ([]node, error) {
-	requests, err := w.Plane.Requests(ctx,
-		controlplane.Filter{User: sidebyside.User, Resource: "nodes/status", Verb: "update"},
-		controlplane.Filter{User: sidebyside.User, Resource: "nodes/status", Verb: "patch"},
-		controlplane.Filter{User: sidebyside.User, Resource: "pods", Verb: "delete"},
+	received, err := w.Done(ctx,
+		controlplane.Filter{Resource: "nodes/status", Verb: "update"},
+		controlplane.Filter{Resource: "nodes/status", Verb: "patch"},
+		controlplane.Filter{Resource: "pods", Verb: "delete"},
 	)
 	if err != nil {
 		return nil, err
-	}
-	received := map[string][]time.Time{} // by the name of the object
-	for _, r := range requests {
-		if r.Succeeded() {
-			received[r.Name] = append(received[r.Name], r.Received)
-		}
 	}
 	var nodes []node
 	for _, name := range w.AllNodes() {

@@ -224,17 +224,9 @@ func (w *world) awaitEnd(ctx context.Context, dying int) error {
 
 // judge judges what the fleet, the witness and the audit log say of each node.
 func (w *world) judge(ctx context.Context) (*verdict, error) {
-	requests, err := w.Plane.Requests(ctx, controlplane.Filter{
-		User: sidebyside.User, Verb: "delete", Resource: "pods", Namespace: fleet.Namespace,
-	})
+	deleted, err := w.Done(ctx, controlplane.Filter{Verb: "delete", Resource: "pods", Namespace: fleet.Namespace})
 	if err != nil {
 		return nil, err
-	}
-	evicted := map[string]time.Time{} // when the first request that deleted a pod was received
-	for _, r := range slices.Backward(requests) {
-		if r.Succeeded() {
-			evicted[r.Name] = r.Received
-		}
 	}
 	now := time.Now()
 	var nodes []node
@@ -248,7 +240,9 @@ func (w *world) judge(ctx context.Context) (*verdict, error) {
 		}
 		for _, k := range w.kinds() {
 			k.name = fleet.PodName(k.name, name)
-			k.evicted = evicted[k.name]
+			if at := deleted[k.name]; len(at) > 0 {
+				k.evicted = at[0]
+			}
 			n.pods = append(n.pods, k)
 		}
 		nodes = append(nodes, n)

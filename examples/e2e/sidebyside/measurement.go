@@ -1,14 +1,14 @@
 // Package sidebyside is the frame of measurements that compare our programs
 // with others on a real API server.
 //
-// A [Measurement] says which scenarios there are, which subjects play them, how
-// a play goes, and what is counted. The frame does the rest: it reads the flags,
-// builds the programs, gives each play a fresh control plane, repeats plays,
-// shows medians and spread as a table in Markdown and as a page, and says by its
-// exit code whether ours did anything wrong.
+// A [Measurement] says which scenarios there are, which subjects play them, and
+// how a play goes. A play returns a [Record]: rows with their limits, or a
+// sentence. The frame does the rest: it reads the flags, builds the programs,
+// gives each play a fresh control plane, repeats plays, and shows medians and
+// spread as a table in Markdown and as a page.
 //
 //	play: control plane -> nodes and pods -> subject -> steps -> record
-//	record of each repetition -> median (least–most) -> table, page, exit code
+//	records of all repetitions -> median (least–most) -> table, page, exit code
 //
 // What is wrong is bold in the table. Ours must have nothing in bold, nor a cell
 // without a value: that is the exit code.

@@ -1,6 +1,7 @@
 package sidebyside
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -87,6 +88,22 @@ func (s *Stage) userOf(name string) string {
 		return User
 	}
 	return name
+}
+
+// Done returns when the API server received the requests of subjects that it has
+// carried out, in order, by the name of the object.
+func (s *Stage) Done(ctx context.Context, filters ...controlplane.Filter) (map[string][]time.Time, error) {
+	for i := range filters {
+		filters[i].User = User
+	}
+	requests, err := s.Plane.Requests(ctx, filters...)
+	received := map[string][]time.Time{}
+	for _, r := range requests {
+		if r.Succeeded() {
+			received[r.Name] = append(received[r.Name], r.Received)
+		}
+	}
+	return received, err
 }
 
 // AtEnd has something done when the processes have ended and the control plane
