@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 	"github.com/kubelife/lifecycle/examples/process/htmlpage"
@@ -71,6 +72,22 @@ func after(seconds float64) time.Time {
 
 // since is a state that begins so many seconds after the beginning and lasts.
 func since(seconds float64) []witness.Sighting { return []witness.Sighting{{At: after(seconds)}} }
+
+func TestAtRestOursIsNextToTheInformersAlone(t *testing.T) {
+	used := func(cpu time.Duration) sidebyside.Costs { return sidebyside.Costs{CPU: cpu, Took: 50 * time.Second} }
+	var alone, beside, dear sidebyside.Record
+	newOptions().addRest(&alone, 32<<20, 25_000, used(11*time.Second))
+	require.Equal(t, []string{
+		"CPU at rest, of a core: 22.0 %", "resident memory at rest: 32 MiB", "heartbeats stored a second, at rest: 500",
+	}, alone.Rows())
+	newOptions().addRest(&beside, 32<<20, 25_000, used(11*time.Second), used(10*time.Second))
+	require.Equal(t, []string{
+		"CPU of the same informers alone, beside it: 20.0 %", "its CPU time to theirs: 1.100",
+	}, beside.Rows()[3:])
+	require.Empty(t, beside.Faults())
+	newOptions().addRest(&dear, 32<<20, 25_000, used(12*time.Second), used(10*time.Second))
+	require.Equal(t, []string{"its CPU time to theirs: 1.200"}, dear.Faults())
+}
 
 // TestBothAreCompared plays each scenario with each subject on a small cluster.
 // It checks what a machine does not change, in about two minutes.

@@ -117,7 +117,7 @@ func (w *world) measureRest(ctx context.Context, record *sidebyside.Record, info
 	if err != nil {
 		return err
 	}
-	beats := float64(w.BeatsStored()-before) / costs[0].Took.Seconds()
+	beats := w.BeatsStored() - before
 	for _, p := range programs {
 		if err := p.Alive(); err != nil {
 			return err
@@ -125,15 +125,22 @@ func (w *world) measureRest(ctx context.Context, record *sidebyside.Record, info
 	}
 	memory, err := w.running.Last().Memory()
 	w.Say("at rest: %.1f %% of a core", costs[0].Share())
+	w.addRest(record, memory.Resident, beats, costs...)
+	return err
+}
+
+// addRest adds what the subject costs at rest, and what the informers alone do if
+// they ran beside it.
+func (o *options) addRest(record *sidebyside.Record, resident int64, beats int, costs ...sidebyside.Costs) {
 	record.Add("CPU at rest, of a core", sidebyside.Percent, costs[0].Share())
-	record.Add("resident memory at rest", sidebyside.MiB, float64(memory.Resident))
-	record.Add("heartbeats stored a second, at rest", sidebyside.Format("%.0f"), beats)
-	if len(informers) > 0 {
+	record.Add("resident memory at rest", sidebyside.MiB, float64(resident))
+	record.Add("heartbeats stored a second, at rest", sidebyside.Format("%.0f"),
+		float64(beats)/costs[0].Took.Seconds())
+	if len(costs) > 1 {
 		record.Add("CPU of the same informers alone, beside it", sidebyside.Percent, costs[1].Share())
 		record.Add("its CPU time to theirs", sidebyside.Format("%.3f"),
-			float64(costs[0].CPU)/float64(costs[1].CPU)).AtMost(w.most)
+			float64(costs[0].CPU)/float64(costs[1].CPU)).AtMost(o.most)
 	}
-	return err
 }
 
 const (
