@@ -317,7 +317,9 @@ func TestDifferencesAreNamedAndAreAnError(t *testing.T) {
 	require.ErrorContains(t, r.Err(), "the subjects differ (differences: 23)")
 
 	one, two := map[string]string{"pods": "1"}, map[string]string{"pods": "2"}
-	r = differing(map[string]map[string]string{"a of ours": one, "a of upstream": one, "b of ours": two, "b of upstream": two})
+	r = differing(map[string]map[string]string{
+		"a of ours": one, "a of upstream": one, "b of ours": two, "b of upstream": two,
+	})
 	require.NoError(t, r.Err(), "scenarios are compared apart")
 }
 
