@@ -96,7 +96,7 @@ func (r *run) readPod(ctx context.Context) (Result, bool) {
 		return r.classify(ctx, fmt.Errorf("read pod %s to confirm its eviction: %w", r.task.Pod, err))
 	}
 	r.pod = pod
-	return Result{Outcome: OutcomeAlreadyGone}, r.task.gone(pod)
+	return Result{Outcome: OutcomeGone}, r.task.gone(pod)
 }
 
 // decide decides again, from the pod and the node that were read.
@@ -144,7 +144,7 @@ func (r *run) setCondition(describe func(Task) Condition) step {
 func (r *run) believe() (Result, bool) {
 	switch {
 	case r.patched.DeletionTimestamp != nil:
-		return Result{Outcome: OutcomeAlreadyGone}, true
+		return Result{Outcome: OutcomeGone}, true
 	case r.task.Canceled(), r.patched.Spec.NodeName != r.task.Node:
 		return Result{Outcome: OutcomeNotDue}, true
 	case r.pod == nil:
@@ -224,12 +224,12 @@ func (r *run) preconditions() *metav1.Preconditions {
 // codes have other causes too, which must be retried. So the pod is read.
 func (r *run) classify(ctx context.Context, err error) (Result, bool) {
 	if SaysGone(err) {
-		return Result{Outcome: OutcomeAlreadyGone}, true
+		return Result{Outcome: OutcomeGone}, true
 	}
 	if cause := CauseOf(err); cause == causeConflict || cause == causeInvalid {
 		live, readErr := r.get(ctx)
 		if SaysGone(readErr) || readErr == nil && r.task.gone(live) {
-			return Result{Outcome: OutcomeAlreadyGone}, true
+			return Result{Outcome: OutcomeGone}, true
 		}
 	}
 	result := Result{Outcome: OutcomeFailed, Err: err}

@@ -243,7 +243,7 @@ func TestE8LowPriorityFirst(t *testing.T) {
 func TestE8OnlyWhatCountsUsesATokenUp(t *testing.T) {
 	for outcome, used := range map[eviction.Outcome]bool{
 		eviction.OutcomeEvicted: true, eviction.OutcomeFailed: true, "": true, "Unknown": true,
-		eviction.OutcomeAlreadyGone: false, eviction.OutcomeNotDue: false, eviction.OutcomeBlocked: false,
+		eviction.OutcomeGone: false, eviction.OutcomeNotDue: false, eviction.OutcomeBlocked: false,
 	} {
 		c := runningWith(t, budgets(overall(0.5, 1), perNode(0.5, 1)), newPod("p"), newPod("q"))
 		c.node(10, "n1", "x@10")

@@ -50,19 +50,19 @@ func TestE6ConfirmedMootEvictionWritesNothing(t *testing.T) {
 		},
 		"the pod is gone": {
 			func(s *scene) { s.remove("ns", "p") },
-			eviction.OutcomeAlreadyGone, []string{"get pod"},
+			eviction.OutcomeGone, []string{"get pod"},
 		},
 		"the pod was recreated": {
 			func(s *scene) { s.put(newPod("p", withUID("new"))) },
-			eviction.OutcomeAlreadyGone, []string{"get pod"},
+			eviction.OutcomeGone, []string{"get pod"},
 		},
 		"the pod is terminating": {
 			func(s *scene) { s.put(newPod("p", terminating)) },
-			eviction.OutcomeAlreadyGone, []string{"get pod"},
+			eviction.OutcomeGone, []string{"get pod"},
 		},
 		"pod and node are gone": {
 			func(s *scene) { s.remove("ns", "p"); delete(s.nodes, "n1") },
-			eviction.OutcomeAlreadyGone, []string{"get pod"},
+			eviction.OutcomeGone, []string{"get pod"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -284,7 +284,7 @@ func TestConfigReportsAllProblemsAtOnce(t *testing.T) {
 // Metrics and logs show the outcomes by these names.
 func TestOutcomesHaveNames(t *testing.T) {
 	names := map[eviction.Outcome]string{
-		eviction.OutcomeEvicted: "Evicted", eviction.OutcomeAlreadyGone: "AlreadyGone",
+		eviction.OutcomeEvicted: "Evicted", eviction.OutcomeGone: "Gone",
 		eviction.OutcomeNotDue:  "NotDue",
 		eviction.OutcomeFailed:  "Failed",
 		eviction.OutcomeBlocked: "Blocked",

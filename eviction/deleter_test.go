@@ -293,7 +293,7 @@ func TestE4RecreatedPodIsNeverTouched(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, test.options, func(s *scene) {
 				s.put(again)
-				s.acts(eviction.OutcomeAlreadyGone, test.verbs...)
+				s.acts(eviction.OutcomeGone, test.verbs...)
 				s.untouched(again)
 			})
 		})
@@ -329,7 +329,7 @@ func TestE4PodRecreatedBetweenTwoCallsIsNeverTouched(t *testing.T) {
 				play(t, sceneOptions{confirm: confirm}, func(s *scene) {
 					s.before = once(verb, func() error { s.put(again); return nil })
 					result := s.delete.Act(s.Context(), s.work)
-					require.Equal(s, eviction.OutcomeAlreadyGone, result.Outcome)
+					require.Equal(s, eviction.OutcomeGone, result.Outcome)
 					s.untouched(again)
 				})
 			})
@@ -355,7 +355,7 @@ func (s *apiServer) remove(namespace, name string) {
 	delete(s.pods, namespace+"/"+name)
 }
 
-func TestE5PodThatIsGoneIsAlreadyGone(t *testing.T) {
+func TestE5PodThatIsGoneIsGone(t *testing.T) {
 	for name, test := range map[string]struct {
 		options sceneOptions
 		verb    string
@@ -370,13 +370,13 @@ func TestE5PodThatIsGoneIsAlreadyGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, test.options, func(s *scene) {
 				s.before = once(test.verb, func() error { s.remove("ns", "p"); return nil })
-				s.acts(eviction.OutcomeAlreadyGone, test.verbs...)
+				s.acts(eviction.OutcomeGone, test.verbs...)
 			})
 		})
 	}
 }
 
-func TestE5TerminatingPodIsAlreadyGone(t *testing.T) {
+func TestE5TerminatingPodIsGone(t *testing.T) {
 	for name, test := range map[string]struct {
 		options sceneOptions
 		verbs   []string
@@ -387,7 +387,7 @@ func TestE5TerminatingPodIsAlreadyGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, test.options, func(s *scene) {
 				s.put(newPod("p", terminating, marked))
-				s.acts(eviction.OutcomeAlreadyGone, test.verbs...)
+				s.acts(eviction.OutcomeGone, test.verbs...)
 			})
 		})
 	}
@@ -395,10 +395,10 @@ func TestE5TerminatingPodIsAlreadyGone(t *testing.T) {
 
 // Another client has deleted the pod since we marked it: the delete conflicts,
 // which is not a failure.
-func TestE5PodThatTerminatesBeforeTheDeleteIsAlreadyGone(t *testing.T) {
+func TestE5PodThatTerminatesBeforeTheDeleteIsGone(t *testing.T) {
 	play(t, sceneOptions{confirm: true}, func(s *scene) {
 		s.before = once("delete", func() error { s.put(newPod("p", terminating, marked)); return nil })
-		s.acts(eviction.OutcomeAlreadyGone, "get pod", "get node", "patch", "delete", "get pod")
+		s.acts(eviction.OutcomeGone, "get pod", "get node", "patch", "delete", "get pod")
 	})
 }
 

@@ -125,7 +125,7 @@ func TestE4RecreatedPodIsNeverEvicted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, sceneOptions{evict: true, confirm: test.confirm}, func(s *scene) {
 				s.before = once(test.verb, func() error { s.put(again); return nil })
-				s.acts(eviction.OutcomeAlreadyGone, test.verbs...)
+				s.acts(eviction.OutcomeGone, test.verbs...)
 				s.untouched(again)
 			})
 		})
@@ -140,14 +140,14 @@ func TestE6PodThatChangesAfterItWasConfirmedIsNotEvicted(t *testing.T) {
 	})
 }
 
-func TestE5EvictOfAPodThatIsGoneIsAlreadyGone(t *testing.T) {
+func TestE5EvictOfAPodThatIsGoneIsGone(t *testing.T) {
 	play(t, sceneOptions{evict: true}, func(s *scene) {
 		s.remove("ns", "p")
-		s.acts(eviction.OutcomeAlreadyGone, "evict")
+		s.acts(eviction.OutcomeGone, "evict")
 	})
 	play(t, sceneOptions{evict: true, confirm: true}, func(s *scene) {
 		s.put(newPod("p", terminating))
-		s.acts(eviction.OutcomeAlreadyGone, "get pod")
+		s.acts(eviction.OutcomeGone, "get pod")
 	})
 }
 
@@ -184,7 +184,7 @@ func TestE5NotFoundThatIsNotAboutThePodIsAFailure(t *testing.T) {
 		{apierrors.NewGenericServerResponse(http.StatusNotFound, "DELETE", resource, "p",
 			"404 page not found", 0, true), "Other", eviction.OutcomeFailed},
 		{webhook, "Denied", eviction.OutcomeFailed},
-		{apierrors.NewNotFound(resource, "p"), "Other", eviction.OutcomeAlreadyGone},
+		{apierrors.NewNotFound(resource, "p"), "Other", eviction.OutcomeGone},
 	} {
 		for _, options := range []struct {
 			sceneOptions

@@ -46,7 +46,7 @@ func (t *Tracker) Finish(now time.Time, task Task, result Result) {
 // spends reports whether an outcome costs the API server what a budget counts.
 func (t *Tracker) spends(outcome Outcome) bool {
 	switch outcome {
-	case OutcomeAlreadyGone, OutcomeNotDue:
+	case OutcomeGone, OutcomeNotDue:
 		return false
 	case OutcomeBlocked:
 		return t.config.ChargeRefusals
@@ -65,7 +65,7 @@ func (t *Tracker) learn(
 		p.marked = hasDisruptionTarget(result.Pod)
 	}
 	switch outcome {
-	case OutcomeEvicted, OutcomeAlreadyGone:
+	case OutcomeEvicted, OutcomeGone:
 		if outcome == OutcomeEvicted && !a.terminating { // else it counts already
 			t.count(e)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 var outcomes = []eviction.Outcome{
-	eviction.OutcomeEvicted, eviction.OutcomeAlreadyGone, eviction.OutcomeNotDue,
+	eviction.OutcomeEvicted, eviction.OutcomeGone, eviction.OutcomeNotDue,
 	eviction.OutcomeFailed, eviction.OutcomeBlocked,
 	eviction.OutcomeDryRun, "", "Unknown",
 }
@@ -198,7 +198,7 @@ func TestE4NeverTwoActionsOnOnePod(t *testing.T) {
 // What is evicted is not evicted again, whatever its node does, until it is
 // gone.
 func TestE4EvictedOnceOnly(t *testing.T) {
-	for _, outcome := range []eviction.Outcome{eviction.OutcomeEvicted, eviction.OutcomeAlreadyGone} {
+	for _, outcome := range []eviction.Outcome{eviction.OutcomeEvicted, eviction.OutcomeGone} {
 		c := running(t, newPod("p"))
 		c.node(10, "n1", "a@10")
 		c.Finish(at(11), c.start(10, "p")[0], eviction.Result{Outcome: outcome})

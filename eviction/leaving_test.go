@@ -118,10 +118,10 @@ func TestQ14SlotOfAnEvictionThatIsNotObserved(t *testing.T) {
 	c := twoNodes(t, config)
 	tasks := c.start(20, "n1a", "n1b")
 	c.Finish(at(20), tasks[0], eviction.Result{Outcome: eviction.OutcomeEvicted})
-	c.Finish(at(20), tasks[1], eviction.Result{Outcome: eviction.OutcomeAlreadyGone})
+	c.Finish(at(20), tasks[1], eviction.Result{Outcome: eviction.OutcomeGone})
 	c.start(21)
 	tasks = c.start(22, "n1a", "n1b")
-	c.Finish(at(22), tasks[0], eviction.Result{Outcome: eviction.OutcomeAlreadyGone})
+	c.Finish(at(22), tasks[0], eviction.Result{Outcome: eviction.OutcomeGone})
 	c.Finish(at(22), tasks[1], eviction.Result{Outcome: eviction.OutcomeNotDue})
 	c.start(22, "n2a", "n2b")
 }

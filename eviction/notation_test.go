@@ -291,7 +291,7 @@ func (c cluster) finish(seconds float64, task eviction.Task, outcome eviction.Ou
 	c.Finish(at(seconds), task, eviction.Result{Outcome: outcome})
 	pod, known := c.pods[task.Pod.UID]
 	decision, _ := c.Decision(task.Pod.UID)
-	evicted := outcome == eviction.OutcomeEvicted || outcome == eviction.OutcomeAlreadyGone
+	evicted := outcome == eviction.OutcomeEvicted || outcome == eviction.OutcomeGone
 	if known && evicted && decision.Reason == eviction.ReasonGone {
 		leaving := pod.DeepCopy()
 		terminating(leaving)

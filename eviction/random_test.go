@@ -294,7 +294,7 @@ func (s *schedule) finish() {
 	uid := pick(s, slices.Sorted(maps.Keys(s.inFlight))...)
 	f := s.inFlight[uid]
 	delete(s.inFlight, uid)
-	outcome := pick(s, eviction.OutcomeEvicted, eviction.OutcomeAlreadyGone, eviction.OutcomeNotDue,
+	outcome := pick(s, eviction.OutcomeEvicted, eviction.OutcomeGone, eviction.OutcomeNotDue,
 		eviction.OutcomeFailed, eviction.OutcomeFailed, eviction.OutcomeBlocked)
 	if s.chance(10) {
 		outcome = eviction.OutcomeDryRun
@@ -318,7 +318,7 @@ func (s *schedule) finish() {
 		s.reached["no success"]++
 	}
 	s.reached[string(outcome)]++
-	returns := outcome == eviction.OutcomeAlreadyGone || outcome == eviction.OutcomeNotDue ||
+	returns := outcome == eviction.OutcomeGone || outcome == eviction.OutcomeNotDue ||
 		outcome == eviction.OutcomeBlocked && !s.history.charges
 	for _, token := range f.tokens {
 		token.settle(s.now, returns)

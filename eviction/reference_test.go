@@ -407,7 +407,7 @@ func (h *history) acceptedAt(uid types.UID) (at time.Time, ok bool) {
 }
 
 func isAccepted(a attempt) bool {
-	return a.outcome == eviction.OutcomeEvicted || a.outcome == eviction.OutcomeAlreadyGone
+	return a.outcome == eviction.OutcomeEvicted || a.outcome == eviction.OutcomeGone
 }
 
 // doubt doubts all evictions that were accepted a longest wait ago.

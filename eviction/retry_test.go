@@ -44,7 +44,7 @@ func TestE6ResultThatIsNoSuccessIsAFailure(t *testing.T) {
 	failed := errors.New("failed")
 	for _, result := range []eviction.Result{
 		{}, {Err: failed}, {Outcome: "Unknown"}, {Outcome: eviction.OutcomeEvicted, Err: failed},
-		{Outcome: eviction.OutcomeAlreadyGone, Err: failed},
+		{Outcome: eviction.OutcomeGone, Err: failed},
 		{Outcome: eviction.OutcomeNotDue, Err: failed}, {Outcome: eviction.OutcomeDryRun, Err: failed},
 	} {
 		c := runningWith(t, twoSeconds, newPod("p"))

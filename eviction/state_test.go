@@ -253,7 +253,7 @@ func (w *walk) finish() {
 	task := w.flying[i]
 	w.flying = slices.Delete(w.flying, i, i+1)
 	all := []Outcome{
-		OutcomeEvicted, OutcomeAlreadyGone, OutcomeNotDue, OutcomeFailed, OutcomeFailed,
+		OutcomeEvicted, OutcomeGone, OutcomeNotDue, OutcomeFailed, OutcomeFailed,
 		OutcomeBlocked, OutcomeDryRun, OutcomeDryRun,
 	}
 	result := Result{Outcome: all[w.random.IntN(len(all))]}

@@ -93,9 +93,9 @@ type Outcome string
 const (
 	// OutcomeEvicted: the API server has accepted the eviction.
 	OutcomeEvicted Outcome = "Evicted"
-	// OutcomeAlreadyGone: the pod is deleted, terminating, or replaced by
+	// OutcomeGone: the pod is deleted, terminating, or replaced by
 	// another pod of its name.
-	OutcomeAlreadyGone Outcome = "AlreadyGone"
+	OutcomeGone Outcome = "Gone"
 	// OutcomeNotDue: the action found that the pod need not leave. The pod is
 	// decided again soon, when the tracker has observed the reason.
 	OutcomeNotDue Outcome = "NotDue"
@@ -148,7 +148,7 @@ func (r Result) outcome() Outcome {
 	switch r.Outcome {
 	case OutcomeBlocked:
 		return r.Outcome
-	case OutcomeEvicted, OutcomeAlreadyGone, OutcomeNotDue, OutcomeDryRun:
+	case OutcomeEvicted, OutcomeGone, OutcomeNotDue, OutcomeDryRun:
 		if r.Err == nil {
 			return r.Outcome
 		}

@@ -45,7 +45,7 @@ func newManager(ctx context.Context, s *settings, clients process.Clients, recor
 		Acting:     clients.Acting,
 		Watching:   clients.Watching,
 		Timeout:    process.CallTimeout,
-		Record:     m.record,
+		Record:     func(event controller.Event) { m.record(ctx, event) },
 		See:        rivalOf(ctx),
 		Finished: func(ctx context.Context, finished timedqueue.Finished) {
 			counting(ctx, finished)
@@ -141,8 +141,15 @@ func withPod(logger klog.Logger, change controller.ChangePod) klog.Logger {
 	return logger
 }
 
-func (m *manager) record(event controller.Event) {
+// record tells of an Event, in the log if the set waits for a correction of its
+// spec. Nothing else of it would be there.
+func (m *manager) record(ctx context.Context, event controller.Event) {
 	owner := event.Owner
+	switch event.Reason {
+	case controller.ReasonRolloutStopped, controller.ReasonInvalid:
+		klog.FromContext(ctx).Info("DaemonSet waits for a correction of its spec",
+			"daemonset", klog.KObj(owner.Object), "reason", event.Reason, "message", event.Message)
+	}
 	version, kind := owner.Kind.ToAPIVersionAndKind()
 	m.recorder.Event(&corev1.ObjectReference{
 		APIVersion: version, Kind: kind, Namespace: owner.Object.GetNamespace(), Name: owner.Object.GetName(),

@@ -14,10 +14,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubelife/lifecycle/daemon/ownership"
+	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/process/alerts"
 	"github.com/kubelife/lifecycle/examples/process/programtest"
@@ -208,4 +211,25 @@ func clientsOf(client *memory.Client, cluster *memory.Cluster) process.Clients {
 	return process.Clients{
 		Acting: client, Watching: client, Recording: cluster.NewClient(), Electing: cluster.NewClient(),
 	}
+}
+
+// A set that waits for a correction of its spec is an Event and a line in the
+// log, at the default verbosity. Other Events are no line.
+func TestASetThatWaitsForACorrectionIsInTheLog(t *testing.T) {
+	var log bytes.Buffer
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))
+	events := record.NewFakeRecorder(10)
+	m := &manager{recorder: events}
+	owner := ownership.Owner{
+		Object: &metav1.ObjectMeta{Namespace: "shop", Name: "agent"}, Kind: appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
+	}
+	for _, reason := range []string{controller.ReasonRolloutStopped, controller.ReasonInvalid, "SuccessfulCreate"} {
+		m.record(klog.NewContext(t.Context(), logger), controller.Event{
+			Owner: owner, Type: corev1.EventTypeWarning, Reason: reason, Message: "a port of the host with maxSurge",
+		})
+		require.Equal(t, "Warning "+reason+" a port of the host with maxSurge", <-events.Events)
+	}
+	require.Equal(t, 2, strings.Count(log.String(), `daemonset="shop/agent"`), log.String())
+	require.Contains(t, log.String(), controller.ReasonRolloutStopped)
+	require.Contains(t, log.String(), "a port of the host with maxSurge")
 }

@@ -462,7 +462,7 @@ func (w *world) patchPod(uid types.UID, patch Patch) (*corev1.Pod, error) {
 // evict deletes a pod: it is gone at once.
 func (w *world) evict(task eviction.Task) eviction.Result {
 	if _, ok := w.pods[task.Pod.UID]; !ok {
-		return eviction.Result{Outcome: eviction.OutcomeAlreadyGone}
+		return eviction.Result{Outcome: eviction.OutcomeGone}
 	}
 	w.deletePod(task.Pod.UID)
 	return eviction.Result{Outcome: eviction.OutcomeEvicted}

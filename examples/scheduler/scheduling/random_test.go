@@ -407,7 +407,7 @@ func (w *truth) evict(_ context.Context, e scheduling.Eviction) eviction.Result 
 	case chance == 2:
 		return eviction.Result{}
 	case pod == nil:
-		return eviction.Result{Outcome: eviction.OutcomeAlreadyGone}
+		return eviction.Result{Outcome: eviction.OutcomeGone}
 	case pod.Labels["app"] == "kept" && w.allowed == 0:
 		return eviction.Result{Outcome: eviction.OutcomeBlocked}
 	case pod.Labels["app"] == "kept":

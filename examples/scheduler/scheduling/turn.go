@@ -71,7 +71,7 @@ func (s preemptor) Finish(now time.Time, e Eviction, result eviction.Result) {
 		return
 	}
 	switch result.Outcome {
-	case eviction.OutcomeEvicted, eviction.OutcomeAlreadyGone:
+	case eviction.OutcomeEvicted, eviction.OutcomeGone:
 		v.refused = false
 	case eviction.OutcomeNotDue:
 	default: // it is tried again, but another room may cost less now

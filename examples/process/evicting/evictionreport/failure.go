@@ -29,7 +29,7 @@ func RecordFailure(recorder record.EventRecorder, task eviction.Task, result evi
 // failure returns what the Event says, and whether there is one.
 func failure(task eviction.Task, result eviction.Result) (message string, tells bool) {
 	switch result.Outcome {
-	case eviction.OutcomeBlocked, eviction.OutcomeNotDue, eviction.OutcomeAlreadyGone, eviction.OutcomeEvicted,
+	case eviction.OutcomeBlocked, eviction.OutcomeNotDue, eviction.OutcomeGone, eviction.OutcomeEvicted,
 		eviction.OutcomeDryRun:
 		return "", false
 	}

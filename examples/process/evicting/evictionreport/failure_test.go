@@ -26,7 +26,7 @@ func TestAnEvictionThatKeepsFailingIsToldNowAndThen(t *testing.T) {
 
 	second := eviction.Task{Attempts: 1}
 	for _, outcome := range []eviction.Outcome{
-		eviction.OutcomeBlocked, eviction.OutcomeNotDue, eviction.OutcomeAlreadyGone, eviction.OutcomeEvicted,
+		eviction.OutcomeBlocked, eviction.OutcomeNotDue, eviction.OutcomeGone, eviction.OutcomeEvicted,
 		eviction.OutcomeDryRun,
 	} {
 		_, tells := failure(second, eviction.Result{Outcome: outcome, Err: denied})

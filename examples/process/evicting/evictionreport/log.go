@@ -19,7 +19,7 @@ func Log(logger klog.Logger, task eviction.Task, result eviction.Result) {
 	case eviction.OutcomeNotDue:
 		logger.Info("Pod need not leave after all: the API server has something newer than the cache had", "cause",
 			cause(result))
-	case eviction.OutcomeAlreadyGone:
+	case eviction.OutcomeGone:
 		logger.V(2).Info("Pod is gone already")
 	case eviction.OutcomeEvicted:
 		logger.V(2).Info("Evicted pod", "why", why, "due", task.Decision.Due)

@@ -129,7 +129,7 @@ func TestLog(t *testing.T) {
 		{eviction.Result{Outcome: eviction.OutcomeBlocked, Err: forbidden}, 2,
 			`PodDisruptionBudget does not allow.*forbidden`},
 		{eviction.Result{Outcome: eviction.OutcomeNotDue}, 0, `need not leave after all`},
-		{eviction.Result{Outcome: eviction.OutcomeAlreadyGone}, 2, `gone already`},
+		{eviction.Result{Outcome: eviction.OutcomeGone}, 2, `gone already`},
 		{eviction.Result{Outcome: eviction.OutcomeDryRun}, 0, `"Would evict pod".*"why"=.*"due"=`},
 	} {
 		for level := range 3 {
