@@ -165,12 +165,18 @@ type recentTraits [1 << recentBits]*traits
 
 const recentBits = 10
 
-// of returns a record of the traits of a subject.
+// of returns a record of the traits of a subject. It has a copy of the
+// tolerations: others decide by them too, also when the subject is forgotten and
+// its caller may use their memory again.
 func (r *recentTraits) of(s *Subject) *traits {
 	place := &r[s.hash()]
 	if *place == nil || !(*place).areOf(s) {
+		tolerations := slices.Clone(s.Tolerations)
+		for i := range tolerations {
+			s.Tolerations[i].DeepCopyInto(&tolerations[i])
+		}
 		*place = &traits{
-			namespace: s.Namespace, tolerations: s.Tolerations, generation: s.generation,
+			namespace: s.Namespace, tolerations: tolerations, generation: s.generation,
 			priority: s.Priority, shares: s.shares,
 		}
 	}

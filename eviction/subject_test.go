@@ -171,3 +171,18 @@ func ExampleTracker_Observe() {
 	// Output:
 	// 12:05:00 shop/web leaves member-1
 }
+
+// A subject is decided by what was observed of it, whatever its caller does with
+// the memory of another one that was forgotten.
+func TestE11SubjectsDoNotDependOnForgottenOnes(t *testing.T) {
+	c := running(t)
+	c.ObserveTaints(at(0), "east", "east-uid", nil)
+	former := workload("former", "east", "NR:60")
+	c.Observe(at(0), former)
+	c.Observe(at(0), workload("web", "east", "NR:60"))
+	c.ForgetPod(at(1), former.UID)
+	*former.Tolerations[0].TolerationSeconds = 5
+	former.Tolerations[0].Key = "another"
+	c.ObserveTaints(at(10), "east", "east-uid", taintList("NR@10"))
+	c.leavesAt("web/east", 70)
+}

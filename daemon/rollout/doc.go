@@ -73,9 +73,9 @@
 //     at once, and two pods may run.
 //   - Names follow from set, revision, node and attempt. There the API server
 //     makes them.
-//   - A write that is not observed delays its own node, and is read after half
-//     a minute and then ever more seldom, 30 a minute for a set. There it stops
-//     the set for up to five minutes (#72155, #63465).
+//   - A write that is not observed delays its own node, and its pod is read after
+//     half a minute. It is read again ever more seldom, 30 times a minute for a
+//     set. There it stops the set for up to five minutes (#72155, #63465).
 //   - A change of a node costs one evaluation of that node. There all nodes are
 //     visited two or three times.
 //   - Nodes go by their names, or as the caller says. There they have no order.

@@ -296,12 +296,12 @@ func TestVersionsThatBeginAgainAreBelievedAfterALiveRead(t *testing.T) {
 	s.want("delete a-1: OutdatedUnavailable")
 }
 
-// D5: pods that a watch does not show are read, but ever more seldom, and a set
-// reads 30 a minute at most, however many there are.
+// D5: pods that a watch does not show are read once, and again ever more seldom,
+// 30 a minute for a set at most, however many there are.
 func TestD5SilentPodsAreReadSeldom(t *testing.T) {
 	for silent, most := range map[int]int{
 		5:    5 * 7, // after 30 s, 90 s, 210 s, 7.5, 15.5, 30.5 and 45.5 minutes
-		1000: 10 + 30*60,
+		1000: 1000 + 10 + 30*60,
 	} {
 		s := newSet(t, func(c *rollout.Config) { c.Burst = silent })
 		for i := range silent {
@@ -333,4 +333,32 @@ func TestD5SilentPodsAreReadSeldom(t *testing.T) {
 		require.LessOrEqual(t, reads, most, "%d pods", silent)
 		require.GreaterOrEqual(t, reads, silent, "each once, so that it no longer counts against Burst")
 	}
+}
+
+// D4: creations go on while the watch shows nothing. Each is read once after half
+// a minute and no longer counts against Burst.
+func TestD4AWatchThatShowsNothingDoesNotStallCreations(t *testing.T) {
+	s := newSet(t, func(c *rollout.Config) { c.Burst = 50 })
+	for i := range 200 {
+		s.nodes(fmt.Sprintf("n%04d", i))
+	}
+	pods := map[string]*corev1.Pod{}
+	for s.now.Before(start.Add(4 * 30 * time.Second)) {
+		plan := s.Plan(s.now)
+		for i := range plan.Create {
+			step := &plan.Create[i]
+			pods[step.Node] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Name: step.Node, UID: types.UID(step.Node), ResourceVersion: "7",
+				Labels: map[string]string{"controller-revision-hash": "old"},
+			}, Spec: corev1.PodSpec{NodeName: step.Node}}
+			s.Report(s.now, ended{Create: step, Pod: pods[step.Node]})
+		}
+		for i := range plan.Refresh {
+			s.Report(s.now, ended{Refresh: &plan.Refresh[i], Pod: pods[plan.Refresh[i].Pod]})
+		}
+		if plan.Empty() {
+			s.now = plan.Next
+		}
+	}
+	require.Len(t, pods, 200)
 }

@@ -145,7 +145,7 @@ func (k *knowledge) keep(name string, stored *storedNode) *nodeState {
 func (k *knowledge) drop(n *nodeState) {
 	k.stale.remove(n)
 	k.candidates.put(n, situation{})
-	k.timers.wake(n, time.Time{})
+	k.timers.wake(k.now, n, time.Time{})
 	if n.stored == nil {
 		delete(k.gone, n.name)
 	}
@@ -291,6 +291,7 @@ func (k *knowledge) endRead(s *podState) {
 // watch that has not shown the pod may not show its deletion either.
 func (k *knowledge) recordRead(s *podState, pod *corev1.Pod) {
 	from := s.reading
+	k.timers.forget(s)
 	s.reads = min(s.reads+1, mostReads)
 	k.endRead(s)
 	if s.olderThan(pod) {
@@ -313,7 +314,10 @@ func (k *knowledge) recordRead(s *podState, pod *corev1.Pod) {
 }
 
 // await has a pod read after the timeout, unless the watch shows our write.
-func (k *knowledge) await(s *podState) { s.reads, s.readAt = 0, k.now.Add(k.timers.wait(0)) }
+func (k *knowledge) await(s *podState) {
+	k.timers.forget(s)
+	s.reads, s.readAt = 0, k.now.Add(k.timers.wait(0))
+}
 
 // enter changes the phases of a pod and what is counted and timed by them. No
 // other function does, except enterReading.

@@ -268,5 +268,5 @@ func (p *Planner) evaluate(n *nodeState) {
 		return
 	}
 	p.candidates.put(n, a.situation)
-	p.timers.wake(n, a.until)
+	p.timers.wake(now, n, a.until)
 }

@@ -13,8 +13,9 @@ var _ timedqueue.Core[Task, Result] = (*Planner)(nil)
 // [Planner.Finish] gets its result. The cost is that of the changes since the
 // last call.
 //
-// Refreshes come first. Deletions outside of a rollout follow, then missing
-// pods, then the rollout: nodes whose old pod is not available before others.
+// The other deletions of the node of the last one come first, then refreshes.
+// Deletions outside of a rollout follow, then missing pods, then the rollout:
+// nodes whose old pod is not available before others.
 //
 // One call evaluates a thousand nodes at most. If more have changed, for
 // example at the start and after SetSpec, it hands out only refreshes, because

@@ -3,6 +3,8 @@ package rollout
 import (
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -18,16 +20,21 @@ import (
 //
 // A watch that is late for long shows nothing of any pod, and its pods would be
 // read for ever. So each read that shows what the watch does not doubles the wait
-// until the next one of the pod, and a set has a limit for all of its reads.
+// until the next one of the pod, and a set has a limit for all of them. The first
+// read after a write has none: until then the write counts against Burst, which
+// bounds these, and creations would wait for minutes.
 type timers struct {
 	timeout time.Duration
 	nodes   *timedqueue.Queue[string, *nodeState]
 	pods    *timedqueue.Queue[string, *podState] // nil until a pod waits: most sets rest
 }
 
-// The limit of reads of a set is that of refused calls. A few lost events are
+// The limit of repeated reads of a set is that of refused calls. A few pods are
 // read at once.
 const (
+	byRepetition         = "reads" // the budget, whose shares are these two
+	firstRead, readAgain = "first", "again"
+
 	readsPerSecond = 0.5
 	readsAtOnce    = 10
 	longestWait    = 15 * time.Minute // until a pod is read again
@@ -41,14 +48,16 @@ func newTimers(timeout time.Duration, now time.Time) (timers, error) {
 	return timers{timeout: timeout, nodes: nodes}, err
 }
 
-// wake makes a node due when its situation changes with time; zero: never.
-func (t *timers) wake(n *nodeState, until time.Time) {
+// wake makes a node due when its situation changes with time; zero: never. The
+// time may be that of a condition, by a wall clock that was set since the queue
+// was made. So what counts is how far it is from now.
+func (t *timers) wake(now time.Time, n *nodeState, until time.Time) {
 	switch {
 	case until.IsZero() && n.until.IsZero(): // as are most nodes
 	case until.IsZero():
 		t.nodes.Remove(n.name)
 	default:
-		t.nodes.Set(n.name, n, until)
+		t.nodes.Set(n.name, n, now.Add(until.Sub(now)))
 	}
 	n.until = until
 }
@@ -60,11 +69,28 @@ func (t *timers) keep(now time.Time, s *podState, waits bool) {
 	case s.mayRead():
 		if t.pods == nil { // no error: newTimers has refused a zero time
 			t.pods, _ = timedqueue.NewQueue(timedqueue.QueueConfig[string, *podState]{
-				Budgets: []timedqueue.Budget[string, *podState]{{Limit: readsPerSecond, Burst: readsAtOnce}},
+				Budgets: []timedqueue.Budget[string, *podState]{{
+					Name: byRepetition, Limit: readsPerSecond, Burst: readsAtOnce,
+					ShareOf: func(_ string, s *podState) string {
+						if s.reads == 0 {
+							return firstRead
+						}
+						return readAgain
+					},
+				}},
 			}, now)
+			t.pods.SetLimit(now, byRepetition, firstRead, rate.Inf)
 		}
 		t.pods.Set(s.pod.Name, s, s.readAt)
 	case waits:
+		t.pods.Remove(s.pod.Name)
+	}
+}
+
+// forget takes a pod out of the queue of pods to read, before what its share
+// depends on changes.
+func (t *timers) forget(s *podState) {
+	if t.pods != nil {
 		t.pods.Remove(s.pod.Name)
 	}
 }

@@ -284,6 +284,23 @@ func TestTasksOfASetThatIsGoneEnd(t *testing.T) {
 	require.GreaterOrEqual(t, len(kinds), 3, "%v", kinds)
 }
 
+// A set that was corrected waits for no correction, though its revision cannot be
+// created yet.
+func TestACorrectedSetIsNotStopped(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	set := w.addSet("agent", func(set *appsv1.DaemonSet) { set.Spec.Template.Labels = nil })
+	w.fails = func(task any) bool { _, revises := task.(controller.Revise); return revises }
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	require.Equal(t, []bool{true}, w.stopped())
+	labels := set.Spec.Selector.MatchLabels
+	w.changeSet("agent", func(set *appsv1.DaemonSet) { set.Spec.Template.Labels = labels })
+	w.pass(time.Minute)
+	require.Empty(t, w.pods)
+	require.Equal(t, []bool{false}, w.stopped())
+}
+
 // A template that was corrected does not wait for the back-off of the one whose
 // revision the API server has refused.
 func TestACorrectedTemplateIsRevisedAtOnce(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package controller is a whole DaemonSet controller, as a core: sets, pods,
-// nodes, revisions and time go in, tasks come out. It manages any number of
-// sets, of any kind that has a selector and a pod template.
+// Package controller is a whole DaemonSet controller without clock, goroutine
+// and client: sets, pods, nodes, revisions and time go in, jobs come out. It
+// manages any number of sets, of any kind that has a selector and a pod template.
 //
 // It composes the packages of the library and adds what ties them together:
 //

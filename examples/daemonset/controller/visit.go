@@ -24,8 +24,11 @@ func (c *Controller) enter(now time.Time, r *record) {
 		owner := r.set.Source.Owner
 		c.tell(Event{owner, corev1.EventTypeWarning, reasonSelectingAll, messageSelectingAll})
 	}
-	if r.phase == phaseInvalid {
+	switch {
+	case r.phase == phaseInvalid:
 		c.tellOnce(r, ReasonInvalid, r.problem)
+	case former == phaseInvalid, r.phase == phaseTerminating: // it waits for no correction
+		r.told = ""
 	}
 	keep(c.claims, r, r.phase == phaseClaiming, now)
 	switch {
