@@ -84,18 +84,16 @@ func newPerformer(
 
 func (p *performer) actions() controller.Actions {
 	return controller.Actions{
-		ReadLeases: p.readLeases,
-		Declare:    p.declare,
-		ChangeNode: p.changeNode,
-		MarkPod:    p.markPod,
-		Evict:      p.evict,
+		ReadLeases: process.Within(process.CallTimeout, p.readLeases),
+		Declare:    process.Within(process.CallTimeout, p.declare),
+		ChangeNode: process.Within(process.CallTimeout, p.changeNode),
+		MarkPod:    process.Within(process.CallTimeout, p.markPod),
+		Evict:      process.Within(process.CallTimeout, p.evict),
 		Record:     p.edge.Record,
 	}
 }
 
 func (p *performer) readLeases(ctx context.Context, read controller.LeaseRead) controller.Leases {
-	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
-	defer cancel()
 	leases := p.edge.ReadLeases(ctx, read)
 	if read.Node != nil {
 		p.tell(ctx, "read lease", klog.KObj(read.Node), leases.Err)
@@ -108,8 +106,6 @@ func (p *performer) readLeases(ctx context.Context, read controller.LeaseRead) c
 func (p *performer) declare(
 	ctx context.Context, d controller.Declaration,
 ) controller.Result[*corev1.Node] {
-	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
-	defer cancel()
 	started := time.Now()
 	result := p.edge.Declare(ctx, d)
 	p.metrics.declareSeconds.Observe(time.Since(started).Seconds())
@@ -120,8 +116,6 @@ func (p *performer) declare(
 func (p *performer) changeNode(
 	ctx context.Context, change controller.NodeChange,
 ) controller.Result[*corev1.Node] {
-	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
-	defer cancel()
 	result := p.edge.ChangeNode(ctx, change)
 	if change.Released && result.Err == nil {
 		p.metrics.nodesTainted.inc(change.Zone)
@@ -136,8 +130,6 @@ func (p *performer) changeNode(
 func (p *performer) markPod(
 	ctx context.Context, mark controller.PodMark,
 ) controller.Result[*corev1.Pod] {
-	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
-	defer cancel()
 	result := p.edge.MarkPod(ctx, mark)
 	if mark.Action == controller.PodActionRead && result.Err == nil {
 		tellStale(ctx, "pod", mark.Pod, result.Object)
@@ -147,8 +139,6 @@ func (p *performer) markPod(
 }
 
 func (p *performer) evict(ctx context.Context, task eviction.Task) eviction.Result {
-	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
-	defer cancel()
 	result := p.edge.Evict(ctx, task)
 	p.metrics.evicted(task, result, time.Now())
 	p.tellOfEviction(ctx, task, result)

@@ -14,6 +14,7 @@ import (
 	"github.com/kubelife/lifecycle/daemon/revision"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/daemonset/edge"
+	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
@@ -178,21 +179,10 @@ func (r *Runner) View(read func(c *controller.Controller)) {
 func (r *Runner) actions() controller.Actions {
 	actions, timeout := r.edge.Actions(), r.config.Timeout
 	return controller.Actions{
-		Claim:       within(timeout, actions.Claim),
-		Revise:      within(timeout, actions.Revise),
-		ChangePod:   within(timeout, actions.ChangePod),
-		WriteStatus: within(timeout, actions.WriteStatus),
+		Claim:       process.Within(timeout, actions.Claim),
+		Revise:      process.Within(timeout, actions.Revise),
+		ChangePod:   process.Within(timeout, actions.ChangePod),
+		WriteStatus: process.Within(timeout, actions.WriteStatus),
 		Record:      actions.Record,
-	}
-}
-
-// within returns an action with a timeout.
-func within[T, R any](
-	timeout time.Duration, act func(context.Context, T) R,
-) func(context.Context, T) R {
-	return func(ctx context.Context, task T) R {
-		ctx, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		return act(ctx, task)
 	}
 }
