@@ -168,19 +168,19 @@ func (o *options) addNodes(r *sidebyside.Record, c sidebyside.Costs) {
 }
 
 func (o *options) addUp(r *sidebyside.Record, c sidebyside.Costs) {
-	r.Add("CPU time to bring them up", cpuTime, c.CPU.Seconds()).NoMore()
+	r.Add("CPU time to bring them up", cpuTime, c.CPU.Seconds()).NoMoreThan(1)
 	r.Add("API calls to bring a pod up", ratio, o.callsOfPod(c)).AtMost(kubeletUpCalls)
 }
 
 func (o *options) addRest(r *sidebyside.Record, c sidebyside.Costs, resident float64) {
-	r.Add("CPU at rest, of a core", sidebyside.Percent, c.Share()).NoMore()
+	r.Add("CPU at rest, of a core", sidebyside.Percent, c.Share()).NoMoreThan(1)
 	r.Add("calls about leases a second, at rest", sidebyside.Format("%.1f"),
 		float64(c.CallsAbout("leases"))/c.Took.Seconds())
-	r.Add("resident memory at rest", sidebyside.MiB, resident).AtMost(mostMemory).NoMore()
+	r.Add("resident memory at rest", sidebyside.MiB, resident).AtMost(mostMemory).NoMoreThan(1)
 }
 
 func (o *options) addEnd(r *sidebyside.Record, c sidebyside.Costs) {
-	r.Add("CPU time to end them", cpuTime, c.CPU.Seconds()).NoMore()
+	r.Add("CPU time to end them", cpuTime, c.CPU.Seconds()).NoMoreThan(1)
 	r.Add("API calls to end a pod", ratio, o.callsOfPod(c)).AtMost(kubeletEndCalls)
 }
 

@@ -37,9 +37,11 @@ type play struct {
 	desired    int32  // nodes that had to have a pod before the step
 	spoken     string // what kubectl said in the step
 
-	// steps has the seconds of each step, and the state that it has come to.
+	// steps has the seconds of each step, and the state that it has come to. The
+	// sums are those of all steps.
 	steps sidebyside.Record
 	all   time.Duration
+	costs sidebyside.Costs
 	// disturbed are the pods and revisions that a change of the controller has
 	// disturbed.
 	disturbed []string
@@ -56,10 +58,7 @@ func (o *options) play(ctx context.Context, stage *sidebyside.Play[mode]) (*side
 	if err := p.taint(ctx, "", world.AllNodes()); err != nil {
 		return nil, err
 	}
-	if err := p.Caches(ctx, func(factory informers.SharedInformerFactory) {
-		p.sets = factory.Apps().V1().DaemonSets().Lister().DaemonSets(namespace)
-		p.pods = factory.Core().V1().Pods().Lister().Pods(namespace)
-	}); err != nil {
+	if err := p.watch(ctx); err != nil {
 		return nil, err
 	}
 	scheduler, err := p.Launch("kube-scheduler")
@@ -69,16 +68,27 @@ func (o *options) play(ctx context.Context, stage *sidebyside.Play[mode]) (*side
 	if err := p.awaitWork(ctx, scheduler, "kube-scheduler", "pods"); err != nil {
 		return nil, err
 	}
-	var costs sidebyside.Costs
 	for _, t := range p.turns() {
-		if costs, err = p.take(ctx, t); err != nil {
+		if err := p.take(ctx, t); err != nil {
 			return nil, fmt.Errorf("with %s: %w", t.subject.Name, err)
 		}
 	}
-	if p.Scenario == handover {
+	switch p.Scenario {
+	case handover:
 		return p.handoverRecord(), nil
+	case trouble:
+		return &p.steps, nil
 	}
-	return p.record(costs), nil
+	return p.record(), nil
+}
+
+// watch has a watch show the cluster to the script. It is called again after an
+// outage: the informers that were there before come back up to half a minute late.
+func (p *play) watch(ctx context.Context) error {
+	return p.Caches(ctx, func(factory informers.SharedInformerFactory) {
+		p.sets = factory.Apps().V1().DaemonSets().Lister().DaemonSets(namespace)
+		p.pods = factory.Core().V1().Pods().Lister().Pods(namespace)
+	})
 }
 
 // quiet is how long nothing may happen after a step until its state counts.
@@ -106,58 +116,79 @@ func (p *play) awaitWork(ctx context.Context, of *sidebyside.Processes, user, re
 // A turn is what a controller does until it ends.
 type turn struct {
 	subject sidebyside.Subject
-	steps   []step
+	// args are flags besides those that all have.
+	args []string
+	// before is done while no controller runs.
+	before action
+	steps  []step
 }
 
 // turns are those of the scenario. In the handover upstream creates and rolls
 // out, ours takes over and rolls out, and upstream takes over again.
 func (p *play) turns() []turn {
 	steps := p.script()
-	if p.Scenario == handover {
-		return []turn{{upstream, steps[:2]}, {ours, steps[2:3]}, {upstream, nil}}
+	switch p.Scenario {
+	case handover:
+		return []turn{{subject: upstream, steps: steps[:2]}, {subject: ours, steps: steps[2:3]}, {subject: upstream}}
+	case trouble:
+		return p.troubles()
 	}
-	return []turn{{p.Subject, steps}}
+	return []turn{{subject: p.Subject, steps: steps}}
 }
 
-// take plays a turn, and returns what it has cost.
-func (p *play) take(ctx context.Context, t turn) (costs sidebyside.Costs, err error) {
+// take plays a turn.
+func (p *play) take(ctx context.Context, t turn) error {
 	before, err := p.snapshot(ctx)
 	isFirst := apierrors.IsNotFound(err) // there is no set yet
 	if err != nil && !isFirst {
-		return costs, err
+		return err
 	}
-	if p.controller, err = p.Launch(t.subject.Name); err != nil {
-		return costs, err
+	if t.before != nil {
+		if err := t.before(ctx); err != nil {
+			return err
+		}
+	}
+	if p.controller, err = p.Launch(t.subject.Name, t.args...); err != nil {
+		return err
 	}
 	defer p.controller.Stop()
 	if err := p.awaitWork(ctx, p.controller, sidebyside.User, "daemonsets"); err != nil {
-		return costs, err
+		return err
 	}
-	if !isFirst {
+	if p.Scenario == handover && !isFirst {
 		if err := p.takeOver(ctx, t.subject.Name, before); err != nil {
-			return costs, err
+			return err
 		}
 	}
-	return p.controller.Costs(ctx, func() error {
-		for _, s := range t.steps {
-			if err := p.playStep(ctx, s); err != nil {
-				return fmt.Errorf("%s: %w", s.title, err)
-			}
+	for _, s := range t.steps {
+		if err := p.playStep(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", s.title, err)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
-// playStep plays a step, and looks at what it has come to.
+// playStep plays a step, and looks at what it has come to. What the controller
+// has in mind to write is written then, and the next step begins with that.
 func (p *play) playStep(ctx context.Context, s step) error {
-	took, err := p.do(ctx, s)
+	var took time.Duration
+	costs, err := p.controller.Costs(ctx, func() (err error) {
+		if took, err = p.do(ctx, s); err != nil {
+			return err
+		}
+		return wait.Pause(ctx, quiet)
+	})
 	if err != nil {
 		return err
 	}
 	p.Say("%s: %.1f s", s.title, took.Seconds())
+	if p.Scenario == trouble {
+		return p.addTrouble(ctx, s, took, costs)
+	}
 	p.steps.Add(s.title, sidebyside.Seconds, took.Seconds())
 	p.all += took
-	// What it has in mind to write is written, and the next begins with that.
+	p.costs.CPU += costs.CPU
+	p.costs.Calls = append(p.costs.Calls, costs.Calls...)
 	facts, err := p.lookAt(ctx)
 	p.steps.States = append(p.steps.States, sidebyside.State{Step: s.title, Facts: facts})
 	return err
@@ -170,7 +201,10 @@ func (p *play) takeOver(ctx context.Context, by string, before snapshot) error {
 	if _, err := p.do(ctx, step{act: p.changeNodes(change{added: []string{node}})}); err != nil {
 		return err
 	}
-	after, err := p.settled(ctx)
+	if err := wait.Pause(ctx, quiet); err != nil {
+		return err
+	}
+	after, err := p.snapshot(ctx)
 	lines := disturbances(before, after, node)
 	p.Say("%s has taken over and disturbed %d pods and revisions", by, len(lines))
 	p.disturbed = append(p.disturbed, lines...)
@@ -207,7 +241,15 @@ func (p *play) do(ctx context.Context, s step) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	err := p.await(ctx, "the goal", p.goal.missing)
+	var err error
+	switch {
+	case s.held > 0:
+		err = wait.Pause(ctx, s.held)
+	case s.goal != nil:
+		err = p.await(ctx, "the goal", s.goal)
+	default:
+		err = p.await(ctx, "the goal", p.goal.missing)
+	}
 	return time.Since(begun), err
 }
 
@@ -256,14 +298,7 @@ func (p *play) await(
 	})
 }
 
-// settled returns what the API server has when nothing happens any more.
-func (p *play) settled(ctx context.Context) (snapshot, error) {
-	if err := wait.Pause(ctx, quiet); err != nil {
-		return snapshot{}, err
-	}
-	return p.snapshot(ctx)
-}
-
+// snapshot returns what the API server has.
 func (p *play) snapshot(ctx context.Context) (s snapshot, err error) {
 	apps := p.Client.AppsV1()
 	if s.set, err = apps.DaemonSets(namespace).Get(ctx, setName, metav1.GetOptions{}); err != nil {
@@ -283,7 +318,7 @@ func (p *play) snapshot(ctx context.Context) (s snapshot, err error) {
 
 // lookAt returns the facts that a step has come to, with what kubectl says.
 func (p *play) lookAt(ctx context.Context) (facts, error) {
-	s, err := p.settled(ctx)
+	s, err := p.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,11 @@
 // kube-controller-manager again control the set on one cluster. Each pod and
 // revision that a change of the controller disturbs is a fault.
 //
+// The scenario trouble has steps of its own, each with its seconds and API
+// calls: orphans to adopt, an API server that restarts in the middle of a
+// rollout, few calls a second, many sets, and a rollout that cannot go on. It is
+// a fault when ours takes more than 1.1 times as much of either.
+//
 // Nodes are those of package fleet. Their kubelets, in this process, report pods
 // ready and let deleted ones go, at once. Pods, revisions and statuses are read
 // from the API server.
@@ -24,6 +29,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
@@ -33,13 +39,14 @@ import (
 const help = `Plays the life of a DaemonSet with examples/daemonset and kube-controller-manager v1.37.1 on a
 real API server, and compares what both have come to after each step.
 
-  go -C examples/e2e run ./measure rollouts                                  all: four minutes
+  go -C examples/e2e run ./measure rollouts                                  all: a quarter of an hour
   go -C examples/e2e run ./measure rollouts --nodes 30 --scenario killed
 
 Scenarios:
   calm      nothing happens to the controller
   killed    it is killed in the middle of each step and started again
   handover  both take turns on one cluster
+  trouble   orphans, an API server that restarts, few calls a second, many sets, a rollout that cannot go on
 `
 
 // Run measures rollouts as the flags say.
@@ -58,15 +65,20 @@ const (
 	killed mode = "killed"
 	// handover is the mode in which controllers take turns on one cluster.
 	handover mode = "handover"
+	// trouble is the mode with steps of its own.
+	trouble mode = "trouble"
 )
 
 // Heading is that of its columns. Those of the script share a table.
 func (m mode) Heading() sidebyside.Heading {
-	if m == handover {
+	switch m {
+	case handover:
 		return sidebyside.Heading{
 			Name: string(m), Title: "controllers take turns",
 			Together: "kube-controller-manager, ours and kube-controller-manager again",
 		}
+	case trouble:
+		return sidebyside.Heading{Name: string(m), Title: "a DaemonSet in trouble"}
 	}
 	return sidebyside.Heading{Name: string(m), Title: string(m), Table: "a DaemonSet rolled out"}
 }
@@ -86,10 +98,10 @@ func (o *options) measurement() *sidebyside.Measurement[mode] {
 	scheduler := sidebyside.Kubernetes(controlplane.KubeScheduler)
 	scheduler.Args = flags
 	return &sidebyside.Measurement[mode]{
-		Name: "rollouts", Help: help, Scenarios: []mode{calm, killed, handover},
+		Name: "rollouts", Help: help, Scenarios: []mode{calm, killed, handover, trouble},
 		Subjects:    []sidebyside.Subject{ours, upstream},
 		Helpers:     []sidebyside.Subject{scheduler, sidebyside.Kubernetes(controlplane.Kubectl)},
-		Repetitions: 1, Longest: 20 * time.Minute,
+		Repetitions: 1, Longest: 20 * time.Minute, Ratio: upstream.Name,
 		Flags: func(flags *flag.FlagSet) { flags.IntVar(&o.nodes, "nodes", 500, "how `many` nodes there are") },
 		Check: o.check, Play: o.play, Legend: func() string { return legend },
 	}
@@ -107,28 +119,17 @@ func (o *options) check(c *sidebyside.Choice[mode]) error {
 	return nil
 }
 
-// events is what calls about Events are counted as.
-const events = "events"
-
 // record is the column of the script: the seconds of each step, and then what
 // the controller has cost. Calls about Events are apart: they are lost when
 // there are many, and nothing depends on them.
-func (p *play) record(costs sidebyside.Costs) *sidebyside.Record {
+func (p *play) record() *sidebyside.Record {
 	record := &p.steps
 	record.Add("all steps", sidebyside.Seconds, p.all.Seconds())
-	record.Add("CPU time of the controller", sidebyside.Format("%.2f s"), costs.CPU.Seconds())
-	calls := controlplane.CountBy(costs.Calls, func(r controlplane.Request) string {
-		if r.Resource == events {
-			return events
-		}
-		return r.Verb
-	})
+	record.Add("CPU time of the controller", sidebyside.Format("%.2f s"), p.costs.CPU.Seconds())
 	count := func(title string, verbs ...string) {
-		total := 0
-		for _, verb := range verbs {
-			total += calls[verb]
-		}
-		record.Add(title, sidebyside.Count, float64(total))
+		record.Add(title, sidebyside.Count, callsOf(p.costs, func(r controlplane.Request) bool {
+			return !isAboutEvents(r) && slices.Contains(verbs, r.Verb)
+		}))
 	}
 	writes := []string{"create", "delete", "patch", "update"}
 	for _, verb := range writes {
@@ -138,9 +139,21 @@ func (p *play) record(costs sidebyside.Costs) *sidebyside.Record {
 	for _, verb := range []string{"get", "list", "watch"} {
 		count("API calls: "+verb, verb)
 	}
-	count("API calls about Events", events)
+	record.Add("API calls about Events", sidebyside.Count, callsOf(p.costs, isAboutEvents))
 	return record
 }
+
+// callsOf is how many calls are of a kind.
+func callsOf(costs sidebyside.Costs, is func(controlplane.Request) bool) (n float64) {
+	for _, r := range costs.Calls {
+		if is(r) {
+			n++
+		}
+	}
+	return n
+}
+
+func isAboutEvents(r controlplane.Request) bool { return r.Resource == "events" }
 
 // handoverRecord is the column of the handover.
 func (p *play) handoverRecord() *sidebyside.Record {
@@ -152,5 +165,6 @@ func (p *play) handoverRecord() *sidebyside.Record {
 
 const legend = `Seconds until the goal of a step is reached: each node that has to have a pod has one, which is ready, and the status
 says so. CPU time is user and system, of all processes of the controller, after its start. Killed: with SIGKILL in the
-middle of each step, and started again at once.
+middle of each step, and started again at once. In trouble API calls are those until nothing more happens, without those
+about Events.
 `

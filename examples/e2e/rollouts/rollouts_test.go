@@ -19,14 +19,14 @@ func TestFlags(t *testing.T) {
 	c, err := o.measurement().Parse(nil, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, 500, o.nodes)
-	require.Equal(t, []mode{calm, killed, handover}, c.Scenarios)
+	require.Equal(t, []mode{calm, killed, handover, trouble}, c.Scenarios)
 	c, err = o.measurement().Parse([]string{"--scenario=handover,calm", "--nodes=20"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, 20, o.nodes)
 	require.Equal(t, []mode{calm, handover}, c.Scenarios)
 
 	for want, args := range map[string][]string{
-		`--scenario: there is no "upset", only calm, killed, handover`: {"--scenario=upset"},
+		`--scenario: there is no "upset", only calm, killed, handover, trouble`: {"--scenario=upset"},
 		"--nodes is 19, want at least 20":                              {"--nodes=19"},
 		"--scenario handover needs both subjects":                      {"--subject=ours"},
 	} {
@@ -42,11 +42,12 @@ func requests(n int, verb, resource string) []controlplane.Request {
 
 func TestTheRows(t *testing.T) {
 	p := &play{all: 1250 * time.Millisecond}
-	p.steps.Add("create on 20 nodes", sidebyside.Seconds, 1.25)
-	record := p.record(sidebyside.Costs{CPU: 1234 * time.Millisecond, Calls: slices.Concat(
+	p.costs = sidebyside.Costs{CPU: 1234 * time.Millisecond, Calls: slices.Concat(
 		requests(1500, "create", "pods"), requests(3, "update", "daemonsets"), requests(5, "watch", "pods"),
 		requests(7, "create", "events"),
-	)})
+	)}
+	p.steps.Add("create on 20 nodes", sidebyside.Seconds, 1.25)
+	record := p.record()
 	require.Equal(t, `create on 20 nodes: 1.2 s
 all steps: 1.2 s
 CPU time of the controller: 1.23 s

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,10 @@ type step struct {
 	rest action
 	// followed has kubectl wait for the end of the rollout.
 	followed bool
+	// goal is what is still missing. Nil: what the set and the nodes say.
+	goal func(*appsv1.DaemonSet, []*corev1.Pod) error
+	// held is how long it is played that has no goal.
+	held time.Duration
 }
 
 type action func(context.Context) error
@@ -129,12 +134,26 @@ const (
 // image returns that of a version.
 func image(version int) string { return fmt.Sprintf("example.invalid/agent:%d", version) }
 
-// create creates the set. What its template holds is such that the bytes of its
-// revision are not those of the simplest one.
+// create creates the set.
 func (p *play) create(ctx context.Context) error {
-	chosen := map[string]string{"app": setName}
-	set, err := p.Client.AppsV1().DaemonSets(namespace).Create(ctx, &appsv1.DaemonSet{
-		ObjectMeta: metav1.ObjectMeta{Name: setName, Annotations: map[string]string{
+	set, err := p.Client.AppsV1().DaemonSets(namespace).
+		Create(ctx, p.newSet(setName), metav1.CreateOptions{})
+	if err == nil {
+		p.goal.image, p.goal.generation = image(1), set.Generation
+	}
+	return err
+}
+
+// newSet returns a set. What its template holds is such that the bytes of its
+// revision are not those of the simplest one.
+func (p *play) newSet(name string) *appsv1.DaemonSet {
+	chosen := map[string]string{"app": name}
+	port := corev1.ContainerPort{ContainerPort: 9100}
+	if p.Scenario == trouble && name == setName {
+		port.HostPort = 9100 // so no node has room for a second pod
+	}
+	return &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{
 			"owner": "<platform> & friends", changeCause: "the first one",
 		}},
 		Spec: appsv1.DaemonSetSpec{
@@ -148,7 +167,7 @@ func (p *play) create(ctx context.Context) error {
 						Env: []corev1.EnvVar{{Name: "NODE", ValueFrom: &corev1.EnvVarSource{
 							FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"},
 						}}},
-						Ports: []corev1.ContainerPort{{ContainerPort: 9100}},
+						Ports: []corev1.ContainerPort{port},
 					}},
 				},
 			},
@@ -157,27 +176,27 @@ func (p *play) create(ctx context.Context) error {
 				RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: new(intstr.FromString("10%"))},
 			},
 		},
-	}, metav1.CreateOptions{})
-	if err == nil {
-		p.goal.image, p.goal.generation = image(1), set.Generation
 	}
-	return err
 }
 
 // change gives the set another image and another strategy, with one patch.
 func (p *play) change(version int, rollingUpdate string) action {
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"version %d"}},"spec":{`+
-		`"updateStrategy":{"rollingUpdate":%s},`+
-		`"template":{"spec":{"containers":[{"name":"agent","image":%q}]}}}}`,
-		changeCause, version, rollingUpdate, image(version))
 	return func(ctx context.Context) error {
-		set, err := p.Client.AppsV1().DaemonSets(namespace).
-			Patch(ctx, setName, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+		set, err := p.patch(ctx, setName, version, rollingUpdate)
 		if err == nil {
 			p.goal.image, p.goal.generation = image(version), set.Generation
 		}
 		return err
 	}
+}
+
+func (p *play) patch(ctx context.Context, name string, version int, rollingUpdate string) (*appsv1.DaemonSet, error) {
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"version %d"}},"spec":{`+
+		`"updateStrategy":{"rollingUpdate":%s},`+
+		`"template":{"spec":{"containers":[{"name":"agent","image":%q}]}}}}`,
+		changeCause, version, rollingUpdate, image(version))
+	return p.Client.AppsV1().DaemonSets(namespace).
+		Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 }
 
 // undo has kubectl go back to the template of the first change.

@@ -33,7 +33,9 @@ type Row struct {
 	format func(float64) string
 	value  float64
 
-	wrong, noMore, noRatio bool
+	wrong, noRatio bool
+	// mostTimes is how many times as much as the other ours may have. Zero: any.
+	mostTimes float64
 }
 
 // Add adds a row.
@@ -52,10 +54,10 @@ func (w *Row) AtMost(limit float64) *Row {
 	return w
 }
 
-// NoMore says that ours is at fault when it has more than the subject that it
-// is put to.
-func (w *Row) NoMore() *Row {
-	w.noMore = true
+// NoMoreThan says that ours is at fault when it has more than so many times as
+// much as the subject that it is put to.
+func (w *Row) NoMoreThan(times float64) *Row {
+	w.mostTimes = times
 	return w
 }
 

@@ -153,9 +153,12 @@ func (c *Column[S]) spread(title string) (s spread, wrong bool) {
 }
 
 // sides returns the column of ours and the one that it is put to, nil where
-// there is none.
+// there is none. In a table of several scenarios none is.
 func (r *Results[S]) sides(columns []*Column[S]) (ours, other *Column[S]) {
 	for _, c := range columns {
+		if c.heading.Table != "" {
+			return nil, nil
+		}
 		switch c.Subject.Name {
 		case Ours:
 			ours = c
@@ -174,12 +177,15 @@ func ratio[S Scenario](row *Row, ours, other *Column[S]) (float64, bool) {
 	return mine.median / theirs.median, !row.noRatio && mine.n > 0 && theirs.n > 0 && theirs.median > 0
 }
 
+// isTooMuch reports whether ours is at fault by its ratio to the other.
+func (w *Row) isTooMuch(ratio float64) bool { return w.mostTimes > 0 && ratio > w.mostTimes }
+
 func ratioCell[S Scenario](row *Row, ours, other *Column[S]) string {
 	value, known := ratio(row, ours, other)
 	switch text := fmt.Sprintf("%.2f", value); {
 	case !known:
 		return "–"
-	case row.noMore && value > 1:
+	case row.isTooMuch(value):
 		return Bold(text)
 	default:
 		return text

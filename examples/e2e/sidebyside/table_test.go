@@ -279,7 +279,7 @@ func TestOursMayHaveNoMoreThanTheOther(t *testing.T) {
 			if subject != Ours {
 				value = other
 			}
-			r.Add("drops", Count, value).NoMore()
+			r.Add("drops", Count, value).NoMoreThan(1)
 			r.Add("growth", Count, value).NoRatio()
 			return r, nil
 		})

@@ -37,7 +37,7 @@ func (r *Results[S]) Err() error {
 			continue
 		}
 		for _, row := range rowsOf(columns) {
-			if value, known := ratio(row, ours, other); known && row.noMore && value > 1 {
+			if value, known := ratio(row, ours, other); known && row.isTooMuch(value) {
 				problems = append(problems,
 					fmt.Errorf("%w: %s: %.2f times %s's", ErrOursFailed, row.title, value, r.of.Ratio))
 			}

@@ -1,0 +1,203 @@
+package rollouts
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
+)
+
+const (
+	// many is how many sets there are at a time.
+	many = 50
+	// held is how long a rollout is watched that cannot go on.
+	held = 20 * time.Second
+	// mostTimes is how much of a row ours may have in relation to upstream.
+	mostTimes = 1.1
+
+	unavailable, surge = `{"maxUnavailable":"10%","maxSurge":0}`, `{"maxUnavailable":0,"maxSurge":"10%"}`
+)
+
+// troubles are the turns of the scenario trouble. Each begins with a process that
+// has nothing in mind.
+func (p *play) troubles() []turn {
+	turns := []turn{{
+		steps: []step{{title: fmt.Sprintf("create on %d nodes", p.nodes), act: p.create}},
+	}, {
+		before: p.orphan,
+		steps:  []step{{title: fmt.Sprintf("adopt %d orphans", p.nodes), act: p.create}},
+	}, {
+		steps: []step{{
+			title: "roll out, kube-apiserver killed and started midway",
+			act:   p.change(2, unavailable), rest: p.restartAPIServer,
+		}},
+	}, {
+		args:  []string{"--kube-api-qps=20", "--kube-api-burst=30"},
+		steps: []step{{title: "roll out with 20 calls a second", act: p.change(3, unavailable)}},
+	}, {
+		steps: []step{{
+			title: fmt.Sprintf("create %d sets on %d nodes", many, len(p.few())), act: p.createMany, goal: p.manyHave(1),
+		}, {
+			title: fmt.Sprintf("roll out %d sets", many), act: p.changeMany, goal: p.manyHave(2),
+		}},
+	}, {
+		steps: []step{{title: "a rollout that cannot go on: maxSurge, hostPort", act: p.change(4, surge), held: held}},
+	}}
+	for i := range turns {
+		turns[i].subject = p.Subject
+	}
+	return turns
+}
+
+// addTrouble adds the rows of a step. Of one that cannot go on they are what is
+// left of the pods, and what the Events say.
+func (p *play) addTrouble(ctx context.Context, s step, took time.Duration, costs sidebyside.Costs) error {
+	if s.held == 0 {
+		p.steps.Add(s.title, sidebyside.Seconds, took.Seconds()).NoMoreThan(mostTimes)
+	} else if err := p.addHeld(ctx, s); err != nil {
+		return err
+	}
+	count := func(what string, is func(controlplane.Request) bool) *sidebyside.Row {
+		return p.steps.Add(s.title+": "+what, sidebyside.Count, callsOf(costs, is))
+	}
+	count("writes of a status", func(r controlplane.Request) bool {
+		return r.FullResource() == "daemonsets/status"
+	}).NoMoreThan(mostTimes)
+	count("GETs", func(r controlplane.Request) bool { return r.Verb == "get" }).NoMoreThan(mostTimes)
+	count("API calls", func(r controlplane.Request) bool { return !isAboutEvents(r) }).NoMoreThan(mostTimes)
+	return nil
+}
+
+func (p *play) addHeld(ctx context.Context, s step) error {
+	pods, err := p.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + setName})
+	if err != nil {
+		return err
+	}
+	ready := 0
+	for i := range pods.Items {
+		if fleet.IsReady(&pods.Items[i]) {
+			ready++
+		}
+	}
+	warnings, err := p.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: "type=Warning,involvedObject.kind=DaemonSet,involvedObject.name=" + setName,
+	})
+	if err != nil {
+		return err
+	}
+	p.steps.Add(s.title+": ready pods left", sidebyside.Count, float64(ready))
+	p.steps.Add(s.title+": Events that warn", sidebyside.Count, float64(len(warnings.Items)))
+	for i := range warnings.Items {
+		p.steps.Told = append(p.steps.Told, warnings.Items[i].Reason+": "+warnings.Items[i].Message)
+	}
+	return nil
+}
+
+// orphan deletes the set and leaves its pods and revisions, as
+// kube-controller-manager's garbage collector does with --cascade=orphan.
+func (p *play) orphan(ctx context.Context) error {
+	s, err := p.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	sets := p.Client.AppsV1().DaemonSets(namespace)
+	if err := sets.Delete(ctx, setName, metav1.DeleteOptions{
+		PropagationPolicy: new(metav1.DeletePropagationOrphan),
+	}); err != nil {
+		return err
+	}
+	free := []byte(`{"metadata":{"ownerReferences":null}}`)
+	for i := range s.revisions {
+		if _, err := p.Client.AppsV1().ControllerRevisions(namespace).
+			Patch(ctx, s.revisions[i].Name, types.MergePatchType, free, metav1.PatchOptions{}); err != nil {
+			return err
+		}
+	}
+	if err := sidebyside.Each(ctx, len(s.pods), func(ctx context.Context, i int) error {
+		_, err := p.Client.CoreV1().Pods(namespace).
+			Patch(ctx, s.pods[i].Name, types.MergePatchType, free, metav1.PatchOptions{})
+		return err
+	}); err != nil {
+		return err
+	}
+	_, err = sets.Patch(ctx, setName, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	return err
+}
+
+// restartAPIServer kills the API server in the middle of a rollout, and starts it
+// again.
+func (p *play) restartAPIServer(ctx context.Context) error {
+	if err := p.await(ctx, "the middle", func(set *appsv1.DaemonSet, pods []*corev1.Pod) error {
+		if !p.isQuarter(set, pods) {
+			return errNotYet
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err := p.Plane.RestartAPIServer(ctx); err != nil {
+		return err
+	}
+	return p.watch(ctx)
+}
+
+// few are the nodes that each of many sets selects.
+func (p *play) few() []string { return names(firstNode, p.nodes)[:p.nodes/10] }
+
+func setNames() []string { return names("many", many) }
+
+func (p *play) createMany(ctx context.Context) error {
+	return each(ctx, setNames(), func(ctx context.Context, name string) error {
+		set := p.newSet(name)
+		set.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{
+					Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: p.few(),
+				}}}},
+			},
+		}}
+		_, err := p.Client.AppsV1().DaemonSets(namespace).Create(ctx, set, metav1.CreateOptions{})
+		return err
+	})
+}
+
+func (p *play) changeMany(ctx context.Context) error {
+	return each(ctx, setNames(), func(ctx context.Context, name string) error {
+		_, err := p.patch(ctx, name, 2, unavailable)
+		return err
+	})
+}
+
+// manyHave returns what is missing until each of many sets has a ready pod of a
+// version on each of its nodes, and says so.
+func (p *play) manyHave(version int) func(*appsv1.DaemonSet, []*corev1.Pod) error {
+	nodes := map[string]corev1.TaintEffect{}
+	for _, name := range p.few() {
+		nodes[name] = ""
+	}
+	return func(_ *appsv1.DaemonSet, pods []*corev1.Pod) error {
+		bySet := map[string][]*corev1.Pod{}
+		for _, pod := range pods {
+			bySet[pod.Labels["app"]] = append(bySet[pod.Labels["app"]], pod)
+		}
+		for _, name := range setNames() {
+			set, err := p.sets.Get(name)
+			if err != nil {
+				return err
+			}
+			wanted := goal{image: image(version), generation: int64(version), nodes: nodes}
+			if err := wanted.missing(set, bySet[name]); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		return nil
+	}
+}
