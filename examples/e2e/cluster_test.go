@@ -58,19 +58,13 @@ func newClusterWith(
 	t *testing.T, config controlplane.Config, interval time.Duration, zones map[string]int,
 ) *cluster {
 	t.Helper()
-	return newClusterOf(t, config, fleet.Config{Zones: zones, Interval: interval})
-}
-
-// newClusterOf is newClusterWith for a fleet of which only the access is set
-// here.
-func newClusterOf(t *testing.T, config controlplane.Config, of fleet.Config) *cluster {
-	t.Helper()
 	plane := controlplane.ForTest(t, config)
 	ctx, stop := context.WithCancel(context.Background())
 	client, err := kubernetes.NewForConfig(plane.RESTConfig())
 	require.NoError(t, err)
-	of.REST = sidebyside.Protobuf(plane.RESTConfig())
-	nodes, err := fleet.New(ctx, of)
+	nodes, err := fleet.New(ctx, fleet.Config{
+		REST: sidebyside.Protobuf(plane.RESTConfig()), Zones: zones, Interval: interval,
+	})
 	require.NoError(t, err)
 	c := &cluster{t: t, plane: plane, client: client, fleet: nodes, witness: newWitness(client)}
 	done := make(chan error, 2)

@@ -3,7 +3,6 @@ package e2e
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,16 +19,7 @@ import (
 // and ends those that are deleted. A node that is cut off does neither, and no
 // heartbeat of it is stored until it is restored.
 func TestFleetIsKubelets(t *testing.T) {
-	var mu sync.Mutex
-	last := map[string]time.Time{} // when the last stored heartbeat of a node was sent
-	c := newClusterOf(t, controlplane.Config{}, fleet.Config{
-		Interval: interval, Zones: map[string]int{"a": 2},
-		Stored: func(beat fleet.Beat) {
-			mu.Lock()
-			defer mu.Unlock()
-			last[beat.Node] = beat.Sent
-		},
-	})
+	c := newClusterWith(t, controlplane.Config{}, interval, map[string]int{"a": 2})
 	nodes := c.fleet.Nodes("a")
 	require.NoError(t, c.fleet.AddPods(t.Context(), nodes, fleet.Pod{Name: "web"}))
 	c.eventually("nodes and pods are ready", func(w *witness) error {
@@ -56,12 +46,11 @@ func TestFleetIsKubelets(t *testing.T) {
 		return errors.Join(err, errors.New("it is there"))
 	}
 	sinceCut := func(node string) error {
-		mu.Lock()
-		defer mu.Unlock()
-		if last[node].Before(cut) {
-			return errors.New("no heartbeat is stored")
+		beats, err := fleet.BeatsOf(t.Context(), c.plane, cut)
+		if err == nil && len(beats[node]) == 0 {
+			err = errors.New("no heartbeat is stored")
 		}
-		return nil
+		return err
 	}
 	c.eventually("the pod of the other node ends", func(*witness) error { return wantEnded(nodes[1]) })
 	time.Sleep(2 * interval)

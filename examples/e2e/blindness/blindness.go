@@ -12,10 +12,9 @@
 // Three sources say what happened, and none of them is the subject or its
 // caches:
 //
-//   - The fleet of nodes records each heartbeat that the API server has
-//     acknowledged, and when a node was cut off for good.
-//   - The API server's audit log has the time and the user of each write of a
-//     status and each deletion of a pod.
+//   - The fleet of nodes knows when a node was cut off for good.
+//   - The API server's audit log has the time and the user of each heartbeat that
+//     it has stored, of each other write of a status and each deletion of a pod.
 //   - A watch on a direct connection says when Ready became Unknown, and which
 //     taints nodes have.
 //
@@ -223,26 +222,23 @@ func killAPIServer(_ context.Context, w *world) error {
 }
 
 // restartAPIServer starts the API server again. It is up from the first beat
-// that was sent after it was killed and acknowledged: it stores beats before it
-// says that it is ready.
+// that it has answered: it stores beats before it says that it is ready.
 func restartAPIServer(ctx context.Context, w *world) error {
 	if err := w.Plane.RestartAPIServer(ctx); err != nil {
 		return err
 	}
 	up := time.Now()
-	for _, name := range w.AllNodes() {
-		up = firstBeat(w.Beats(name), w.down.until, up)
-	}
-	w.down.until = up
-	return nil
+	beats, err := fleet.BeatsOf(ctx, w.Plane, w.down.until)
+	w.down.until = firstAnswer(beats, up)
+	return err
 }
 
-// firstBeat is when the first of some beats was acknowledged that was sent
-// after a time, or before if none was before that.
-func firstBeat(beats []fleet.Beat, after, before time.Time) time.Time {
-	for _, beat := range beats {
-		if beat.Sent.After(after) {
-			before = earliest(before, beat.Acknowledged)
+// firstAnswer is when the first of some beats was answered, or before if none
+// was before that.
+func firstAnswer(beats map[string][]fleet.Beat, before time.Time) time.Time {
+	for _, of := range beats {
+		for _, beat := range of {
+			before = earliest(before, beat.Answered)
 		}
 	}
 	return before
@@ -352,7 +348,7 @@ func play(ctx context.Context, p *sidebyside.Play[scenario]) (record *sidebyside
 	if p.Scenario.findable {
 		f.clear = w.FirstDeath()
 	}
-	nodes, err := w.history(ctx)
+	nodes, err := w.Lives(ctx, pod)
 	if err != nil {
 		return nil, err
 	}

@@ -55,12 +55,11 @@ func TestTheLastNodeOfEachZoneDies(t *testing.T) {
 func TestAnOutageEndsWithTheFirstBeatThatIsStored(t *testing.T) {
 	killed := time.Now()
 	at := func(seconds int) time.Time { return killed.Add(time.Duration(seconds) * time.Second) }
-	beats := []fleet.Beat{
-		{Sent: at(-3), Acknowledged: at(-2)}, {Sent: at(-1), Acknowledged: at(1)},
-		{Sent: at(64), Acknowledged: at(66)}, {Sent: at(61), Acknowledged: at(65)},
+	beats := map[string][]fleet.Beat{
+		"a": {{Received: at(64), Answered: at(66)}}, "b": {{Received: at(60), Answered: at(67)}, {Received: at(61), Answered: at(65)}},
 	}
-	require.Equal(t, at(65), firstBeat(beats, killed, at(70)))
-	require.Equal(t, at(63), firstBeat(beats, killed, at(63)), "it was ready before a beat")
+	require.Equal(t, at(65), firstAnswer(beats, at(70)))
+	require.Equal(t, at(63), firstAnswer(beats, at(63)), "it was ready before a beat")
 }
 
 func TestDeclarationsAreTheAuditLogsAndThoseThatOnlyTheWitnessSaw(t *testing.T) {

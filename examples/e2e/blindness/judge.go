@@ -1,13 +1,11 @@
 package blindness
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
@@ -16,9 +14,9 @@ import (
 // The criterion, which knows no controller:
 //
 // A declaration is wrong when the node was silent for less than its grace
-// period. The silence begins when the last beat was sent that the API server
-// acknowledged before it received the declaration. A beat that was never
-// acknowledged is no beat.
+// period. The silence begins when the API server received the last beat that it
+// answered before it received the declaration. A beat that was never answered is
+// no beat.
 //
 // A living node is not silent while the API server is down, because it cannot
 // be heard then. So the silence of a living node is counted without that time.
@@ -35,23 +33,6 @@ const missed = 3 * grace
 
 // A span is a stretch of time.
 type span struct{ from, until time.Time }
-
-// A node is the history of one.
-type node struct {
-	name string
-	// beats are those that were stored, in any order.
-	beats []fleet.Beat
-	// died is when it was cut off for good. Zero: it lives.
-	died time.Time
-	// declared is when the API server received the writes that made it Unknown.
-	declared []time.Time
-	// unknown says that it is Unknown at the end.
-	unknown bool
-	// tainted says that it was seen with a NoExecute taint for its silence.
-	tainted bool
-	// evicted is how many of its pods were deleted.
-	evicted int
-}
 
 // A fault is what all nodes have gone through.
 type fault struct {
@@ -101,58 +82,59 @@ var (
 )
 
 // count judges a history. It fails when the history does not allow a verdict.
-func count(nodes []node, f fault) (*Counts, error) {
+func count(nodes []fleet.Life, f fault) (*Counts, error) {
 	if f.clear.IsZero() {
 		return nil, errNoFault
 	}
 	var counts Counts
-	for _, n := range nodes {
+	for i := range nodes {
+		n := &nodes[i]
 		if err := counts.add(n, f); err != nil {
-			return nil, fmt.Errorf("node %s: %w", n.name, err)
+			return nil, fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}
 	slices.SortFunc(counts.Declarations, func(a, b declaration) int { return a.at.Compare(b.at) })
 	return &counts, nil
 }
 
-func (c *Counts) add(n node, f fault) error {
-	declarations, err := n.declarations(f)
+func (c *Counts) add(n *fleet.Life, f fault) error {
+	all, err := declarations(n, f)
 	if err != nil {
 		return err
 	}
-	wrong := slices.DeleteFunc(slices.Clone(declarations), func(d declaration) bool {
-		return d.silence >= grace
-	})
+	wrong := slices.DeleteFunc(slices.Clone(all), func(d declaration) bool { return d.silence >= grace })
 	if len(wrong) > 0 {
 		c.Wrong++
 		c.Declarations = append(c.Declarations, wrong...)
 	}
-	if !n.died.IsZero() {
+	if !n.Died.IsZero() {
 		c.Dead++
-		return c.addDead(n, f)
+		return c.addDead(n, all, f)
 	}
 	c.Living++
-	if len(wrong) == 0 && len(declarations) > 0 {
+	if len(wrong) == 0 && len(all) > 0 {
 		c.Silent++
 		return nil
 	}
-	if n.tainted {
+	if len(n.Tainted) > 0 {
 		c.Tainted++
 	}
-	c.Evicted += n.evicted
+	c.Evicted += len(n.Deleted[pod])
 	return nil
 }
 
-// declarations returns all declarations of a node.
-func (n node) declarations(f fault) (all []declaration, err error) {
-	for _, at := range n.declared {
-		last, found := n.lastBeat(at)
+// declarations returns all declarations of a node. They are the writes of the
+// audit log, and what was seen. A write whose answer the audit log lacks, because
+// the API server was killed, is known only because it was seen.
+func declarations(n *fleet.Life, f fault) (all []declaration, err error) {
+	for _, at := range declared(n.Written, n.Unknown) {
+		last, found := lastBeat(n.Beats, at)
 		if !found {
 			return nil, errNoBeat
 		}
-		d := declaration{node: n.name, at: at, silence: at.Sub(last.Sent)}
-		if n.died.IsZero() {
-			d.down = f.down.overlap(span{last.Sent, at})
+		d := declaration{node: n.Name, at: at, silence: at.Sub(last.Received)}
+		if n.Died.IsZero() {
+			d.down = f.down.overlap(span{last.Received, at})
 			d.silence -= d.down
 		}
 		all = append(all, d)
@@ -160,23 +142,39 @@ func (n node) declarations(f fault) (all []declaration, err error) {
 	return all, nil
 }
 
-// lastBeat returns the last of the beats that were acknowledged before a time.
-func (n node) lastBeat(before time.Time) (last fleet.Beat, found bool) {
-	for _, beat := range n.beats {
-		if beat.Acknowledged.Before(before) && beat.Sent.After(last.Sent) {
+// declared joins the writes with what was seen.
+func declared(writes []time.Time, seen []witness.Sighting) []time.Time {
+	all := slices.SortedFunc(slices.Values(writes), time.Time.Compare)
+	unexplained := slices.Clone(all)
+	for _, s := range seen {
+		earlier := slices.IndexFunc(unexplained, s.At.After)
+		if earlier < 0 {
+			all = append(all, s.At)
+			continue
+		}
+		// One sighting may stand for all writes before it.
+		unexplained = slices.DeleteFunc(unexplained, s.At.After)
+	}
+	return all
+}
+
+// lastBeat returns the last of the beats that were answered before a time.
+func lastBeat(beats []fleet.Beat, before time.Time) (last fleet.Beat, found bool) {
+	for _, beat := range beats {
+		if beat.Answered.Before(before) && beat.Received.After(last.Received) {
 			last, found = beat, true
 		}
 	}
 	return last, found
 }
 
-func (c *Counts) addDead(n node, f fault) error {
-	last, found := n.lastBeat(f.end)
+func (c *Counts) addDead(n *fleet.Life, all []declaration, f fault) error {
+	last, found := lastBeat(n.Beats, f.end)
 	if !found {
 		return errNoBeat
 	}
-	deadline := latest(f.clear, last.Acknowledged).Add(missed)
-	if !n.unknown {
+	deadline := latest(f.clear, last.Answered).Add(missed)
+	if n.WantUnknown() != nil {
 		if f.end.Before(deadline) {
 			return errTooSoon
 		}
@@ -184,17 +182,17 @@ func (c *Counts) addDead(n node, f fault) error {
 		return nil
 	}
 	// A declaration before the last beat is about another silence.
-	declared := slices.DeleteFunc(slices.Clone(n.declared), last.Acknowledged.After)
-	if len(declared) == 0 {
+	all = slices.DeleteFunc(all, func(d declaration) bool { return d.at.Before(last.Answered) })
+	if len(all) == 0 {
 		return nil // it was Unknown already when it died
 	}
-	first := earliest(declared...)
+	first := slices.MinFunc(all, func(a, b declaration) int { return a.at.Compare(b.at) }).at
 	if first.After(deadline) {
 		c.Missed++
 	}
-	if late := first.Sub(last.Sent); late > c.Latest {
+	if late := first.Sub(last.Received); late > c.Latest {
 		c.Latest = late
-		c.LatestDown = f.down.overlap(span{last.Sent, first})
+		c.LatestDown = f.down.overlap(span{last.Received, first})
 	}
 	return nil
 }
@@ -242,47 +240,4 @@ func (c *Counts) told() (lines []string) {
 			d.node, d.at.Format("15:04:05.000"), d.silence.Seconds(), d.down.Seconds()))
 	}
 	return lines
-}
-
-// history is what the API server's audit log, the fleet and the witness say of
-// each node.
-func (w *world) history(ctx context.Context) ([]node, error) {
-	received, err := w.Done(ctx,
-		controlplane.Filter{Resource: "nodes/status", Verb: "update"},
-		controlplane.Filter{Resource: "nodes/status", Verb: "patch"},
-		controlplane.Filter{Resource: "pods", Verb: "delete"},
-	)
-	if err != nil {
-		return nil, err
-	}
-	var nodes []node
-	for _, name := range w.AllNodes() {
-		seen := w.Witness.Of(name)
-		nodes = append(nodes, node{
-			name: name, beats: w.Beats(name), died: w.Died(name),
-			declared: declared(received[name], seen.Unknown),
-			unknown:  seen.WantUnknown() == nil,
-			tainted:  len(seen.Tainted) > 0,
-			evicted:  len(received[fleet.PodName(pod, name)]),
-		})
-	}
-	return nodes, nil
-}
-
-// declared joins the writes of the audit log with what was seen. A write whose
-// answer the audit log lacks, because the API server was killed, is known only
-// because it was seen.
-func declared(writes []time.Time, seen []witness.Sighting) []time.Time {
-	all := slices.SortedFunc(slices.Values(writes), time.Time.Compare)
-	unexplained := slices.Clone(all)
-	for _, s := range seen {
-		earlier := slices.IndexFunc(unexplained, s.At.After)
-		if earlier < 0 {
-			all = append(all, s.At)
-			continue
-		}
-		// One sighting may stand for all writes before it.
-		unexplained = slices.DeleteFunc(unexplained, s.At.After)
-	}
-	return all
 }

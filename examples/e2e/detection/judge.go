@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
@@ -14,14 +15,10 @@ import (
 // forever is the toleration of a pod that must never leave.
 const forever time.Duration = -1
 
-// A node is the history of one node. Its witness has seen it as Unknown, and
-// with a NoExecute taint for its silence.
+// A node is the history of one node.
 type node struct {
-	witness.Node
-	name string
-	// died is when it was cut off for good. Zero: it lives.
-	died time.Time
-	// lastBeat is when the last heartbeat was sent that the API server stored.
+	fleet.Life
+	// lastBeat is when the last heartbeat was received that the API server stored.
 	lastBeat time.Time
 	// silence is the longest time without a stored heartbeat while it lived.
 	silence time.Duration
@@ -94,17 +91,17 @@ var (
 //     period and the time that the pod tolerates. Or the taint says that it
 //     was added less than that time before, in whole seconds, rounded down.
 //
-// The silence of a node begins when the last heartbeat was sent that the API
-// server has stored. A node that was silent for the grace period while it lived
-// makes the history worthless, because no controller could know better.
+// The silence of a node begins when the API server has received the last
+// heartbeat that it has stored. A node that was silent for the grace period while
+// it lived makes the history worthless, because no controller could know better.
 func judge(nodes []node, grace time.Duration) (*verdict, error) {
 	v := &verdict{}
 	for i := range nodes {
 		n := &nodes[i]
 		if n.silence >= grace {
-			return nil, fmt.Errorf("%w: %s for %v", errSilent, n.name, n.silence)
+			return nil, fmt.Errorf("%w: %s for %v", errSilent, n.Name, n.silence)
 		}
-		if n.died.IsZero() {
+		if n.Died.IsZero() {
 			v.addLiving(n)
 		} else {
 			v.addDead(n, grace)
@@ -153,7 +150,7 @@ func (v *verdict) addDead(n *node, grace time.Duration) {
 		case p.evicted.Before(over.Add(p.tolerates)) || p.evicted.Before(n.TaintAdded.Add(p.tolerates)):
 			v.faults = append(v.faults, fault{p.name, wrongEarly})
 		default:
-			v.evicted = append(v.evicted, p.evicted.Sub(n.died)-p.tolerates)
+			v.evicted = append(v.evicted, p.evicted.Sub(n.Died)-p.tolerates)
 		}
 	}
 }
@@ -220,7 +217,7 @@ func (d delays) with(n *node, at time.Time) delays {
 	if at.IsZero() {
 		return d
 	}
-	return append(d, at.Sub(n.died))
+	return append(d, at.Sub(n.Died))
 }
 
 // quantile returns the smallest delay that a share of the delays, from 0 to 1,

@@ -7,30 +7,35 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
 const grace = 10 * time.Second
 
-// dead is a node that sent its last heartbeat at 0 and died at 2. It was
+// dead is a node whose last heartbeat came at 0 and died at 2. It was
 // Unknown at 12 and tainted at 13.
 func dead(pods ...pod) node {
 	return node{
-		Node: witness.Node{Unknown: since(12), Tainted: since(13.2), TaintAdded: after(13)},
-		name: "a-0", died: after(2), lastBeat: after(0), pods: pods,
+		Life: fleet.Life{
+			Node: witness.Node{Unknown: since(12), Tainted: since(13.2), TaintAdded: after(13)},
+			Name: "a-0", Died: after(2),
+		},
+		lastBeat: after(0), pods: pods,
 	}
 }
 
 // untimed is a dead node with a taint that does not say when it was added.
 func untimed(p pod) node {
 	return node{
-		Node: witness.Node{Unknown: since(11), Tainted: since(11)}, died: after(2), lastBeat: after(1), pods: []pod{p},
+		Life:     fleet.Life{Node: witness.Node{Unknown: since(11), Tainted: since(11)}, Died: after(2)},
+		lastBeat: after(1), pods: []pod{p},
 	}
 }
 
 func living(pods ...pod) node {
-	return node{name: "b-0", lastBeat: after(60), pods: pods}
+	return node{Life: fleet.Life{Name: "b-0"}, lastBeat: after(60), pods: pods}
 }
 
 func judged(t *testing.T, nodes ...node) *verdict {

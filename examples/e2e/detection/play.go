@@ -112,12 +112,19 @@ func (w *world) measureRest(ctx context.Context, record *sidebyside.Record, info
 	if err := wait.Pause(ctx, w.settle); err != nil {
 		return err
 	}
-	before, programs := w.BeatsStored(), append([]*sidebyside.Processes{w.running}, informers...)
+	begun, programs := time.Now(), append([]*sidebyside.Processes{w.running}, informers...)
 	costs, err := sidebyside.CostsOf(ctx, func() error { return wait.Pause(ctx, w.rest) }, programs...)
 	if err != nil {
 		return err
 	}
-	beats := w.BeatsStored() - before
+	stored, err := fleet.BeatsOf(ctx, w.Plane, begun)
+	if err != nil {
+		return err
+	}
+	beats := 0
+	for _, one := range stored {
+		beats += len(one)
+	}
 	for _, p := range programs {
 		if err := p.Alive(); err != nil {
 			return err
@@ -231,25 +238,27 @@ func (w *world) awaitEnd(ctx context.Context, dying int) error {
 
 // judge judges what the fleet, the witness and the audit log say of each node.
 func (w *world) judge(ctx context.Context) (*verdict, error) {
-	deleted, err := w.Done(ctx, controlplane.Filter{Verb: "delete", Resource: "pods", Namespace: fleet.Namespace})
+	var names []string
+	for _, k := range w.kinds() {
+		names = append(names, k.name)
+	}
+	lives, err := w.Lives(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	var nodes []node
-	for _, name := range w.AllNodes() {
-		n := node{Node: w.Witness.Of(name), name: name, died: w.Died(name)}
-		if beats := w.Beats(name); len(beats) > 0 {
-			n.lastBeat, n.silence = longestSilence(beats)
-			if n.died.IsZero() {
-				n.silence = max(n.silence, now.Sub(n.lastBeat))
-			}
+	for _, life := range lives {
+		n := node{Life: life}
+		n.lastBeat, n.silence = longestSilence(life.Beats)
+		if life.Died.IsZero() && len(life.Beats) > 0 {
+			n.silence = max(n.silence, now.Sub(n.lastBeat))
 		}
 		for _, k := range w.kinds() {
-			k.name = fleet.PodName(k.name, name)
-			if at := deleted[k.name]; len(at) > 0 {
+			if at := life.Deleted[k.name]; len(at) > 0 {
 				k.evicted = at[0]
 			}
+			k.name = fleet.PodName(k.name, life.Name)
 			n.pods = append(n.pods, k)
 		}
 		nodes = append(nodes, n)
@@ -257,15 +266,14 @@ func (w *world) judge(ctx context.Context) (*verdict, error) {
 	return judge(nodes, w.grace)
 }
 
-// longestSilence returns when the last of some heartbeats was sent, and the
+// longestSilence returns when the last of some heartbeats was received, and the
 // longest time between two of them.
 func longestSilence(beats []fleet.Beat) (last time.Time, silence time.Duration) {
-	last = beats[0].Sent
-	for _, beat := range beats[1:] {
-		silence = max(silence, beat.Acknowledged.Sub(last))
-		if beat.Sent.After(last) {
-			last = beat.Sent
+	for i, beat := range beats {
+		if i > 0 {
+			silence = max(silence, beat.Answered.Sub(last))
 		}
+		last = beat.Received
 	}
 	return last, silence
 }

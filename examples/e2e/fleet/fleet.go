@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -34,9 +33,6 @@ type Config struct {
 	// Interval is how far apart the heartbeats of a node are. What another client
 	// has overwritten in its status the node reports within that time, too.
 	Interval time.Duration
-	// Stored is called for each heartbeat whose storing the API server has
-	// acknowledged, by several goroutines at a time. Nil means that it is not.
-	Stored func(Beat)
 }
 
 // A Fleet is nodes that live until they are cut off. Their reports do not
@@ -55,10 +51,10 @@ const Name = "fleet"
 func New(ctx context.Context, config Config) (*Fleet, error) {
 	f := &Fleet{nodes: map[string][]string{}}
 	var err error
-	if f.client, err = newClient(config.REST, config.Stored); err != nil {
+	if f.client, err = newClient(config.REST); err != nil {
 		return nil, err
 	}
-	beating, err := newClient(config.REST, config.Stored)
+	beating, err := newClient(config.REST)
 	if err != nil {
 		return nil, err
 	}
@@ -86,13 +82,10 @@ func New(ctx context.Context, config Config) (*Fleet, error) {
 
 // newClient returns a client with a connection of its own. client-go shares one
 // between clients whose configs differ in nothing.
-func newClient(config *rest.Config, stored func(Beat)) (kubernetes.Interface, error) {
+func newClient(config *rest.Config) (kubernetes.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = Name
 	config.Dial = (&net.Dialer{}).DialContext
-	if stored != nil {
-		config.Wrap(func(connection http.RoundTripper) http.RoundTripper { return storing{connection, stored} })
-	}
 	return kubernetes.NewForConfig(config)
 }
 

@@ -27,8 +27,8 @@ func TestFlags(t *testing.T) {
 
 	for want, args := range map[string][]string{
 		`--scenario: there is no "upset", only calm, killed, handover, trouble`: {"--scenario=upset"},
-		"--nodes is 19, want at least 20":                              {"--nodes=19"},
-		"--scenario handover needs both subjects":                      {"--subject=ours"},
+		"--nodes is 19, want at least 20":                                       {"--nodes=19"},
+		"--scenario handover needs both subjects":                               {"--subject=ours"},
 	} {
 		_, err := o.measurement().Parse(args, io.Discard)
 		require.EqualError(t, err, want)
