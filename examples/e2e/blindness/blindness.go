@@ -341,9 +341,6 @@ func play(ctx context.Context, p *sidebyside.Play[scenario]) (record *sidebyside
 	if err := w.awaitEnd(ctx, over); err != nil {
 		return nil, err
 	}
-	if err := w.running.Alive(); err != nil {
-		return nil, err
-	}
 	f := fault{down: w.down, clear: over, end: time.Now()}
 	if p.Scenario.findable {
 		f.clear = w.FirstDeath()

@@ -42,8 +42,6 @@ import (
 	"path/filepath"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
@@ -242,7 +240,7 @@ const mostPods = 110
 // a silent node for a while and two for ever. Three have one of each.
 func (o *options) kinds() []pod {
 	soon, patient, tolerant := pod{name: "soon"}, pod{name: "patient", tolerates: o.patient},
-		pod{name: "tolerant", tolerates: forever}
+		pod{name: "tolerant", tolerates: fleet.Forever}
 	pattern := []pod{soon, patient, tolerant, soon, soon, soon, soon, patient, tolerant, soon}
 	var kinds []pod
 	for i := range o.pods / o.nodes {
@@ -253,18 +251,10 @@ func (o *options) kinds() []pod {
 	return kinds
 }
 
-// tolerations returns those that the pod has.
-func (p *pod) tolerations() []corev1.Toleration {
-	if p.tolerates == forever {
-		return fleet.Tolerate(nil)
-	}
-	return fleet.Tolerate(new(int64(p.tolerates / time.Second)))
-}
-
 // leaving is how many pods of a dead node must leave.
 func (o *options) leaving() (n int) {
 	for _, k := range o.kinds() {
-		if k.tolerates != forever {
+		if k.tolerates != fleet.Forever {
 			n++
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 	"github.com/kubelife/lifecycle/examples/process/commandline"
@@ -53,8 +54,8 @@ func TestPodsOfANode(t *testing.T) {
 	o.pods = 30
 	require.Equal(t, 2, o.leaving(), "one at once, one that is patient, and one that stays")
 	require.Equal(t, "patient1", o.kinds()[1].name)
-	require.Equal(t, int64(60), *o.kinds()[1].tolerations()[0].TolerationSeconds)
-	require.Nil(t, o.kinds()[2].tolerations()[0].TolerationSeconds)
+	require.Equal(t, int64(60), *fleet.Seconds(o.kinds()[1].tolerates))
+	require.Nil(t, fleet.Seconds(o.kinds()[2].tolerates))
 }
 
 func TestTheInformersAloneKnowTheirFlags(t *testing.T) {

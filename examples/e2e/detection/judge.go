@@ -12,9 +12,6 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
-// forever is the toleration of a pod that must never leave.
-const forever time.Duration = -1
-
 // A node is the history of one node.
 type node struct {
 	fleet.Life
@@ -28,7 +25,7 @@ type node struct {
 // A pod is the history of one pod.
 type pod struct {
 	name string
-	// tolerates is for how long it tolerates a silent node, or forever.
+	// tolerates is for how long it tolerates a silent node, or fleet.Forever.
 	tolerates time.Duration
 	// evicted is when the API server received the first request that deleted it.
 	// Zero: it was not deleted.
@@ -141,10 +138,10 @@ func (v *verdict) addDead(n *node, grace time.Duration) {
 	for _, p := range n.pods {
 		switch {
 		case p.evicted.IsZero():
-			if p.tolerates != forever {
+			if p.tolerates != fleet.Forever {
 				v.left++
 			}
-		case p.tolerates == forever:
+		case p.tolerates == fleet.Forever:
 			v.faults = append(v.faults, fault{p.name, wrongTolerant})
 		// Before this no controller may evict it.
 		case p.evicted.Before(over.Add(p.tolerates)) || p.evicted.Before(n.TaintAdded.Add(p.tolerates)):

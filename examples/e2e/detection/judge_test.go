@@ -56,7 +56,7 @@ func TestDelaysCountFromTheDeathAndWithoutTheToleration(t *testing.T) {
 	v := judged(t, living(pod{name: "stays"}), dead(
 		pod{name: "soon", evicted: after(14)},
 		pod{name: "patient", tolerates: 5 * time.Second, evicted: after(20)},
-		pod{name: "tolerant", tolerates: forever},
+		pod{name: "tolerant", tolerates: fleet.Forever},
 	))
 	require.Empty(t, faults(v))
 	require.Equal(t, &verdict{
@@ -72,8 +72,8 @@ func TestWrongEvictions(t *testing.T) {
 		want wrong // empty: it is right
 	}{
 		"on a living node":              {living(pod{evicted: after(40)}), wrongLiving},
-		"tolerant, on a living node":    {living(pod{evicted: after(40), tolerates: forever}), wrongLiving},
-		"tolerant":                      {dead(pod{evicted: after(40), tolerates: forever}), wrongTolerant},
+		"tolerant, on a living node":    {living(pod{evicted: after(40), tolerates: fleet.Forever}), wrongLiving},
+		"tolerant":                      {dead(pod{evicted: after(40), tolerates: fleet.Forever}), wrongTolerant},
 		"before the node died":          {dead(pod{evicted: after(1)}), wrongEarly},
 		"before its toleration is over": {dead(pod{evicted: after(17.9), tolerates: patient}), wrongEarly},
 		"when its toleration is over":   {dead(pod{evicted: after(18), tolerates: patient}), ""},
@@ -113,7 +113,7 @@ func TestWhatIsMissed(t *testing.T) {
 	require.Len(t, v.tainted, 2)
 	require.Equal(t, "dead nodes missed: 2", faults(v))
 
-	v = judged(t, dead(gone, pod{}, pod{tolerates: forever}))
+	v = judged(t, dead(gone, pod{}, pod{tolerates: fleet.Forever}))
 	require.Equal(t, 1, v.left, "a tolerant one stays")
 	require.Equal(t, "pods left that must leave: 1", faults(v))
 
@@ -144,7 +144,7 @@ func TestADeclarationBeforeTheGracePeriodIsOverIsNoDetection(t *testing.T) {
 func TestAHistoryThatProvesNothingIsAnError(t *testing.T) {
 	_, err := judge([]node{living(pod{})}, grace)
 	require.ErrorIs(t, err, errNothing, "no node died")
-	_, err = judge([]node{dead(pod{tolerates: forever})}, grace)
+	_, err = judge([]node{dead(pod{tolerates: fleet.Forever})}, grace)
 	require.ErrorIs(t, err, errNothing, "no pod had to leave")
 	silent := living()
 	silent.silence = grace - 1

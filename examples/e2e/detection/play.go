@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
@@ -29,12 +28,14 @@ func (o *options) play(ctx context.Context, p *sidebyside.Play[scenario]) (recor
 	w := &world{Stage: p.Stage, options: o}
 	var pods []fleet.Pod
 	for _, k := range o.kinds() {
-		pods = append(pods, fleet.Pod{Name: k.name, Tolerations: k.tolerations()})
+		pods = append(pods, fleet.Pod{Name: k.name, Tolerations: fleet.Tolerate(fleet.Seconds(k.tolerates))})
 	}
 	if w.World, err = fleet.NewWorld(ctx, p.Stage, o.zones(), o.beat, pods...); err != nil {
 		return nil, err
 	}
-	if err := w.untaint(ctx); err != nil {
+	// A taint of each would take both subjects a minute.
+	others := slices.DeleteFunc(w.AllNodes(), func(name string) bool { return name == w.canary() })
+	if err := fleet.Taint(ctx, p.Client, others); err != nil {
 		return nil, err
 	}
 	p.Say("%s nodes with %s pods send heartbeats", sidebyside.Thousands(o.nodes), sidebyside.Thousands(o.pods))
@@ -50,20 +51,6 @@ func (o *options) play(ctx context.Context, p *sidebyside.Play[scenario]) (recor
 		return nil, err
 	}
 	return record, w.measureOutage(ctx, record, atRest, p.Scenario.dying(w))
-}
-
-// untaint takes away the taint that the API server gives each new node, except
-// that of the canary. Otherwise both subjects would spend a minute on that.
-func (w *world) untaint(ctx context.Context) error {
-	nodes := w.AllNodes()
-	return sidebyside.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
-		if nodes[i] == w.canary() {
-			return nil
-		}
-		_, err := w.Client.CoreV1().Nodes().Patch(ctx, nodes[i], types.MergePatchType,
-			[]byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{})
-		return err
-	})
 }
 
 // canary is the node whose taint shows that the subject works. It never dies.
@@ -125,11 +112,6 @@ func (w *world) measureRest(ctx context.Context, record *sidebyside.Record, info
 	for _, one := range stored {
 		beats += len(one)
 	}
-	for _, p := range programs {
-		if err := p.Alive(); err != nil {
-			return err
-		}
-	}
 	memory, err := w.running.Last().Memory()
 	w.Say("at rest: %.1f %% of a core", costs[0].Share())
 	w.addRest(record, memory.Resident, beats, costs...)
@@ -181,9 +163,6 @@ func (w *world) measureOutage(
 	if err := wait.Pause(ctx, tail); err != nil {
 		return err
 	}
-	if err := w.running.Alive(); err != nil {
-		return err
-	}
 	memory, err := w.running.Last().Memory()
 	if err != nil {
 		return err
@@ -214,7 +193,7 @@ func (w *world) awaitEnd(ctx context.Context, dying int) error {
 	deadline := time.Now().Add(w.grace + w.patient + 2*sending + 2*time.Minute)
 	first, reported := w.FirstDeath(), time.Now()
 	for {
-		if err := w.running.Alive(); err != nil {
+		if err := w.Alive(); err != nil {
 			return err
 		}
 		v, err := w.judge(ctx)

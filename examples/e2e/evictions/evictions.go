@@ -116,13 +116,10 @@ type step func(context.Context, *cluster) error
 type group struct {
 	name      string
 	n         int
-	tolerates time.Duration // the taint, for so long; see forever
+	tolerates time.Duration // the taint, for so long; see fleet.Forever
 	// guarded says that a budget forbids their eviction until it permits it.
 	guarded bool
 }
-
-// forever is the toleration of a pod that need never leave.
-const forever time.Duration = -1
 
 // Heading has our flags and when a pod is late besides the title.
 func (s scenario) Heading() sidebyside.Heading {
@@ -152,7 +149,7 @@ func scenarios() []scenario {
 			late: 30 * second, nodes: 4,
 			pods: []group{
 				{name: "at-once", n: 20}, {name: "later", n: 20, tolerates: 10 * second},
-				{name: "probe", n: 1, tolerates: forever},
+				{name: "probe", n: 1, tolerates: fleet.Forever},
 			},
 			steps: []step{deny, taint, pause(20 * second), allow, free},
 		},
@@ -213,7 +210,6 @@ func scenarios() []scenario {
 const (
 	namespace = fleet.Namespace
 	taintKey  = "example.com/maintenance"
-	app       = "app"
 	calm      = "calm-0" // the node that is never tainted
 )
 
@@ -286,9 +282,6 @@ func play(ctx context.Context, p *sidebyside.Play[scenario]) (*sidebyside.Record
 			return nil, err
 		}
 	}
-	if err := c.running.Alive(); err != nil {
-		return nil, err
-	}
 	counts, err := c.judge(ctx)
 	if err != nil {
 		return nil, err
@@ -333,7 +326,7 @@ func addAll(ctx context.Context, c *cluster) error {
 			return err
 		}
 	}
-	tolerant := group{name: "tolerant", n: 2 * len(c.nodes), tolerates: forever}
+	tolerant := group{name: "tolerant", n: 2 * len(c.nodes), tolerates: fleet.Forever}
 	for _, g := range slices.Concat(c.Scenario.pods, []group{tolerant}) {
 		if err := c.addPods(ctx, g, c.nodes...); err != nil {
 			return err
@@ -343,23 +336,17 @@ func addAll(ctx context.Context, c *cluster) error {
 }
 
 func (c *cluster) addNode(ctx context.Context, name string) error {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := c.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("create node %s: %w", name, err)
-	}
-	return nil
+	return fleet.Register(ctx, c.Client, fleet.Node(fleet.Name, "any", name))
 }
 
 // taint adds a NoExecute taint to nodes, as controllers do: with the time.
 func (c *cluster) taint(ctx context.Context, nodes ...string) error {
 	for _, name := range nodes {
-		c.tainted[name] = time.Now()
-		patch := fmt.Appendf(nil, `{"spec":{"taints":[{"key":%q,"effect":"NoExecute","timeAdded":%q}]}}`,
-			taintKey, c.tainted[name].UTC().Format(time.RFC3339))
-		_, err := c.Client.CoreV1().Nodes().
-			Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-		if err != nil {
-			return fmt.Errorf("taint node %s: %w", name, err)
+		now := time.Now()
+		c.tainted[name] = now
+		taint := corev1.Taint{Key: taintKey, Effect: corev1.TaintEffectNoExecute, TimeAdded: new(metav1.NewTime(now))}
+		if err := fleet.Taint(ctx, c.Client, []string{name}, taint); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -401,22 +388,10 @@ func (c *cluster) addPod(ctx context.Context, g group, name, node string) (*pod,
 
 // newPod returns a pod of a group, without a grace period.
 func newPod(name string, g group) *corev1.Pod {
-	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{app: g.name}},
-		Spec: corev1.PodSpec{
-			TerminationGracePeriodSeconds: new(int64(0)),
-			Containers:                    []corev1.Container{{Name: "work", Image: "example.invalid/work"}},
-		},
+	p := fleet.NewPod(name, g.name)
+	p.Spec.TerminationGracePeriodSeconds = new(int64(0))
+	if g.tolerates != 0 {
+		p.Spec.Tolerations = fleet.Tolerate(fleet.Seconds(g.tolerates), taintKey)
 	}
-	if g.tolerates == 0 {
-		return p
-	}
-	toleration := corev1.Toleration{
-		Key: taintKey, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
-	}
-	if g.tolerates != forever {
-		toleration.TolerationSeconds = new(int64(g.tolerates / time.Second))
-	}
-	p.Spec.Tolerations = []corev1.Toleration{toleration}
 	return p
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
@@ -184,7 +185,7 @@ func (c *cluster) explain(
 // what a controller says or does.
 func (c *cluster) oblige(p *pod) {
 	tainted, isTainted := c.tainted[p.node]
-	if !isTainted || p.tolerates == forever || p.guarded && p.allowed.IsZero() {
+	if !isTainted || p.tolerates == fleet.Forever || p.guarded && p.allowed.IsZero() {
 		return
 	}
 	// It cannot have tolerated the taint before it came.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
@@ -113,7 +114,7 @@ func TestDutyFollowsFromTaintArrivalAndToleration(t *testing.T) {
 		due, possible time.Time
 	}{
 		"on another node":         {pod{node: "calm"}, at(0), at(0)},
-		"tolerates for ever":      {pod{node: "ill", group: group{tolerates: forever}}, at(0), at(0)},
+		"tolerates for ever":      {pod{node: "ill", group: group{tolerates: fleet.Forever}}, at(0), at(0)},
 		"tolerates nothing":       {pod{node: "ill", arrived: at(1)}, at(10), at(40)},
 		"was there before":        {pod{node: "ill", arrived: at(1), group: minute}, at(70), at(40)},
 		"came after the taint":    {pod{node: "ill", arrived: at(15), group: minute}, at(75), at(40)},

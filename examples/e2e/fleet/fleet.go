@@ -6,6 +6,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net"
@@ -16,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -115,9 +117,25 @@ func Node(fleet, zone, name string) *corev1.Node {
 
 // Register creates nodes.
 func Register(ctx context.Context, client kubernetes.Interface, nodes ...*corev1.Node) error {
-	return sidebyside.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
-		if _, err := client.CoreV1().Nodes().Create(ctx, nodes[i], metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("register node %s: %w", nodes[i].Name, err)
+	return sidebyside.EachOf(ctx, nodes, func(ctx context.Context, node *corev1.Node) error {
+		if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("register node %s: %w", node.Name, err)
+		}
+		return nil
+	})
+}
+
+// Taint gives nodes taints in place of all others, or none. The API server gives
+// each new node one, which would be a node lifecycle controller's to remove.
+func Taint(ctx context.Context, client kubernetes.Interface, nodes []string, taints ...corev1.Taint) error {
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"taints": taints}})
+	if err != nil {
+		return err
+	}
+	return sidebyside.EachOf(ctx, nodes, func(ctx context.Context, node string) error {
+		_, err := client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil {
+			return fmt.Errorf("taint node %s: %w", node, err)
 		}
 		return nil
 	})

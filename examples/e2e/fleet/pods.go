@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,17 +58,26 @@ func (f *Fleet) AddPods(ctx context.Context, nodes []string, kinds ...Pod) error
 
 func (f *Fleet) addPod(ctx context.Context, node string, kind Pod) error {
 	name := PodName(kind.Name, node)
-	pod, err := f.client.CoreV1().Pods(Namespace).Create(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.PodSpec{
-			Containers:  []corev1.Container{{Name: "work", Image: "example.invalid/work"}},
-			Tolerations: kind.Tolerations,
-		},
-	}, metav1.CreateOptions{})
+	pod, err := f.client.CoreV1().Pods(Namespace).
+		Create(ctx, NewPod(name, kind.Name, kind.Tolerations...), metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("create pod %s: %w", name, err)
 	}
 	return Bind(ctx, f.client, pod, node)
+}
+
+// AppLabel is the label of the pods of a kind.
+const AppLabel = "app"
+
+// NewPod returns a pod of a kind, with one container.
+func NewPod(name, kind string, tolerations ...corev1.Toleration) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{AppLabel: kind}},
+		Spec: corev1.PodSpec{
+			Containers:  []corev1.Container{{Name: "work", Image: "example.invalid/work"}},
+			Tolerations: tolerations,
+		},
+	}
 }
 
 // Bind binds a pod to a node as a scheduler does.
@@ -85,11 +95,25 @@ func Bind(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, nod
 // PodName is the name of the pod of a kind on a node.
 func PodName(kind, node string) string { return kind + "-" + node }
 
-// Tolerate returns tolerations of ill nodes: for so many seconds, or for ever
-// when seconds is nil.
-func Tolerate(seconds *int64) []corev1.Toleration {
+// Forever is the time for which a pod tolerates a taint that need never leave.
+const Forever time.Duration = -1
+
+// Seconds returns a time as tolerations have it.
+func Seconds(tolerates time.Duration) *int64 {
+	if tolerates == Forever {
+		return nil
+	}
+	return new(int64(tolerates / time.Second))
+}
+
+// Tolerate returns tolerations of taints, or of those of ill nodes if no key is
+// named: for so many seconds, or for ever when seconds is nil.
+func Tolerate(seconds *int64, keys ...string) []corev1.Toleration {
+	if len(keys) == 0 {
+		keys = []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable}
+	}
 	var tolerations []corev1.Toleration
-	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+	for _, key := range keys {
 		tolerations = append(tolerations, corev1.Toleration{
 			Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: seconds,
 		})

@@ -57,10 +57,7 @@ func (p *play) costs(
 ) func(context.Context) error {
 	return func(ctx context.Context) error {
 		costs, err := p.running.Costs(ctx, func() error {
-			if err := p.steps(ctx, s); err != nil {
-				return err
-			}
-			return wait.Pause(ctx, quiet)
+			return errors.Join(p.steps(ctx, s), wait.Pause(ctx, quiet))
 		})
 		if err != nil {
 			return err
@@ -87,7 +84,7 @@ func (p *play) areLeased(ctx context.Context) error {
 // fill creates the pods, spread over the nodes.
 func (p *play) fill(ctx context.Context) error {
 	return sidebyside.Each(ctx, p.pods, func(ctx context.Context, i int) error {
-		return p.create(ctx, podName(app, i), nodeName(i%p.nodes), template(app))
+		return p.create(ctx, app, i, nodeName(i%p.nodes))
 	})
 }
 
@@ -155,7 +152,7 @@ func (p *play) comeAndGo(ctx context.Context) error {
 func (p *play) turn(ctx context.Context, slot int, turns *atomic.Int64) error {
 	for i := slot; ctx.Err() == nil; i += churners {
 		name := podName("churn", i)
-		if err := p.create(ctx, name, nodeName(i%p.nodes), template("churn")); err != nil {
+		if err := p.create(ctx, "churn", i, nodeName(i%p.nodes)); err != nil {
 			return err
 		}
 		if err := p.await(ctx, name+" to be ready", func() error {
@@ -221,6 +218,7 @@ var goroutine = regexp.MustCompile(`(?m)^goroutine \d+ .*\]:\r?$`)
 // it prints the traces of its goroutines.
 func (p *play) finish(ctx context.Context) error {
 	process := p.running.Last()
+	p.running.Dismiss(process)
 	memory, err := process.Memory()
 	if err != nil {
 		return err

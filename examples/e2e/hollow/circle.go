@@ -107,7 +107,7 @@ func (p *play) playCircle(ctx context.Context) error {
 
 // restarts is how often the containers of the pods that stay have restarted.
 func (p *play) restarts() (n int, err error) {
-	pods, err := p.seenPods.List(labels.SelectorFromSet(labels.Set{"app": stays}))
+	pods, err := p.seenPods.List(labels.SelectorFromSet(labels.Set{fleet.AppLabel: stays}))
 	for _, pod := range pods {
 		for i := range pod.Status.ContainerStatuses {
 			n += int(pod.Status.ContainerStatuses[i].RestartCount)
@@ -141,12 +141,10 @@ func (p *play) launchAll(context.Context) (err error) {
 		return err
 	}
 	for _, helper := range circleHelpers() {
-		processes, err := p.Launch(helper.Name,
-			"--leader-elect=false", "--secure-port=0", "--kube-api-qps=1000", "--kube-api-burst=1000")
-		if err != nil {
+		if _, err := p.Launch(helper.Name,
+			"--leader-elect=false", "--secure-port=0", "--kube-api-qps=1000", "--kube-api-burst=1000"); err != nil {
 			return err
 		}
-		p.others = append(p.others, processes)
 	}
 	return nil
 }
@@ -154,19 +152,18 @@ func (p *play) launchAll(context.Context) (err error) {
 // createAll gives each node a pod that stays, and the scheduler those of a
 // ReplicaSet.
 func (p *play) createAll(ctx context.Context) error {
-	leaving, staying := template(app), template(stays)
-	leaving.Spec.Tolerations, staying.Spec.Tolerations = fleet.Tolerate(new(tolerated)), fleet.Tolerate(nil)
+	leaving := fleet.NewPod("", app, fleet.Tolerate(new(tolerated))...)
 	if _, err := p.Client.AppsV1().ReplicaSets(namespace).Create(ctx, &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: app},
 		Spec: appsv1.ReplicaSetSpec{
-			Replicas: new(int32(p.pods)), Template: leaving,
-			Selector: &metav1.LabelSelector{MatchLabels: leaving.Labels},
+			Replicas: new(int32(p.pods)), Selector: &metav1.LabelSelector{MatchLabels: leaving.Labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: leaving.ObjectMeta, Spec: leaving.Spec},
 		},
 	}, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	return sidebyside.Each(ctx, p.nodes, func(ctx context.Context, i int) error {
-		return p.create(ctx, podName(stays, i), nodeName(i), staying)
+		return p.create(ctx, stays, i, nodeName(i), fleet.Tolerate(nil)...)
 	})
 }
 
@@ -211,7 +208,7 @@ func (p *play) watchReady() (*readiness, error) {
 
 // see takes the time when a pod that stays becomes ready.
 func (r *readiness) see(before, pod *corev1.Pod, now time.Time) {
-	if pod.Labels["app"] != stays || fleet.IsReady(before) || !fleet.IsReady(pod) {
+	if pod.Labels[fleet.AppLabel] != stays || fleet.IsReady(before) || !fleet.IsReady(pod) {
 		return
 	}
 	r.mu.Lock()

@@ -28,10 +28,8 @@ const (
 type play struct {
 	*sidebyside.Play[scenario]
 	*options
-	record sidebyside.Record
-	// running is the subject, and others must run on as well.
-	running *sidebyside.Processes
-	others  []*sidebyside.Processes
+	record  sidebyside.Record
+	running *sidebyside.Processes // the subject
 	// seenNodes and seenPods are those that a watch shows to the script.
 	seenNodes listers.NodeLister
 	seenPods  listers.PodNamespaceLister
@@ -65,14 +63,7 @@ func (o *options) play(ctx context.Context, stage *sidebyside.Play[scenario]) (*
 // two cores that others use as well, 60 pods a second become ready.
 func (p *play) await(ctx context.Context, what string, missing func() error) error {
 	const patience, period = 15 * time.Minute, 50 * time.Millisecond
-	return p.running.For(ctx, patience, period, what, func(context.Context) error {
-		for _, other := range p.others {
-			if err := other.Alive(); err != nil {
-				return err
-			}
-		}
-		return missing()
-	})
+	return p.running.For(ctx, patience, period, what, func(context.Context) error { return missing() })
 }
 
 // A step does something and waits until nothing is missing. Without an act it
@@ -107,22 +98,11 @@ func nodeName(i int) string { return fmt.Sprintf("node-%05d", i) }
 
 func podName(app string, i int) string { return fmt.Sprintf("%s-%06d", app, i) }
 
-// template is a pod like those of a Deployment, with one container.
-func template(app string) corev1.PodTemplateSpec {
-	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{
-			Name: "main", Image: "example.invalid/main:1",
-		}}},
-	}
-}
-
-// create creates a pod on a node.
-func (p *play) create(ctx context.Context, name, node string, of corev1.PodTemplateSpec) error {
-	of.Spec.NodeName = node
-	_, err := p.Client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: of.Labels}, Spec: of.Spec,
-	}, metav1.CreateOptions{})
+// create creates a pod of an app on a node.
+func (p *play) create(ctx context.Context, app string, i int, node string, tolerations ...corev1.Toleration) error {
+	pod := fleet.NewPod(podName(app, i), app, tolerations...)
+	pod.Spec.NodeName = node
+	_, err := p.Client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
 	return err
 }
 
@@ -134,7 +114,7 @@ func (p *play) nodesAre(wanted int, what string, is func(*corev1.Node) bool) err
 
 // podsAre returns an error until so many pods of an app are as they should be.
 func (p *play) podsAre(app string, wanted int, what string, is func(*corev1.Pod) bool) error {
-	pods, err := p.seenPods.List(labels.SelectorFromSet(labels.Set{"app": app}))
+	pods, err := p.seenPods.List(labels.SelectorFromSet(labels.Set{fleet.AppLabel: app}))
 	return errors.Join(err, missing(wanted, fmt.Sprintf("pods %s %s", app, what), pods, is))
 }
 

@@ -225,12 +225,12 @@ func (p *play) changeNodes(c change) action {
 		for _, node := range gone {
 			delete(p.goal.nodes, node)
 		}
-		if err := each(ctx, gone, func(ctx context.Context, node string) error {
+		if err := sidebyside.EachOf(ctx, gone, func(ctx context.Context, node string) error {
 			return p.Client.CoreV1().Nodes().Delete(ctx, node, metav1.DeleteOptions{})
 		}); err != nil {
 			return err
 		}
-		if err := each(ctx, c.emptied, func(ctx context.Context, node string) error {
+		if err := sidebyside.EachOf(ctx, c.emptied, func(ctx context.Context, node string) error {
 			return p.Client.CoreV1().Pods(namespace).DeleteCollection(ctx,
 				metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))},
 				metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
@@ -245,7 +245,7 @@ func (p *play) changeNodes(c change) action {
 		}); err != nil {
 			return err
 		}
-		if err := each(ctx, c.added, func(ctx context.Context, node string) error {
+		if err := sidebyside.EachOf(ctx, c.added, func(ctx context.Context, node string) error {
 			return fleet.Register(ctx, p.Client, fleet.Node(fleet.Name, "added", node))
 		}); err != nil {
 			return err
@@ -261,26 +261,15 @@ func (p *play) changeNodes(c change) action {
 	}
 }
 
-// taint gives nodes a taint in place of all others, or none. The API server
-// gives each new node one, which would be the node lifecycle controller's to
-// remove. Pods of the set tolerate no effect.
+// taint gives nodes a taint in place of all others, or none. Pods of the set
+// tolerate no effect.
 func (p *play) taint(ctx context.Context, effect corev1.TaintEffect, nodes []string) error {
-	patch := []byte(`{"spec":{"taints":null}}`)
+	var taints []corev1.Taint
 	if effect != "" {
-		patch = fmt.Appendf(nil, `{"spec":{"taints":[{"key":%q,"effect":%q}]}}`, taintKey, effect)
+		taints = []corev1.Taint{{Key: taintKey, Effect: effect}}
 	}
 	for _, node := range nodes {
 		p.goal.nodes[node] = effect
 	}
-	return each(ctx, nodes, func(ctx context.Context, node string) error {
-		_, err := p.Client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
-		return err
-	})
-}
-
-// each does something to each node, some at a time.
-func each(ctx context.Context, nodes []string, do func(ctx context.Context, node string) error) error {
-	return sidebyside.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
-		return do(ctx, nodes[i])
-	})
+	return fleet.Taint(ctx, p.Client, nodes, taints...)
 }

@@ -121,9 +121,9 @@ func (p *play) orphan(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := sidebyside.Each(ctx, len(s.pods), func(ctx context.Context, i int) error {
+	if err := sidebyside.EachOf(ctx, s.pods, func(ctx context.Context, pod corev1.Pod) error {
 		_, err := p.Client.CoreV1().Pods(namespace).
-			Patch(ctx, s.pods[i].Name, types.MergePatchType, free, metav1.PatchOptions{})
+			Patch(ctx, pod.Name, types.MergePatchType, free, metav1.PatchOptions{})
 		return err
 	}); err != nil {
 		return err
@@ -155,7 +155,7 @@ func (p *play) few() []string { return names(firstNode, p.nodes)[:p.nodes/10] }
 func setNames() []string { return names("many", many) }
 
 func (p *play) createMany(ctx context.Context) error {
-	return each(ctx, setNames(), func(ctx context.Context, name string) error {
+	return sidebyside.EachOf(ctx, setNames(), func(ctx context.Context, name string) error {
 		set := p.newSet(name)
 		set.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
@@ -170,7 +170,7 @@ func (p *play) createMany(ctx context.Context) error {
 }
 
 func (p *play) changeMany(ctx context.Context) error {
-	return each(ctx, setNames(), func(ctx context.Context, name string) error {
+	return sidebyside.EachOf(ctx, setNames(), func(ctx context.Context, name string) error {
 		_, err := p.patch(ctx, name, 2, unavailable)
 		return err
 	})

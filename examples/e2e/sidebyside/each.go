@@ -10,6 +10,12 @@ import (
 // concurrency is how many requests a script sends at a time.
 const concurrency = 16
 
+// EachOf does something to each of some, some at a time. It stops at the first
+// error.
+func EachOf[T any](ctx context.Context, all []T, do func(ctx context.Context, one T) error) error {
+	return Each(ctx, len(all), func(ctx context.Context, i int) error { return do(ctx, all[i]) })
+}
+
 // Each does something for each number below n, some at a time. It stops at the
 // first error.
 func Each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {

@@ -78,7 +78,8 @@ type Measurement[S Scenario] struct {
 	// Flags adds flags, and Check checks them. It may change what was chosen.
 	Flags func(*flag.FlagSet)
 	Check func(*Choice[S]) error
-	// Play plays once.
+	// Play plays once. It is an error when a process has ended by then that was not
+	// dismissed.
 	Play func(context.Context, *Play[S]) (*Record, error)
 	// Disturbed is the error of a play that the machine has spoilt. It tells
 	// nothing of the subject, and is played again.

@@ -183,7 +183,9 @@ func (m *Measurement[S]) playOn(ctx context.Context, p *Play[S]) (record *Record
 	if p.Client, err = p.ClientOf("script"); err != nil {
 		return nil, err
 	}
-	record, err = m.Play(ctx, p)
+	if record, err = m.Play(ctx, p); err == nil {
+		err = p.Alive()
+	}
 	if err != nil && !errors.Is(err, wait.ErrEnded) { // which has the end of the log
 		err = fmt.Errorf("%w%s", err, p.logTails())
 	}

@@ -17,7 +17,7 @@ import (
 // or several at a time of which the first leads. Its methods may be called
 // concurrently, except those that start and end processes.
 type Processes struct {
-	plane   *controlplane.ControlPlane
+	stage   *Stage
 	user    string // for the API server
 	command controlplane.Command
 	earlier int // processes of that name, whose logs stay
@@ -39,7 +39,7 @@ func (p *Processes) Start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	command := p.command
-	command.LogFile = filepath.Join(p.plane.Dir(), fmt.Sprintf("%s-%d.log", command.Name, p.earlier+len(p.all)+1))
+	command.LogFile = filepath.Join(p.stage.Plane.Dir(), fmt.Sprintf("%s-%d.log", command.Name, p.earlier+len(p.all)+1))
 	process, err := controlplane.StartProcess(command)
 	if err == nil {
 		p.all = append(p.all, process)
@@ -83,13 +83,14 @@ func (p *Processes) Restart() error {
 // Stop ends the processes.
 func (p *Processes) Stop() {
 	for _, process := range p.list() {
+		p.Dismiss(process)
 		process.Stop(stopGrace)
 	}
 }
 
-// Alive returns wait.ErrEnded with the end of the log when a process has ended
+// alive returns wait.ErrEnded with the end of the log when a process has ended
 // that may not.
-func (p *Processes) Alive() error {
+func (p *Processes) alive() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, process := range p.all {
@@ -100,7 +101,7 @@ func (p *Processes) Alive() error {
 	return nil
 }
 
-// Until waits until nothing is missing, for as long as the processes run.
+// Until waits until nothing is missing, for as long as all processes of the play run.
 func (p *Processes) Until(ctx context.Context, what string, missing func(context.Context) error) error {
 	return p.For(ctx, wait.Patience, wait.LookPeriod, what, missing)
 }
@@ -110,7 +111,7 @@ func (p *Processes) For(
 	ctx context.Context, patience, period time.Duration, what string, missing func(context.Context) error,
 ) error {
 	return wait.For(ctx, patience, period, what, func(ctx context.Context) error {
-		if err := p.Alive(); err != nil {
+		if err := p.stage.Alive(); err != nil {
 			return err
 		}
 		return missing(ctx)
@@ -156,7 +157,7 @@ func CostsOf(ctx context.Context, do func() error, programs ...*Processes) ([]Co
 	}
 	for i, p := range programs {
 		var err error
-		all[i].Calls, err = p.plane.Requests(ctx, controlplane.Filter{User: p.user, Resource: "*", Since: begun})
+		all[i].Calls, err = p.stage.Plane.Requests(ctx, controlplane.Filter{User: p.user, Resource: "*", Since: begun})
 		if err != nil {
 			return all, err
 		}
@@ -169,7 +170,7 @@ func (p *Processes) cpuTime() (total time.Duration, err error) {
 	for _, process := range p.list() {
 		used, err := process.CPUTime()
 		if err != nil {
-			return 0, errors.Join(err, p.Alive())
+			return 0, errors.Join(err, p.alive())
 		}
 		total += used
 	}

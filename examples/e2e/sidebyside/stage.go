@@ -65,7 +65,7 @@ func (s *Stage) LaunchWith(access *rest.Config, name string, args ...string) (*P
 		return nil, err
 	}
 	program := s.ProgramOf(name)
-	p := &Processes{plane: s.Plane, user: s.userOf(name), command: controlplane.Command{
+	p := &Processes{stage: s, user: s.userOf(name), command: controlplane.Command{
 		Name: name, Path: program.Path,
 		Args: slices.Concat([]string{"--kubeconfig=" + kubeconfig}, program.Args, args),
 		// kwok would read more configuration from a folder in the user's home.
@@ -81,6 +81,16 @@ func (s *Stage) LaunchWith(access *rest.Config, name string, args ...string) (*P
 	}
 	s.processes = append(s.processes, p)
 	return p, nil
+}
+
+// Alive returns wait.ErrEnded when a process of any program has ended that may not.
+func (s *Stage) Alive() error {
+	for _, p := range s.processes {
+		if err := p.alive(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Stage) userOf(name string) string {
