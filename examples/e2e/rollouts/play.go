@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
@@ -120,7 +119,9 @@ type turn struct {
 	args []string
 	// before is done while no controller runs.
 	before action
-	steps  []step
+	// takesOver says that another has controlled the set before.
+	takesOver bool
+	steps     []step
 }
 
 // turns are those of the scenario. In the handover upstream creates and rolls
@@ -129,7 +130,10 @@ func (p *play) turns() []turn {
 	steps := p.script()
 	switch p.Scenario {
 	case handover:
-		return []turn{{subject: upstream, steps: steps[:2]}, {subject: ours, steps: steps[2:3]}, {subject: upstream}}
+		return []turn{
+			{subject: upstream, steps: steps[:2]}, {subject: ours, takesOver: true, steps: steps[2:3]},
+			{subject: upstream, takesOver: true},
+		}
 	case trouble:
 		return p.troubles()
 	}
@@ -137,16 +141,15 @@ func (p *play) turns() []turn {
 }
 
 // take plays a turn.
-func (p *play) take(ctx context.Context, t turn) error {
-	before, err := p.snapshot(ctx)
-	isFirst := apierrors.IsNotFound(err) // there is no set yet
-	if err != nil && !isFirst {
-		return err
+func (p *play) take(ctx context.Context, t turn) (err error) {
+	var before snapshot
+	if t.takesOver {
+		before, err = p.snapshot(ctx)
+	} else if t.before != nil {
+		err = t.before(ctx)
 	}
-	if t.before != nil {
-		if err := t.before(ctx); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	if p.controller, err = p.Launch(t.subject.Name, t.args...); err != nil {
 		return err
@@ -155,7 +158,7 @@ func (p *play) take(ctx context.Context, t turn) error {
 	if err := p.awaitWork(ctx, p.controller, sidebyside.User, "daemonsets"); err != nil {
 		return err
 	}
-	if p.Scenario == handover && !isFirst {
+	if t.takesOver {
 		if err := p.takeOver(ctx, t.subject.Name, before); err != nil {
 			return err
 		}
@@ -231,7 +234,10 @@ func (p *play) do(ctx context.Context, s step) (time.Duration, error) {
 		})
 	}
 	if p.Scenario == killed {
-		group.Go(func() error { return p.killMidway(meanwhile, s) })
+		s.fault = func(context.Context) error { return p.controller.Restart() }
+	}
+	if s.fault != nil {
+		group.Go(func() error { return p.inTheMiddle(meanwhile, s) })
 	}
 	if err := group.Wait(); err != nil {
 		return 0, err
@@ -254,14 +260,13 @@ func (p *play) do(ctx context.Context, s step) (time.Duration, error) {
 }
 
 var (
-	// errMissed means that a step was over before the controller was killed.
+	// errMissed means that a step was over before its fault.
 	errMissed = errors.New("the middle was missed")
 	errNotYet = errors.New("not yet")
 )
 
-// killMidway waits for the middle of a step, kills the controller and starts
-// another.
-func (p *play) killMidway(ctx context.Context, s step) error {
+// inTheMiddle waits for the middle of a step, and has its fault happen.
+func (p *play) inTheMiddle(ctx context.Context, s step) error {
 	over := false
 	if err := p.await(ctx, "the middle", func(set *appsv1.DaemonSet, pods []*corev1.Pod) error {
 		over = s.rest == nil && p.goal.missing(set, pods) == nil
@@ -275,8 +280,8 @@ func (p *play) killMidway(ctx context.Context, s step) error {
 	if over {
 		return errMissed
 	}
-	p.Say("%s: killed in the middle", s.title)
-	return p.controller.Restart()
+	p.Say("%s: the fault in the middle", s.title)
+	return s.fault(ctx)
 }
 
 // await looks at the set and its pods every few milliseconds, so that a step of

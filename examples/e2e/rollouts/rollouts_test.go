@@ -71,6 +71,40 @@ API calls about Events: 7`, strings.Join(record.Rows(), "\n"))
 		"2 nodes recreated under their names, one with its pod", strings.Join(titles, "\n"))
 }
 
+func TestTheRowsOfTrouble(t *testing.T) {
+	p := &play{}
+	costs := sidebyside.Costs{Calls: slices.Concat(
+		requests(12, "create", "pods"), requests(3, "get", "daemonsets"), requests(7, "create", "events"),
+		slices.Repeat([]controlplane.Request{{Verb: "patch", Resource: "daemonsets", Subresource: "status"}}, 2),
+	)}
+	require.NoError(t, p.addTrouble(t.Context(), step{title: "roll out"}, 1250*time.Millisecond, costs))
+	require.Equal(t, []string{
+		"roll out: 1.2 s", "roll out: writes of a status: 2", "roll out: GETs: 3", "roll out: API calls: 17",
+	}, p.steps.Rows())
+}
+
+// TestTroubleIsMeasured plays the scenario with ours alone, which says nothing of
+// how it is next to upstream.
+func TestTroubleIsMeasured(t *testing.T) {
+	if os.Getenv("LIFECYCLE_E2E") != "full" {
+		t.Skip("long tier: set LIFECYCLE_E2E=full")
+	}
+	m := new(options).measurement()
+	c, err := m.Parse([]string{"--nodes=20", "--scenario=trouble", "--subject=ours"}, t.Output())
+	require.NoError(t, err)
+	r, err := m.Measure(t.Context(), c, t.Output())
+	require.NoError(t, err)
+	require.NoError(t, r.Err())
+	rows := strings.Join(r.Columns[0].Records[0].Rows(), "\n")
+	for _, want := range []string{
+		"create on 20 nodes: ", "adopt 20 orphans: ", "roll out, kube-apiserver killed and started midway: ",
+		"roll out with 20 calls a second: ", "create 50 sets on 2 nodes: ", "roll out 50 sets: ",
+		"cannot go on: maxSurge, hostPort: ready pods left: 20\n", "cannot go on: maxSurge, hostPort: Events that warn: 1\n",
+	} {
+		require.Contains(t, rows, want)
+	}
+}
+
 func TestDisturbancesOfAHandoverAreFaults(t *testing.T) {
 	require.Empty(t, new(play).handoverRecord().Faults())
 	record := (&play{disturbed: []string{"pod a was written to"}}).handoverRecord()

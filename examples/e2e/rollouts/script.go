@@ -20,8 +20,9 @@ import (
 type step struct {
 	title string
 	act   action
-	// middle reports whether it has come so far that the controller is killed, by
-	// what the API server has.
+	// fault happens in the middle. In the mode killed it is that of the controller.
+	fault action
+	// middle reports whether it has come so far, by what the API server has.
 	middle func(*appsv1.DaemonSet, []*corev1.Pod) bool
 	// rest is what it does after the middle. Nil: nothing, so the goal is not
 	// reached in the middle.

@@ -170,11 +170,12 @@ func (r *Results[S]) sides(columns []*Column[S]) (ours, other *Column[S]) {
 }
 
 // ratio returns the median of a row of ours to that of another column, and false
-// if there is none.
+// if there is none. To nothing it is infinite where ours may not have more.
 func ratio[S Scenario](row *Row, ours, other *Column[S]) (float64, bool) {
 	mine, _ := ours.spread(row.title)
 	theirs, _ := other.spread(row.title)
-	return mine.median / theirs.median, !row.noRatio && mine.n > 0 && theirs.n > 0 && theirs.median > 0
+	toNothing := theirs.median == 0 && (mine.median == 0 || row.mostTimes == 0)
+	return mine.median / theirs.median, !row.noRatio && mine.n > 0 && theirs.n > 0 && !toNothing
 }
 
 // isTooMuch reports whether ours is at fault by its ratio to the other.

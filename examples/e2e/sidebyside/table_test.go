@@ -289,6 +289,12 @@ func TestOursMayHaveNoMoreThanTheOther(t *testing.T) {
 	require.ErrorIs(t, ratios(5, 4).Err(), ErrOursFailed)
 	require.ErrorContains(t, ratios(5, 4).Err(), "drops: 1.25 times upstream's")
 	require.Contains(t, written(t, ratios(5, 4)), "| **1.25** |\n")
+	require.Contains(t, written(t, ratios(5, 0)), "| drops | 5 | 0 | **+Inf** |\n| growth | 5 | 0 | – |\n")
+	require.ErrorIs(t, ratios(5, 0).Err(), ErrOursFailed, "the other does without")
+	require.Contains(t, written(t, ratios(0, 0)), "| drops | 0 | 0 | – |\n")
+	m.Scenarios[0].Table = "one for all"
+	require.NoError(t, ratios(5, 4).Err(), "a table of several scenarios has no ratio")
+	m.Scenarios[0].Table = ""
 	m.Subjects = m.Subjects[:1]
 	require.NoError(t, ratios(5, 4).Err(), "alone there is nothing to compare with")
 }
