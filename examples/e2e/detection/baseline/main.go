@@ -10,10 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -54,6 +52,12 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	timing := replica.LeaderElection
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, p.LeaseNamespace, p.LeaseName,
+		resourcelock.ResourceLockConfig{Identity: p.Name}, config, timing.RenewDeadline)
+	if err != nil {
+		return err
+	}
 	trimmed := informers.WithTransform(edge.Trim)
 	cluster := informers.NewSharedInformerFactoryWithOptions(client, 0, trimmed)
 	leases := informers.NewSharedInformerFactoryWithOptions(client, 0, trimmed,
@@ -73,32 +77,12 @@ func run(ctx context.Context, args []string) error {
 	cluster.Start(ctx.Done())
 	leases.Start(ctx.Done())
 	cache.WaitForCacheSync(ctx.Done(), synced...)
-
-	timing := replica.LeaderElection
-	electing := rest.CopyConfig(config)
-	electing.Timeout = timing.RenewDeadline / 2
-	voter, err := kubernetes.NewForConfig(electing)
-	if err != nil {
-		return err
-	}
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: p.LeaseNamespace, Name: p.LeaseName},
-			Client:     voter.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: p.Name},
-		},
-		LeaseDuration: timing.LeaseDuration,
-		RenewDeadline: timing.RenewDeadline,
-		RetryPeriod:   timing.RetryPeriod,
-		Name:          p.LeaseName,
+	leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
+		Lock: lock, Name: p.LeaseName, LeaseDuration: timing.LeaseDuration,
+		RenewDeadline: timing.RenewDeadline, RetryPeriod: timing.RetryPeriod,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(context.Context) {},
-			OnStoppedLeading: func() {},
+			OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {},
 		},
 	})
-	if err != nil {
-		return err
-	}
-	elector.Run(ctx)
 	return nil
 }
