@@ -96,9 +96,6 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // LogFile is the path of the file with the program's output.
 func (p *Process) LogFile() string { return p.logFile }
 
-// Exited is closed when the program has ended.
-func (p *Process) Exited() <-chan struct{} { return p.exited }
-
 // Running says whether the program has not ended yet. A paused one runs.
 func (p *Process) Running() bool {
 	select {

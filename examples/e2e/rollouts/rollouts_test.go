@@ -19,7 +19,7 @@ func TestFlags(t *testing.T) {
 	c, err := o.measurement().Parse(nil, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, 500, o.nodes)
-	require.Equal(t, []mode{calm, killed, handover, trouble}, c.Scenarios)
+	require.Equal(t, []mode{calm, killed, handover}, c.Scenarios)
 	c, err = o.measurement().Parse([]string{"--scenario=handover,calm", "--nodes=20"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, 20, o.nodes)
