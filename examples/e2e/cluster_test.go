@@ -62,9 +62,7 @@ func newClusterWith(
 	ctx, stop := context.WithCancel(context.Background())
 	client, err := kubernetes.NewForConfig(plane.RESTConfig())
 	require.NoError(t, err)
-	nodes, err := fleet.New(ctx, fleet.Config{
-		REST: sidebyside.Protobuf(plane.RESTConfig()), Zones: zones, Interval: interval,
-	})
+	nodes, err := fleet.New(ctx, sidebyside.Protobuf(plane.RESTConfig()), zones, interval)
 	require.NoError(t, err)
 	c := &cluster{t: t, plane: plane, client: client, fleet: nodes, witness: newWitness(client)}
 	done := make(chan error, 2)

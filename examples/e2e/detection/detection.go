@@ -39,10 +39,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"path/filepath"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
@@ -138,15 +136,9 @@ func (o *options) check(*sidebyside.Choice[scenario]) error {
 
 // baseline is the informers alone.
 func baseline() sidebyside.Subject {
-	const program = "github.com/kubelife/lifecycle/examples/e2e/detection/baseline"
-	return sidebyside.Subject{
-		Name: "baseline", Args: []string{"--secure-port=0", "--leader-elect-resource-name=baseline"},
-		Build: func(ctx context.Context, dir string, _ io.Writer) (p sidebyside.Program, err error) {
-			p.Path = filepath.Join(dir, "baseline")
-			_, err = controlplane.Go(ctx, "", "build", "-o", p.Path, program)
-			return p, err
-		},
-	}
+	s := sidebyside.OurProgram("e2e/detection/baseline")
+	s.Args = []string{"--secure-port=0", "--leader-elect-resource-name=" + s.Name}
+	return s
 }
 
 // qps is how many API calls a second a client may send.

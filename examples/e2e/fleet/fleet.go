@@ -26,17 +26,6 @@ import (
 	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
 )
 
-// Config describes a fleet.
-type Config struct {
-	// REST is how to reach the API server. It must not throttle.
-	REST *rest.Config
-	// Zones has a name and a number of nodes for each zone.
-	Zones map[string]int
-	// Interval is how far apart the heartbeats of a node are. What another client
-	// has overwritten in its status the node reports within that time, too.
-	Interval time.Duration
-}
-
 // A Fleet is nodes that live until they are cut off. Their reports do not
 // depend on their leases, as with kubelets. Its methods may be called
 // concurrently.
@@ -49,30 +38,34 @@ type Fleet struct {
 // Name is the user agent of all requests, and the value of runner.Label.
 const Name = "fleet"
 
-// New registers the nodes of a fleet. They are silent until Run.
-func New(ctx context.Context, config Config) (*Fleet, error) {
+// New registers the nodes of a fleet, so many in each zone. They are silent until
+// Run. Their heartbeats are an interval apart, and within it they report again
+// what another client has overwritten. The access must not throttle.
+func New(
+	ctx context.Context, access *rest.Config, zones map[string]int, interval time.Duration,
+) (*Fleet, error) {
 	f := &Fleet{nodes: map[string][]string{}}
 	var err error
-	if f.client, err = newClient(config.REST); err != nil {
+	if f.client, err = newClient(access); err != nil {
 		return nil, err
 	}
-	beating, err := newClient(config.REST)
+	beating, err := newClient(access)
 	if err != nil {
 		return nil, err
 	}
 	if f.kubelets, err = runner.NewRunner(runner.Config{
 		Acting: f.client, Watching: f.client, Beating: beating, Fleet: Name, SeparateReports: true,
 		Heartbeat: heartbeat.Config{
-			LeaseDuration:  4 * config.Interval,
-			RenewInterval:  config.Interval,
-			StatusInterval: config.Interval,
-			ReportInterval: 30 * config.Interval,
+			LeaseDuration:  4 * interval,
+			RenewInterval:  interval,
+			StatusInterval: interval,
+			ReportInterval: 30 * interval,
 		},
 	}); err != nil {
 		return nil, err
 	}
 	var nodes []*corev1.Node
-	for zone, n := range config.Zones {
+	for zone, n := range zones {
 		for i := range n {
 			node := Node(Name, zone, fmt.Sprintf("%s-%04d", zone, i))
 			f.nodes[zone] = append(f.nodes[zone], node.Name)

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -13,15 +12,12 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
-// A World is a fleet at work, and what really happens to its nodes. Its methods
-// may be called concurrently.
+// A World is a fleet at work, and what really happens to its nodes.
 type World struct {
 	*Fleet
 	Witness *witness.Witness
 	stage   *sidebyside.Stage
-
-	mu   sync.Mutex
-	died map[string]time.Time
+	died    map[string]time.Time
 }
 
 // NewWorld returns a world of nodes by zone on the control plane of a play, in
@@ -36,7 +32,7 @@ func NewWorld(
 		return nil, err
 	}
 	w := &World{Witness: witness.New(watching), stage: stage, died: map[string]time.Time{}}
-	if w.Fleet, err = New(ctx, Config{REST: access, Zones: zones, Interval: interval}); err != nil {
+	if w.Fleet, err = New(ctx, access, zones, interval); err != nil {
 		return nil, err
 	}
 	running, stop := context.WithCancel(ctx)
@@ -62,8 +58,6 @@ func NewWorld(
 // Kill cuts nodes off for good.
 func (w *World) Kill(names ...string) {
 	w.Cut(names...)
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	for _, name := range names {
 		w.died[name] = time.Now()
 	}
@@ -71,8 +65,6 @@ func (w *World) Kill(names ...string) {
 
 // FirstDeath is when the first node died, zero if none has.
 func (w *World) FirstDeath() (first time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	for _, died := range w.died {
 		if first.IsZero() || died.Before(first) {
 			first = died
@@ -112,8 +104,6 @@ func (w *World) Lives(ctx context.Context, kinds ...string) ([]Life, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	var lives []Life
 	for _, name := range w.AllNodes() {
 		life := Life{

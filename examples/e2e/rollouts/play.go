@@ -49,11 +49,15 @@ type play struct {
 // play plays on nodes that are ready, with a scheduler.
 func (o *options) play(ctx context.Context, stage *sidebyside.Play[mode]) (*sidebyside.Record, error) {
 	const interval = time.Minute // since nothing asks whether nodes are alive
-	world, err := fleet.NewWorld(ctx, stage.Stage, map[string]int{firstNode: o.nodes}, interval)
+	p := &play{Play: stage, options: o, goal: goal{nodes: map[string]corev1.TaintEffect{}}}
+	zones := map[string]int{firstNode: o.nodes}
+	if p.Scenario == trouble {
+		zones = map[string]int{firstNode: o.nodes - len(p.few()), fewZone: len(p.few())}
+	}
+	world, err := fleet.NewWorld(ctx, stage.Stage, zones, interval)
 	if err != nil {
 		return nil, err
 	}
-	p := &play{Play: stage, options: o, goal: goal{nodes: map[string]corev1.TaintEffect{}}}
 	if err := p.taint(ctx, "", world.AllNodes()); err != nil {
 		return nil, err
 	}

@@ -18,7 +18,8 @@ import (
 
 const (
 	// many is how many sets there are at a time.
-	many = 50
+	many    = 50
+	fewZone = "few"
 	// held is how long a rollout is watched that cannot go on.
 	held = 20 * time.Second
 	// mostTimes is how much of a row ours may have in relation to upstream.
@@ -147,21 +148,16 @@ func (p *play) restartAPIServer(ctx context.Context) error {
 	return errors.Join(p.Plane.RestartAPIServer(ctx), p.watch(ctx))
 }
 
-// few are the nodes that each of many sets selects.
-func (p *play) few() []string { return names(firstNode, p.nodes)[:p.nodes/10] }
+// few are the nodes that each of many sets selects, which have a zone of their
+// own.
+func (p *play) few() []string { return names(fewZone, p.nodes/10) }
 
 func setNames() []string { return names("many", many) }
 
 func (p *play) createMany(ctx context.Context) error {
 	return sidebyside.EachOf(ctx, setNames(), func(ctx context.Context, name string) error {
 		set := p.newSet(name)
-		set.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{
-					Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: p.few(),
-				}}}},
-			},
-		}}
+		set.Spec.Template.Spec.NodeSelector[corev1.LabelTopologyZone] = fewZone
 		_, err := p.Client.AppsV1().DaemonSets(namespace).Create(ctx, set, metav1.CreateOptions{})
 		return err
 	})

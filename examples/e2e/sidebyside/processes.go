@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
@@ -14,15 +13,14 @@ import (
 )
 
 // Processes are those of one program: one after another when it is restarted,
-// or several at a time of which the first leads. Its methods may be called
-// concurrently, except those that start and end processes.
+// or several at a time of which the first leads. Looks and waits may be
+// concurrent, and nothing else.
 type Processes struct {
 	stage   *Stage
 	user    string // for the API server
 	command controlplane.Command
 	earlier int // processes of that name, whose logs stay
 
-	mu        sync.Mutex
 	all       []*controlplane.Process
 	dismissed map[*controlplane.Process]bool // those that may end
 }
@@ -36,10 +34,9 @@ const (
 
 // Start starts another process, with a log of its own.
 func (p *Processes) Start() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	command := p.command
-	command.LogFile = filepath.Join(p.stage.Plane.Dir(), fmt.Sprintf("%s-%d.log", command.Name, p.earlier+len(p.all)+1))
+	command.LogFile = filepath.Join(p.stage.Plane.Dir(),
+		fmt.Sprintf("%s-%d.log", command.Name, p.earlier+len(p.all)+1))
 	process, err := controlplane.StartProcess(command)
 	if err == nil {
 		p.all = append(p.all, process)
@@ -47,30 +44,14 @@ func (p *Processes) Start() error {
 	return err
 }
 
-func (p *Processes) list() []*controlplane.Process {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.all
-}
-
 // First returns the process that was started first, which leads at first.
-func (p *Processes) First() *controlplane.Process { return p.list()[0] }
+func (p *Processes) First() *controlplane.Process { return p.all[0] }
 
 // Last returns the process that was started last.
-func (p *Processes) Last() *controlplane.Process {
-	all := p.list()
-	return all[len(all)-1]
-}
+func (p *Processes) Last() *controlplane.Process { return p.all[len(p.all)-1] }
 
 // Dismiss says that a process may end.
-func (p *Processes) Dismiss(process *controlplane.Process) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.dismissed == nil {
-		p.dismissed = map[*controlplane.Process]bool{}
-	}
-	p.dismissed[process] = true
-}
+func (p *Processes) Dismiss(process *controlplane.Process) { p.dismissed[process] = true }
 
 // Restart kills the last process with SIGKILL and starts another.
 func (p *Processes) Restart() error {
@@ -82,7 +63,7 @@ func (p *Processes) Restart() error {
 
 // Stop ends the processes.
 func (p *Processes) Stop() {
-	for _, process := range p.list() {
+	for _, process := range p.all {
 		p.Dismiss(process)
 		process.Stop(stopGrace)
 	}
@@ -91,8 +72,6 @@ func (p *Processes) Stop() {
 // alive returns wait.ErrEnded with the end of the log when a process has ended
 // that may not.
 func (p *Processes) alive() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	for _, process := range p.all {
 		if !process.Running() && !p.dismissed[process] {
 			return fmt.Errorf("%w\n%s", wait.ErrEnded, process.LogTail(logTail))
@@ -167,7 +146,7 @@ func CostsOf(ctx context.Context, do func() error, programs ...*Processes) ([]Co
 
 // cpuTime returns what all processes have used, user and system.
 func (p *Processes) cpuTime() (total time.Duration, err error) {
-	for _, process := range p.list() {
+	for _, process := range p.all {
 		used, err := process.CPUTime()
 		if err != nil {
 			return 0, errors.Join(err, p.alive())

@@ -65,12 +65,15 @@ func (s *Stage) LaunchWith(access *rest.Config, name string, args ...string) (*P
 		return nil, err
 	}
 	program := s.ProgramOf(name)
-	p := &Processes{stage: s, user: s.userOf(name), command: controlplane.Command{
-		Name: name, Path: program.Path,
-		Args: slices.Concat([]string{"--kubeconfig=" + kubeconfig}, program.Args, args),
-		// kwok would read more configuration from a folder in the user's home.
-		Env: []string{"KWOK_WORKDIR=" + s.Plane.Dir()},
-	}}
+	p := &Processes{
+		stage: s, user: s.userOf(name), dismissed: map[*controlplane.Process]bool{},
+		command: controlplane.Command{
+			Name: name, Path: program.Path,
+			Args: slices.Concat([]string{"--kubeconfig=" + kubeconfig}, program.Args, args),
+			// kwok would read more configuration from a folder in the user's home.
+			Env: []string{"KWOK_WORKDIR=" + s.Plane.Dir()},
+		},
+	}
 	for _, earlier := range s.processes {
 		if earlier.command.Name == name {
 			p.earlier += len(earlier.all)

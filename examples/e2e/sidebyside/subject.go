@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,15 +38,16 @@ func OurSubject(program string, args ...string) Subject {
 	return s
 }
 
-// OurProgram is a program of the module examples, with the Kubernetes of this
+// OurProgram is a program in a folder of examples, with the Kubernetes of this
 // module: that of the others. A hash of a template depends on it.
-func OurProgram(program string) Subject {
+func OurProgram(folder string) Subject {
 	const module = "github.com/kubelife/lifecycle/examples/"
+	name := path.Base(folder)
 	return Subject{
-		Name: program, Title: "examples/" + program,
+		Name: name, Title: "examples/" + folder,
 		Build: func(ctx context.Context, dir string, _ io.Writer) (p Program, err error) {
-			p.Path = filepath.Join(dir, program)
-			_, err = controlplane.Go(ctx, "", "build", "-o", p.Path, module+program)
+			p.Path = filepath.Join(dir, name)
+			_, err = controlplane.Go(ctx, "", "build", "-o", p.Path, module+folder)
 			return p, err
 		},
 	}
