@@ -310,6 +310,7 @@ type world struct {
 	running *sidebyside.Processes // the first leads from the start
 	proxy   *proxy                // nil when the subject has a direct connection
 	down    span                  // when the API server was down
+	over    time.Time             // when the fault was
 }
 
 // play plays the fault, waits for what follows from it, and counts.
@@ -320,28 +321,12 @@ func play(ctx context.Context, p *sidebyside.Play[scenario]) (record *sidebyside
 		return nil, err
 	}
 	p.Say("%d nodes beat", len(w.AllNodes()))
-	if err := w.launch(ctx); err != nil {
-		return nil, err
-	}
 	// A grace period after its start a subject may act on all that it should.
-	if err := wait.Pause(ctx, grace*5/4); err != nil {
+	settle := sidebyside.Pause(grace * 5 / 4)
+	if err := sidebyside.InOrder(w.launch, settle, w.playFault, w.awaitEnd)(ctx); err != nil {
 		return nil, err
 	}
-	p.Say("the fault begins")
-	begun := time.Now()
-	for _, step := range p.Scenario.steps {
-		if err := wait.PauseUntil(ctx, begun.Add(step.at)); err != nil {
-			return nil, err
-		}
-		if err := step.do(ctx, w); err != nil {
-			return nil, err
-		}
-	}
-	over := time.Now()
-	if err := w.awaitEnd(ctx, over); err != nil {
-		return nil, err
-	}
-	f := fault{down: w.down, clear: over, end: time.Now()}
+	f := fault{down: w.down, clear: w.over, end: time.Now()}
 	if p.Scenario.findable {
 		f.clear = w.FirstDeath()
 	}
@@ -355,6 +340,22 @@ func play(ctx context.Context, p *sidebyside.Play[scenario]) (record *sidebyside
 	}
 	p.Say("%s", counts)
 	return &sidebyside.Record{Text: counts.String(), Told: counts.told()}, nil
+}
+
+// playFault does the steps of the scenario, each at its time.
+func (w *world) playFault(ctx context.Context) error {
+	w.Say("the fault begins")
+	begun := time.Now()
+	for _, step := range w.Scenario.steps {
+		if err := wait.PauseUntil(ctx, begun.Add(step.at)); err != nil {
+			return err
+		}
+		if err := step.do(ctx, w); err != nil {
+			return err
+		}
+	}
+	w.over = time.Now()
+	return nil
 }
 
 // launch starts a replica, and the others when it works: the API server gives
@@ -390,13 +391,13 @@ func (w *world) launch(ctx context.Context) error {
 
 // awaitEnd waits until the dead are Unknown or given up, and long enough for
 // late declarations of the living.
-func (w *world) awaitEnd(ctx context.Context, over time.Time) error {
-	if err := wait.PauseUntil(ctx, over.Add(2*grace)); err != nil {
+func (w *world) awaitEnd(ctx context.Context) error {
+	if err := wait.PauseUntil(ctx, w.over.Add(2*grace)); err != nil {
 		return err
 	}
 	const given = 6 * grace // so that the table has the time of one that is declared late
 	dead := doomed(w.AllNodes())
-	for w.Witness.All(dead, (*witness.Node).WantUnknown) != nil && time.Since(over) <= given {
+	for w.Witness.All(dead, (*witness.Node).WantUnknown) != nil && time.Since(w.over) <= given {
 		if err := wait.Pause(ctx, time.Second); err != nil {
 			return err
 		}

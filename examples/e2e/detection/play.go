@@ -24,7 +24,7 @@ type world struct {
 }
 
 // play lets nodes be at rest, and then die.
-func (o *options) play(ctx context.Context, p *sidebyside.Play[scenario]) (record *sidebyside.Record, err error) {
+func (o *options) play(ctx context.Context, p *sidebyside.Play[scenario]) (_ *sidebyside.Record, err error) {
 	w := &world{Stage: p.Stage, options: o}
 	var pods []fleet.Pod
 	for _, k := range o.kinds() {
@@ -39,18 +39,15 @@ func (o *options) play(ctx context.Context, p *sidebyside.Play[scenario]) (recor
 		return nil, err
 	}
 	p.Say("%s nodes with %s pods send heartbeats", sidebyside.Thousands(o.nodes), sidebyside.Thousands(o.pods))
-	record = &sidebyside.Record{}
+	record, atRest := &sidebyside.Record{}, &sidebyside.Record{}
 	if p.Scenario.dying == nil {
 		return record, w.restBesideInformers(ctx, record)
 	}
-	if err := w.launch(ctx, false); err != nil {
-		return nil, err
-	}
-	atRest := &sidebyside.Record{}
-	if err := w.measureRest(ctx, atRest); err != nil {
-		return nil, err
-	}
-	return record, w.measureOutage(ctx, record, atRest, p.Scenario.dying(w))
+	return record, sidebyside.InOrder(
+		func(ctx context.Context) error { return w.launch(ctx, false) },
+		func(ctx context.Context) error { return w.measureRest(ctx, atRest) },
+		func(ctx context.Context) error { return w.measureOutage(ctx, record, atRest, p.Scenario.dying(w)) },
+	)(ctx)
 }
 
 // canary is the node whose taint shows that the subject works. It never dies.
@@ -157,10 +154,7 @@ func (w *world) measureOutage(
 		}
 		return w.awaitEnd(ctx, len(slices.Concat(dying...)))
 	})
-	if err != nil {
-		return err
-	}
-	if err := wait.Pause(ctx, tail); err != nil {
+	if err = errors.Join(err, wait.Pause(ctx, tail)); err != nil {
 		return err
 	}
 	memory, err := w.running.Last().Memory()

@@ -295,23 +295,21 @@ func play(ctx context.Context, p *sidebyside.Play[scenario]) (*sidebyside.Record
 // has to see the pod, and then the taint of its node.
 func awaitCanary(ctx context.Context, c *cluster) error {
 	const canary = "canary"
-	if err := c.addNode(ctx, canary); err != nil {
-		return err
-	}
-	if err := c.addPods(ctx, group{name: canary, n: 1}, canary); err != nil {
-		return err
-	}
-	c.pods = nil // it is not judged
-	if err := c.taint(ctx, canary); err != nil {
-		return err
-	}
-	return c.running.Until(ctx, "the subject to evict a canary", func(ctx context.Context) error {
-		list, err := c.client.List(ctx, metav1.ListOptions{})
-		if err == nil && len(list.Items) > 0 {
-			err = errors.New("it is there")
-		}
-		return err
-	})
+	return sidebyside.InOrder(
+		func(ctx context.Context) error { return c.addNode(ctx, canary) },
+		func(ctx context.Context) error { return c.addPods(ctx, group{name: canary, n: 1}, canary) },
+		func(ctx context.Context) error { return c.taint(ctx, canary) },
+		func(ctx context.Context) error {
+			c.pods = nil // it is not judged
+			return c.running.Until(ctx, "the subject to evict a canary", func(ctx context.Context) error {
+				list, err := c.client.List(ctx, metav1.ListOptions{})
+				if err == nil && len(list.Items) > 0 {
+					err = errors.New("it is there")
+				}
+				return err
+			})
+		},
+	)(ctx)
 }
 
 // addAll adds the nodes and pods of the scenario, and bystanders: pods that

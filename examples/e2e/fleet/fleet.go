@@ -110,12 +110,12 @@ func Node(fleet, zone, name string) *corev1.Node {
 
 // Register creates nodes.
 func Register(ctx context.Context, client kubernetes.Interface, nodes ...*corev1.Node) error {
-	return sidebyside.EachOf(ctx, nodes, func(ctx context.Context, node *corev1.Node) error {
+	return sidebyside.ToEach(nodes, func(ctx context.Context, node *corev1.Node) error {
 		if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("register node %s: %w", node.Name, err)
 		}
 		return nil
-	})
+	})(ctx)
 }
 
 // Taint gives nodes taints in place of all others, or none. The API server gives
@@ -125,13 +125,13 @@ func Taint(ctx context.Context, client kubernetes.Interface, nodes []string, tai
 	if err != nil {
 		return err
 	}
-	return sidebyside.EachOf(ctx, nodes, func(ctx context.Context, node string) error {
+	return sidebyside.ToEach(nodes, func(ctx context.Context, node string) error {
 		_, err := client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
 		if err != nil {
 			return fmt.Errorf("taint node %s: %w", node, err)
 		}
 		return nil
-	})
+	})(ctx)
 }
 
 // Run is the kubelets of the nodes until ctx ends. It must be called once.

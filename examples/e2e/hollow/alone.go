@@ -31,18 +31,16 @@ func (p *play) playAlone(ctx context.Context) (err error) {
 		return err
 	}
 	nodes, pods := sidebyside.Thousands(p.nodes), sidebyside.Thousands(p.pods)
-	for _, part := range []func(context.Context) error{
+	steps := []sidebyside.Step{
 		p.costs(step{nodes + " nodes are ready after", nil, func() error { return p.areLeased(ctx) }}, p.addNodes),
 		p.costs(step{pods + " pods are created and ready after", p.fill, p.areFilled}, p.addUp),
 		p.rests,
 		p.costs(step{"all pods are deleted and gone after", p.clear, p.areGone}, p.addEnd),
-		p.comeAndGo, p.finish,
-	} {
-		if err := part(ctx); err != nil {
-			return err
-		}
 	}
-	return nil
+	if p.churn > 0 {
+		steps = append(steps, p.fill, p.awaiting("pods ready", p.areFilled), p.comeAndGo)
+	}
+	return sidebyside.InOrder(append(steps, p.finish)...)(ctx)
 }
 
 func (p *play) areFilled() error { return p.areReady(app, p.pods) }
@@ -54,7 +52,7 @@ const quiet = 3 * time.Second
 // costs plays a step, and adds what it has cost the subject.
 func (p *play) costs(
 	s step, add func(*sidebyside.Record, sidebyside.Costs),
-) func(context.Context) error {
+) sidebyside.Step {
 	return func(ctx context.Context) error {
 		costs, err := p.running.Costs(ctx, func() error {
 			return errors.Join(p.steps(ctx, s), wait.Pause(ctx, quiet))
@@ -122,15 +120,6 @@ const (
 // comeAndGo has pods come and go as fast as they can, next to all pods at rest.
 // It leaves the subject at work: the goroutines are counted then.
 func (p *play) comeAndGo(ctx context.Context) error {
-	if p.churn == 0 {
-		return nil
-	}
-	if err := p.fill(ctx); err != nil {
-		return err
-	}
-	if err := p.await(ctx, "pods ready", p.areFilled); err != nil {
-		return err
-	}
 	var turns atomic.Int64
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -152,28 +141,28 @@ func (p *play) comeAndGo(ctx context.Context) error {
 func (p *play) turn(ctx context.Context, slot int, turns *atomic.Int64) error {
 	for i := slot; ctx.Err() == nil; i += churners {
 		name := podName("churn", i)
-		if err := p.create(ctx, "churn", i, nodeName(i%p.nodes)); err != nil {
-			return err
-		}
-		if err := p.await(ctx, name+" to be ready", func() error {
+		isReady := func() error {
 			pod, err := p.seenPods.Get(name)
 			if err == nil && !fleet.IsReady(pod) {
 				err = errMissing
 			}
 			return err
-		}); err != nil {
-			return err
 		}
-		if err := p.Client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-			return err
-		}
-		if err := p.await(ctx, "the end of "+name, func() error {
+		isGone := func() error {
 			_, err := p.seenPods.Get(name)
 			if apierrors.IsNotFound(err) {
 				return nil
 			}
 			return cmp.Or(err, errMissing)
-		}); err != nil {
+		}
+		if err := sidebyside.InOrder(
+			func(ctx context.Context) error { return p.create(ctx, "churn", i, nodeName(i%p.nodes)) },
+			p.awaiting(name+" to be ready", isReady),
+			func(ctx context.Context) error {
+				return p.Client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+			},
+			p.awaiting("the end of "+name, isGone),
+		)(ctx); err != nil {
 			return err
 		}
 		turns.Add(1)

@@ -59,18 +59,20 @@ func (o *options) play(ctx context.Context, stage *sidebyside.Play[scenario]) (*
 	return &p.record, p.playAlone(ctx)
 }
 
-// await looks at what is missing until nothing is, while the processes run. On
+// awaiting looks at what is missing until nothing is, while the processes run. On
 // two cores that others use as well, 60 pods a second become ready.
-func (p *play) await(ctx context.Context, what string, missing func() error) error {
+func (p *play) awaiting(what string, missing func() error) sidebyside.Step {
 	const patience, period = 15 * time.Minute, 50 * time.Millisecond
-	return p.running.For(ctx, patience, period, what, func(context.Context) error { return missing() })
+	return func(ctx context.Context) error {
+		return p.running.For(ctx, patience, period, what, func(context.Context) error { return missing() })
+	}
 }
 
 // A step does something and waits until nothing is missing. Without an act it
 // goes on with that of the step before. Its title is its row.
 type step struct {
 	title   string
-	act     func(context.Context) error
+	act     sidebyside.Step
 	missing func() error
 }
 
@@ -84,7 +86,7 @@ func (p *play) steps(ctx context.Context, steps ...step) error {
 				return fmt.Errorf("%s: %w", s.title, err)
 			}
 		}
-		if err := p.await(ctx, s.title, s.missing); err != nil {
+		if err := p.awaiting(s.title, s.missing)(ctx); err != nil {
 			return err
 		}
 		took := time.Since(begun).Seconds()

@@ -58,23 +58,12 @@ func (o *options) play(ctx context.Context, stage *sidebyside.Play[mode]) (*side
 	if err != nil {
 		return nil, err
 	}
-	if err := p.taint(ctx, "", world.AllNodes()); err != nil {
-		return nil, err
-	}
-	if err := p.watch(ctx); err != nil {
-		return nil, err
-	}
-	scheduler, err := p.Launch("kube-scheduler")
-	if err != nil {
-		return nil, err
-	}
-	if err := p.awaitWork(ctx, scheduler, "kube-scheduler", "pods"); err != nil {
-		return nil, err
-	}
+	steps := []sidebyside.Step{p.taint("", world.AllNodes()), p.watch, p.launchScheduler}
 	for _, t := range p.turns() {
-		if err := p.take(ctx, t); err != nil {
-			return nil, fmt.Errorf("with %s: %w", t.subject.Name, err)
-		}
+		steps = append(steps, func(ctx context.Context) error { return p.take(ctx, t) })
+	}
+	if err := sidebyside.InOrder(steps...)(ctx); err != nil {
+		return nil, err
 	}
 	switch p.Scenario {
 	case handover:
@@ -97,6 +86,14 @@ func (p *play) watch(ctx context.Context) error {
 // quiet is how long nothing may happen after a step until its state counts.
 // Statuses of ours are at most a second late.
 const quiet = 2 * time.Second
+
+func (p *play) launchScheduler(ctx context.Context) error {
+	scheduler, err := p.Launch("kube-scheduler")
+	if err != nil {
+		return err
+	}
+	return p.awaitWork(ctx, scheduler, "kube-scheduler", "pods")
+}
 
 // awaitWork waits until a user watches a resource and has done what it begins
 // with.
@@ -122,7 +119,7 @@ type turn struct {
 	// args are flags besides those that all have.
 	args []string
 	// before is done while no controller runs.
-	before action
+	before sidebyside.Step
 	// takesOver says that another has controlled the set before.
 	takesOver bool
 	steps     []step
@@ -169,7 +166,7 @@ func (p *play) take(ctx context.Context, t turn) (err error) {
 	}
 	for _, s := range t.steps {
 		if err := p.playStep(ctx, s); err != nil {
-			return fmt.Errorf("%s: %w", s.title, err)
+			return fmt.Errorf("%s: %s: %w", t.subject.Name, s.title, err)
 		}
 	}
 	return nil
@@ -180,10 +177,8 @@ func (p *play) take(ctx context.Context, t turn) (err error) {
 func (p *play) playStep(ctx context.Context, s step) error {
 	var took time.Duration
 	costs, err := p.controller.Costs(ctx, func() (err error) {
-		if took, err = p.do(ctx, s); err != nil {
-			return err
-		}
-		return wait.Pause(ctx, quiet)
+		took, err = p.do(ctx, s)
+		return errors.Join(err, wait.Pause(ctx, quiet))
 	})
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package rollouts
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,14 +20,14 @@ import (
 // A step is a part of the script. It ends when its goal is reached.
 type step struct {
 	title string
-	act   action
+	act   sidebyside.Step
 	// fault happens in the middle. In the mode killed it is that of the controller.
-	fault action
+	fault sidebyside.Step
 	// middle reports whether it has come so far, by what the API server has.
 	middle func(*appsv1.DaemonSet, []*corev1.Pod) bool
 	// rest is what it does after the middle. Nil: nothing, so the goal is not
 	// reached in the middle.
-	rest action
+	rest sidebyside.Step
 	// followed has kubectl wait for the end of the rollout.
 	followed bool
 	// goal is what is still missing. Nil: what the set and the nodes say.
@@ -34,8 +35,6 @@ type step struct {
 	// held is how long it is played that has no goal.
 	held time.Duration
 }
-
-type action func(context.Context) error
 
 // fewestNodes leaves some that no step changes.
 const fewestNodes = 20
@@ -181,7 +180,7 @@ func (p *play) newSet(name string) *appsv1.DaemonSet {
 }
 
 // change gives the set another image and another strategy, with one patch.
-func (p *play) change(version int, rollingUpdate string) action {
+func (p *play) change(version int, rollingUpdate string) sidebyside.Step {
 	return func(ctx context.Context) error {
 		set, err := p.patch(ctx, setName, version, rollingUpdate)
 		if err == nil {
@@ -220,57 +219,47 @@ type change struct {
 	kept, cleared []string
 }
 
-func (p *play) changeNodes(c change) action {
-	return func(ctx context.Context) error {
-		gone := slices.Concat(c.emptied, c.removed)
-		for _, node := range gone {
-			delete(p.goal.nodes, node)
-		}
-		if err := sidebyside.EachOf(ctx, gone, func(ctx context.Context, node string) error {
+func (p *play) changeNodes(c change) sidebyside.Step {
+	gone := slices.Concat(c.emptied, c.removed)
+	return sidebyside.InOrder(
+		func(context.Context) error {
+			maps.DeleteFunc(p.goal.nodes, func(node string, _ corev1.TaintEffect) bool { return slices.Contains(gone, node) })
+			return nil
+		},
+		sidebyside.ToEach(gone, func(ctx context.Context, node string) error {
 			return p.Client.CoreV1().Nodes().Delete(ctx, node, metav1.DeleteOptions{})
-		}); err != nil {
-			return err
-		}
-		if err := sidebyside.EachOf(ctx, c.emptied, func(ctx context.Context, node string) error {
+		}),
+		sidebyside.ToEach(c.emptied, func(ctx context.Context, node string) error {
 			return p.Client.CoreV1().Pods(namespace).DeleteCollection(ctx,
 				metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))},
 				metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
-		}); err != nil {
-			return err
-		}
-		if err := p.await(ctx, "the end of their pods", func(_ *appsv1.DaemonSet, pods []*corev1.Pod) error {
-			if hasPodOn(c.emptied, pods) {
-				return errNotYet
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
-		if err := sidebyside.EachOf(ctx, c.added, func(ctx context.Context, node string) error {
+		}),
+		func(ctx context.Context) error {
+			return p.await(ctx, "the end of their pods", func(_ *appsv1.DaemonSet, pods []*corev1.Pod) error {
+				if hasPodOn(c.emptied, pods) {
+					return errNotYet
+				}
+				return nil
+			})
+		},
+		sidebyside.ToEach(c.added, func(ctx context.Context, node string) error {
 			return fleet.Register(ctx, p.Client, fleet.Node(fleet.Name, "added", node))
-		}); err != nil {
-			return err
-		}
-		for effect, nodes := range map[corev1.TaintEffect][]string{
-			"": c.added, corev1.TaintEffectNoSchedule: c.kept, corev1.TaintEffectNoExecute: c.cleared,
-		} {
-			if err := p.taint(ctx, effect, nodes); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+		}),
+		p.taint("", c.added), p.taint(corev1.TaintEffectNoSchedule, c.kept), p.taint(corev1.TaintEffectNoExecute, c.cleared),
+	)
 }
 
 // taint gives nodes a taint in place of all others, or none. Pods of the set
 // tolerate no effect.
-func (p *play) taint(ctx context.Context, effect corev1.TaintEffect, nodes []string) error {
-	var taints []corev1.Taint
-	if effect != "" {
-		taints = []corev1.Taint{{Key: taintKey, Effect: effect}}
+func (p *play) taint(effect corev1.TaintEffect, nodes []string) sidebyside.Step {
+	return func(ctx context.Context) error {
+		var taints []corev1.Taint
+		if effect != "" {
+			taints = []corev1.Taint{{Key: taintKey, Effect: effect}}
+		}
+		for _, node := range nodes {
+			p.goal.nodes[node] = effect
+		}
+		return fleet.Taint(ctx, p.Client, nodes, taints...)
 	}
-	for _, node := range nodes {
-		p.goal.nodes[node] = effect
-	}
-	return fleet.Taint(ctx, p.Client, nodes, taints...)
 }

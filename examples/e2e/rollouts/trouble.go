@@ -120,28 +120,29 @@ func (p *play) orphan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sets := p.Client.AppsV1().DaemonSets(namespace)
-	if err := sets.Delete(ctx, setName, metav1.DeleteOptions{
-		PropagationPolicy: new(metav1.DeletePropagationOrphan),
-	}); err != nil {
-		return err
-	}
-	free := []byte(`{"metadata":{"ownerReferences":null}}`)
-	for i := range s.revisions {
-		if _, err := p.Client.AppsV1().ControllerRevisions(namespace).
-			Patch(ctx, s.revisions[i].Name, types.MergePatchType, free, metav1.PatchOptions{}); err != nil {
+	apps := p.Client.AppsV1()
+	free := []byte(`{"metadata":{"ownerReferences":null,"finalizers":null}}`)
+	return sidebyside.InOrder(
+		func(ctx context.Context) error {
+			return apps.DaemonSets(namespace).Delete(ctx, setName,
+				metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationOrphan)})
+		},
+		sidebyside.ToEach(s.revisions, func(ctx context.Context, revision appsv1.ControllerRevision) error {
+			_, err := apps.ControllerRevisions(namespace).
+				Patch(ctx, revision.Name, types.MergePatchType, free, metav1.PatchOptions{})
 			return err
-		}
-	}
-	if err := sidebyside.EachOf(ctx, s.pods, func(ctx context.Context, pod corev1.Pod) error {
-		_, err := p.Client.CoreV1().Pods(namespace).
-			Patch(ctx, pod.Name, types.MergePatchType, free, metav1.PatchOptions{})
-		return err
-	}); err != nil {
-		return err
-	}
-	_, err = sets.Patch(ctx, setName, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-	return err
+		}),
+		sidebyside.ToEach(s.pods, func(ctx context.Context, pod corev1.Pod) error {
+			_, err := p.Client.CoreV1().Pods(namespace).
+				Patch(ctx, pod.Name, types.MergePatchType, free, metav1.PatchOptions{})
+			return err
+		}),
+		func(ctx context.Context) error {
+			_, err := apps.DaemonSets(namespace).
+				Patch(ctx, setName, types.MergePatchType, free, metav1.PatchOptions{})
+			return err
+		},
+	)(ctx)
 }
 
 func (p *play) restartAPIServer(ctx context.Context) error {
@@ -155,19 +156,19 @@ func (p *play) few() []string { return names(fewZone, p.nodes/10) }
 func setNames() []string { return names("many", many) }
 
 func (p *play) createMany(ctx context.Context) error {
-	return sidebyside.EachOf(ctx, setNames(), func(ctx context.Context, name string) error {
+	return sidebyside.ToEach(setNames(), func(ctx context.Context, name string) error {
 		set := p.newSet(name)
 		set.Spec.Template.Spec.NodeSelector[corev1.LabelTopologyZone] = fewZone
 		_, err := p.Client.AppsV1().DaemonSets(namespace).Create(ctx, set, metav1.CreateOptions{})
 		return err
-	})
+	})(ctx)
 }
 
 func (p *play) changeMany(ctx context.Context) error {
-	return sidebyside.EachOf(ctx, setNames(), func(ctx context.Context, name string) error {
+	return sidebyside.ToEach(setNames(), func(ctx context.Context, name string) error {
 		_, err := p.patch(ctx, name, 2, unavailable)
 		return err
-	})
+	})(ctx)
 }
 
 // manyHave returns what is missing until each of many sets has a ready pod of a

@@ -3,6 +3,7 @@ package sidebyside
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -32,4 +33,26 @@ func TestEachDoesAllOrStopsAtAnErrorOrAnInterruption(t *testing.T) {
 	done.Store(0)
 	require.ErrorIs(t, Each(over, 100, do), context.Canceled)
 	require.Zero(t, done.Load())
+}
+
+func TestStepsAreDoneInOrderUpToAnError(t *testing.T) {
+	var done []string
+	does := func(name string) Step {
+		return func(context.Context) error {
+			done = append(done, name)
+			return nil
+		}
+	}
+	broken := errors.New("broken")
+	fails := func(context.Context) error { return broken }
+	require.ErrorIs(t, InOrder(does("first"), InOrder(does("second")), fails, does("never"))(t.Context()), broken)
+	require.Equal(t, []string{"first", "second"}, done)
+
+	var mu sync.Mutex
+	require.NoError(t, ToEach([]string{"third"}, func(_ context.Context, name string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return does(name)(t.Context())
+	})(t.Context()))
+	require.Equal(t, []string{"first", "second", "third"}, done)
 }
