@@ -99,7 +99,7 @@ func TestTroubleIsMeasured(t *testing.T) {
 	for _, want := range []string{
 		"create on 20 nodes: ", "adopt 20 orphans: ", "roll out, kube-apiserver killed and started midway: ",
 		"roll out with 20 calls a second: ", "create 50 sets on 2 nodes: ", "roll out 50 sets: ",
-		"cannot go on: maxSurge, hostPort: ready pods left: 20\n", "cannot go on: maxSurge, hostPort: Events that warn: 1\n",
+		"cannot go on: maxSurge, hostPort: pods lost: 0\n", "cannot go on: maxSurge, hostPort: Events that warn: 1\n",
 	} {
 		require.Contains(t, rows, want)
 	}

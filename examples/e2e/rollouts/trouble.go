@@ -61,8 +61,8 @@ func (p *play) troubles() []turn {
 	return turns
 }
 
-// addTrouble adds the rows of a step. Of one that cannot go on they are what is
-// left of the pods, and what the Events say.
+// addTrouble adds the rows of a step. Of one that cannot go on they are whether it
+// keeps the pods, and what the Events say.
 func (p *play) addTrouble(ctx context.Context, s step, took time.Duration, costs sidebyside.Costs) error {
 	if s.held == 0 {
 		p.steps.Add(s.title, sidebyside.Seconds, took.Seconds()).NoMoreThan(mostTimes)
@@ -91,10 +91,10 @@ func (p *play) addHeld(ctx context.Context, s step, begun time.Time) error {
 	if err != nil {
 		return err
 	}
-	ready := 0
+	lost := p.nodes
 	for i := range now.pods {
 		if pod := &now.pods[i]; pod.Labels[fleet.AppLabel] == setName && fleet.IsReady(pod) {
-			ready++
+			lost--
 		}
 	}
 	warnings, err := p.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{
@@ -108,7 +108,7 @@ func (p *play) addHeld(ctx context.Context, s step, begun time.Time) error {
 			p.steps.Told = append(p.steps.Told, w.Reason+": "+w.Message)
 		}
 	}
-	p.steps.Add(s.title+": ready pods left", sidebyside.Count, float64(ready))
+	p.steps.Add(s.title+": pods lost", sidebyside.Count, float64(lost)).AtMost(0)
 	p.steps.Add(s.title+": Events that warn", sidebyside.Count, float64(len(p.steps.Told)))
 	return nil
 }
