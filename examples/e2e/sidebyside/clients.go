@@ -29,8 +29,8 @@ func (s *Stage) ClientOf(user string) (kubernetes.Interface, error) {
 }
 
 // Caches shows the cluster to the script by the informers that choose asks a
-// factory for. They have a connection of their own. Caches returns when they
-// show all that there is.
+// factory for. They have a connection of their own, and last as long as
+// the play. Caches returns when they show all that there is.
 func (s *Stage) Caches(ctx context.Context, choose func(informers.SharedInformerFactory)) error {
 	client, err := s.ClientOf("script-watch")
 	if err != nil {
@@ -38,14 +38,14 @@ func (s *Stage) Caches(ctx context.Context, choose func(informers.SharedInformer
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trimmed))
 	choose(factory)
-	watching, stop := context.WithCancel(ctx)
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // that may be of one step
 	s.AtEnd(func() error {
 		stop()
 		factory.Shutdown()
 		return nil
 	})
 	factory.Start(watching.Done())
-	factory.WaitForCacheSync(watching.Done())
+	factory.WaitForCacheSync(ctx.Done())
 	return context.Cause(ctx)
 }
 
