@@ -17,9 +17,9 @@
 //
 // # How it judges
 //
-// The fleet knows which node died when, and which heartbeats were stored. A
-// watch shows when a node became Unknown and tainted. The audit log of the API
-// server has evictions and calls. The comment of judge has the criterion.
+// The fleet knows which node died when. A watch shows when a node became Unknown
+// and tainted. The audit log of the API server has the heartbeats that were
+// stored, evictions and calls. The comment of judge has the criterion.
 //
 // # How fair it is
 //

@@ -1,6 +1,6 @@
 // Package fleet is nodes for tests and measurements on a real API server. Their
 // kubelets are those of examples/hollownode. What is added here is how a test
-// sets them up and cuts them off, and which of their heartbeats were stored.
+// sets them up and cuts them off, and what happened to them.
 package fleet
 
 import (

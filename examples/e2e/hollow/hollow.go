@@ -175,7 +175,7 @@ func (o *options) addUp(r *sidebyside.Record, c sidebyside.Costs) {
 func (o *options) addRest(r *sidebyside.Record, c sidebyside.Costs, resident float64) {
 	r.Add("CPU at rest, of a core", sidebyside.Percent, c.Share()).NoMoreThan(1)
 	r.Add("calls about leases a second, at rest", sidebyside.Format("%.1f"),
-		float64(c.CallsAbout("leases"))/c.Took.Seconds())
+		c.CallsAbout("leases")/c.Took.Seconds())
 	r.Add("resident memory at rest", sidebyside.MiB, resident).AtMost(mostMemory).NoMoreThan(1)
 }
 
@@ -185,7 +185,7 @@ func (o *options) addEnd(r *sidebyside.Record, c sidebyside.Costs) {
 }
 
 func (o *options) callsOfPod(c sidebyside.Costs) float64 {
-	return float64(c.CallsAbout("pods", "pods/status")) / float64(o.pods)
+	return c.CallsAbout("pods", "pods/status") / float64(o.pods)
 }
 
 // addChurn adds what it has cost that pods came and went. The memory is that of

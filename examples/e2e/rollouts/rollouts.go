@@ -129,7 +129,7 @@ func (p *play) record() *sidebyside.Record {
 	record.Add("all steps", sidebyside.Seconds, p.all.Seconds())
 	record.Add("CPU time of the controller", sidebyside.Format("%.2f s"), p.costs.CPU.Seconds())
 	count := func(title string, verbs ...string) {
-		record.Add(title, sidebyside.Count, callsOf(p.costs, func(r controlplane.Request) bool {
+		record.Add(title, sidebyside.Count, p.costs.CallsThat(func(r controlplane.Request) bool {
 			return !isAboutEvents(r) && slices.Contains(verbs, r.Verb)
 		}))
 	}
@@ -141,18 +141,8 @@ func (p *play) record() *sidebyside.Record {
 	for _, verb := range []string{"get", "list", "watch"} {
 		count("API calls: "+verb, verb)
 	}
-	record.Add("API calls about Events", sidebyside.Count, callsOf(p.costs, isAboutEvents))
+	record.Add("API calls about Events", sidebyside.Count, p.costs.CallsThat(isAboutEvents))
 	return record
-}
-
-// callsOf is how many calls are of a kind.
-func callsOf(costs sidebyside.Costs, is func(controlplane.Request) bool) (n float64) {
-	for _, r := range costs.Calls {
-		if is(r) {
-			n++
-		}
-	}
-	return n
 }
 
 func isAboutEvents(r controlplane.Request) bool { return r.Resource == "events" }

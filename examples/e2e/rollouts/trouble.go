@@ -77,7 +77,7 @@ func (p *play) addTrouble(ctx context.Context, s step, took time.Duration, costs
 		{"GETs", func(r controlplane.Request) bool { return r.Verb == "get" }},
 		{"API calls", func(r controlplane.Request) bool { return !isAboutEvents(r) }},
 	} {
-		calls := callsOf(costs, row.is)
+		calls := costs.CallsThat(row.is)
 		added := p.steps.Add(s.title+": "+row.what, sidebyside.Count, calls)
 		if calls > fewCalls {
 			added.NoMoreThan(mostTimes)

@@ -159,13 +159,18 @@ func (p *Processes) cpuTime() (total time.Duration, err error) {
 // Share is how much of a core was used, in percent.
 func (c Costs) Share() float64 { return 100 * c.CPU.Seconds() / c.Took.Seconds() }
 
-// CallsAbout is how many of the calls are about some resources, written as in
-// RBAC.
-func (c Costs) CallsAbout(resources ...string) (n int) {
+// CallsThat is how many of the calls are of a kind.
+func (c Costs) CallsThat(are func(controlplane.Request) bool) (n float64) {
 	for _, r := range c.Calls {
-		if slices.Contains(resources, r.FullResource()) {
+		if are(r) {
 			n++
 		}
 	}
 	return n
+}
+
+// CallsAbout is how many of the calls are about some resources, written as in
+// RBAC.
+func (c Costs) CallsAbout(resources ...string) float64 {
+	return c.CallsThat(func(r controlplane.Request) bool { return slices.Contains(resources, r.FullResource()) })
 }
