@@ -47,7 +47,9 @@ func ReadLive[T metav1.Object](ctx context.Context, owner Owner, owners Getter[T
 //
 // Before its first adoption, and only then, it reads the owner from the API
 // server. If that read fails or returns [ErrOwnerGone], it adopts nothing: the
-// orphans of an owner that is deleted with --cascade=orphan stay orphans.
+// orphans of an owner that is deleted with --cascade=orphan stay orphans. A pass
+// in several parts needs one read: [Claimer.MayAdopt] says that a part has made
+// it, and [Claimer.Trust] spares it the next one.
 //
 // It is not safe for concurrent use.
 type Claimer struct {
@@ -70,6 +72,14 @@ func NewClaimer[T metav1.Object](owner Owner, owners Getter[T]) (*Claimer, error
 	}
 	return &Claimer{ownership: ownership, read: read}, nil
 }
+
+// Trust has the Claimer adopt without a read of the owner. The caller knows of
+// one that was sent a moment ago, for other orphans of the owner.
+func (c *Claimer) Trust() { c.hasRead = true }
+
+// MayAdopt reports whether the Claimer has read the owner, or trusts a read, and
+// the owner may adopt.
+func (c *Claimer) MayAdopt() bool { return c.hasRead && c.refusal == nil }
 
 // Claimed is the result of a [ClaimAll].
 type Claimed[T metav1.Object] struct {

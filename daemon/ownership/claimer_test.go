@@ -75,6 +75,35 @@ func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
 	}, api.calls())
 }
 
+// A pass in parts reads the owner in the first one that adopts.
+func TestAPassInPartsReadsTheOwnerOnce(t *testing.T) {
+	set, kept := shippers(), shipper("a")
+	orphans := []*corev1.Pod{edited(shipper("b"), orphan), edited(shipper("c"), orphan)}
+	api := newGuardedAPI(set, kept, orphans[0], orphans[1])
+	pods := api.CoreV1().Pods("logging")
+
+	first := api.claimer(t, set)
+	_, err := ownership.ClaimAll(t.Context(), first, pods, []*corev1.Pod{kept})
+	require.NoError(t, err)
+	require.False(t, first.MayAdopt(), "nothing was adopted, so nothing was read")
+	_, err = ownership.ClaimAll(t.Context(), first, pods, orphans[:1])
+	require.NoError(t, err)
+	require.True(t, first.MayAdopt())
+
+	second := api.claimer(t, set)
+	second.Trust()
+	claimed, err := ownership.ClaimAll(t.Context(), second, pods, orphans[1:])
+	require.NoError(t, err)
+	require.Equal(t, []string{"c"}, podNames(claimed.Adopted))
+	require.Equal(t, []string{"get daemonsets shipper", "patch pods b", "patch pods c"}, api.calls())
+
+	gone := newGuardedAPI(orphans[0])
+	third := gone.claimer(t, set)
+	_, err = ownership.ClaimAll(t.Context(), third, gone.CoreV1().Pods("logging"), orphans[:1])
+	require.ErrorIs(t, err, ownership.ErrOwnerGone)
+	require.False(t, third.MayAdopt())
+}
+
 func TestNothingIsAdoptedForAnOwnerThatIsGone(t *testing.T) {
 	leavingSet := shippers()
 	leavingSet.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time}

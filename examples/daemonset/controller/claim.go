@@ -17,15 +17,27 @@ type Claim struct {
 	Owner     ownership.Owner
 	Revisions []*appsv1.ControllerRevision
 	Pods      []*corev1.Pod
+	// Read says that an earlier claim has read the set a moment ago. So this one
+	// adopts without a read.
+	Read bool
 
 	begun
+	at time.Time // when it was handed out
 }
 
 // Claimed is what a [Claim] has done.
 type Claimed struct {
 	Pods      ownership.Claimed[*corev1.Pod]
 	Revisions ownership.Claimed[*appsv1.ControllerRevision]
+	// Read says that the set was read, or that this was spared, and may adopt.
+	Read bool
 }
+
+// freshFor is how long a read of a set serves its adoptions, from when the claim
+// was handed out that has sent it. kube-controller-manager reads a set once a
+// pass, which lasts as long as its adoptions do. A set that was deleted meanwhile
+// claims no more when the watch shows that, mostly long before.
+const freshFor = 10 * time.Second
 
 // A claimer is the core of the claims.
 type claimer struct{ *Controller }
@@ -36,8 +48,8 @@ func (c claimer) Start(now time.Time) (Claim, bool) {
 	if !ok {
 		return Claim{}, false
 	}
-	claim := item.Value.nextClaim()
-	claim.begun = begun{item.Value, item}
+	claim := item.Value.nextClaim(now)
+	claim.begun, claim.at = begun{item.Value, item}, now
 	return claim, true
 }
 
@@ -52,8 +64,12 @@ func (c claimer) Finish(now time.Time, claim Claim, result Result[Claimed]) {
 	}
 	r, failure, done := claim.of, result.Failed(), result.done()
 	c.claims.Finish(now, claim.item, outcomeOf(failure))
-	if failure != nil {
+	switch {
+	case failure != nil:
 		r.claimFrom += len(claim.Revisions) + len(claim.Pods)
+		r.readAt = time.Time{}
+	case done.Read && !claim.Read:
+		r.readAt = claim.at
 	}
 	if failure == nil {
 		c.forgetUnclaimed(now, claim, done)
@@ -63,11 +79,15 @@ func (c claimer) Finish(now time.Time, claim Claim, result Result[Claimed]) {
 }
 
 // nextClaim returns as many objects as one task may claim.
-func (r *record) nextClaim() Claim {
-	claim := Claim{Owner: r.set.Source.Owner}
+func (r *record) nextClaim(now time.Time) Claim {
+	claim := Claim{Owner: r.set.Source.Owner, Read: now.Before(r.readAt.Add(freshFor))}
 	revisions := len(r.revisionClaims)
 	all := revisions + len(r.podClaims.objects)
-	for i := range min(all, claimRequests-1) { // one request reads the set
+	room := claimRequests
+	if !claim.Read {
+		room--
+	}
+	for i := range min(all, room) {
 		if at := (r.claimFrom + i) % all; at < revisions {
 			claim.Revisions = append(claim.Revisions, r.revisionClaims[at])
 		} else {

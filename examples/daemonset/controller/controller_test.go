@@ -113,6 +113,42 @@ func TestNothingStartsBeforeOrphansAreClaimed(t *testing.T) {
 
 // While a claim is under way, the watch shows that another set has adopted the
 // pod. That the claim found nothing to do does not take the pod from the other.
+// A read of the set serves the claims of ten seconds, unless one fails.
+func TestClaimsShareAReadOfTheSet(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	w.addSet("agent")
+	orphan := func(i int) {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("orphan-%02d", i)}}
+		pod.Labels = map[string]string{"app": "agent"}
+		w.putPod(pod)
+	}
+	var read []bool
+	w.fails = func(task any) bool {
+		if claim, is := task.(controller.Claim); is {
+			read = append(read, claim.Read)
+			return len(read) == 5
+		}
+		return false
+	}
+	for i := range 25 {
+		orphan(i)
+	}
+	w.MarkSynced(w.now)
+	w.run()
+	require.Equal(t, []bool{false, true, true}, read, "9, 10 and 6 orphans")
+	w.pass(9 * time.Second)
+	orphan(25)
+	w.run()
+	w.pass(time.Second)
+	for i := range 12 {
+		orphan(26 + i)
+	}
+	w.pass(3 * time.Second)
+	require.Equal(t, []bool{false, true, true, true, false, false, true}, read,
+		"the fourth comes in time, the fifth does not and fails")
+}
+
 func TestAClaimForgetsOnlyWhatItKnew(t *testing.T) {
 	w := newWorld(t)
 	w.addNode("ant")
@@ -345,7 +381,70 @@ func TestStatusThatCompletesIsWrittenAtOnce(t *testing.T) {
 	require.Equal(t, set.Generation, w.sets["agent"].Status.ObservedGeneration)
 }
 
-// A status is written once a second at most, the newest one, and also while
+// Counts that go on changing are written ever more seldom: after one second, two,
+// four and so on up to half a minute. What lasts is shown within half a minute,
+// and the wait begins again after a rest, and with another spec.
+func TestStatusOfALongChangeIsWrittenSeldom(t *testing.T) {
+	const nodes = 400
+	w := newWorld(t)
+	for i := range nodes {
+		w.addNode(nodeName(i))
+	}
+	w.addSet("agent")
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	var writes []time.Time
+	w.fails = func(task any) bool {
+		if _, status := task.(controller.WriteStatus); status {
+			writes = append(writes, w.now)
+		}
+		return false
+	}
+	left := slices.Sorted(maps.Keys(w.pods))
+	// fall makes a pod not ready each second, and returns when statuses followed.
+	fall := func(pods int) (seconds []int) {
+		begun := w.now
+		writes = nil
+		for range pods {
+			w.changePod(left[0], func(pod *corev1.Pod) { pod.Status.Conditions[0].Status = corev1.ConditionFalse })
+			left = left[1:]
+			w.pass(time.Second)
+		}
+		for _, at := range writes {
+			seconds = append(seconds, int(at.Sub(begun).Seconds()))
+		}
+		return seconds
+	}
+	require.Equal(t, []int{0, 1, 3, 7, 15, 31, 61, 91}, fall(100))
+	w.pass(30 * time.Second)
+	require.Equal(t, int32(nodes-100), w.sets["agent"].Status.NumberAvailable)
+	w.pass(30 * time.Second)
+	require.Equal(t, []int{0, 1, 3, 7}, fall(10), "after a rest")
+	w.changeSet("agent", func(set *appsv1.DaemonSet) { set.Spec.MinReadySeconds = 1 })
+	require.Equal(t, []int{0, 1, 3, 7}, fall(10), "after another spec")
+}
+
+// The end of the last pod where none should be is written at once.
+func TestStatusThatNoPodIsMisscheduledIsWrittenAtOnce(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"ant", "bee"} {
+		w.addNode(name)
+	}
+	w.addSet("agent")
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	w.behind = true
+	w.addNode("ant", corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoExecute})
+	w.watch[0]()
+	w.watch = nil
+	require.Equal(t, []string{"agent: status", "agent: delete on ant, Misscheduled"}, w.run())
+	require.Equal(t, int32(1), w.sets["agent"].Status.NumberMisscheduled)
+	w.deliver()
+	require.Equal(t, []string{"agent: status"}, w.run(), "without a wait")
+	require.Zero(t, w.sets["agent"].Status.NumberMisscheduled)
+}
+
+// A status is written soon after the first change, the newest one, and also while
 // other tasks fail. The generation rises only when it was processed.
 func TestStatusIsWrittenAfterErrors(t *testing.T) {
 	w := newWorld(t)
@@ -582,7 +681,7 @@ func TestC1StatusesHaveAPartOfTheRequests(t *testing.T) {
 			statuses++
 		}
 	}
-	require.GreaterOrEqual(t, statuses, 8)
+	require.Equal(t, 4, statuses, "at once, and after one, two and four seconds")
 	require.LessOrEqual(t, requests, 110, "the budget of ten seconds, and a burst")
 	require.GreaterOrEqual(t, requests, 95, "what a task does not need goes to others")
 }

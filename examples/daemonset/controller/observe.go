@@ -55,7 +55,8 @@ func (c *Controller) addSet(now time.Time, set Set) {
 	namespace := set.Source.Owner.Object.GetNamespace()
 	r := &record{
 		uid: set.UID(), group: group{namespace, set.UID()}, set: set, phase: phaseWaiting,
-		creating: make(map[string]int), made: make(map[types.UID]*corev1.Pod), statusDue: now,
+		creating: make(map[string]int), made: make(map[types.UID]*corev1.Pod),
+		pace: pace{interval: c.config.StatusInterval},
 	}
 	c.sets[r.uid] = r
 	c.inOrder = append(c.inOrder, r)

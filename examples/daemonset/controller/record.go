@@ -76,7 +76,9 @@ type record struct {
 	// claimFrom is where the next claim begins among the two. A claim that fails
 	// moves it on, so that objects that are always refused keep no others waiting.
 	claimFrom int
-	history   []*appsv1.ControllerRevision // that the set controls
+	// readAt is when the set was read for an adoption. Zero: it is read again.
+	readAt  time.Time
+	history []*appsv1.ControllerRevision // that the set controls
 
 	// creating counts, by the hash that they get, the pods whose creation is under
 	// way. Nothing shows these yet.
@@ -100,9 +102,9 @@ type record struct {
 	// underWay counts the tasks of the planner that are handed out.
 	underWay int
 	// counts are the newest that are complete, with the generation that they are
-	// of. The next status is due at statusDue.
-	counts    rollout.StatusCounts
-	statusDue time.Time
+	// of.
+	counts rollout.StatusCounts
+	pace   pace // of its statuses
 }
 
 // uncompared is the rest of a comparison of all objects with a selector. The

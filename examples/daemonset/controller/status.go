@@ -32,6 +32,7 @@ func (c statusWriter) Start(now time.Time) (WriteStatus, bool) {
 		r := item.Value
 		patch, err := rollout.StatusPatch(r.set.Source.Owner.Object, r.set.Status, r.counts)
 		if err == nil && patch != nil {
+			r.pace.begin(r.set.Status, r.counts)
 			return WriteStatus{r.set.Source.Owner, patch, begun{r, item}}, true
 		}
 		c.statuses.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeSkipped})
@@ -50,7 +51,7 @@ func (c statusWriter) Finish(now time.Time, write WriteStatus, result Result[Set
 	}
 	r := write.of
 	c.statuses.Finish(now, write.item, outcomeOf(result.Failed()))
-	r.statusDue = now.Add(c.config.StatusInterval)
+	r.pace.written = now
 	if set := result.Done; set != nil && set.UID() == r.uid &&
 		!isOlder(set.Source.Owner.Object, r.set.Source.Owner.Object) {
 		c.ObserveSet(now, *set)

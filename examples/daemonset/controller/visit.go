@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -108,24 +107,18 @@ func (c *Controller) settle(now time.Time, r *record) {
 }
 
 // keepStatus has the status of a set written if it differs from the counts.
-// Clients wait for the end of a rollout, so that is written at once. The next
-// status that is not complete waits. So a set whose pods become ready and not
-// ready all the time gets two statuses in each interval at most.
+// What they say decides when.
 func (c *Controller) keepStatus(now time.Time, r *record) {
-	keep(c.statuses, r, r.mayWriteStatus() && r.counts != r.set.Status, r.statusDue)
-	completes := isComplete(r.counts) &&
-		(r.set.Status.Observed < r.counts.Observed || !isComplete(r.set.Status))
-	if !completes {
+	if !r.mayWriteStatus() || r.counts == r.set.Status {
+		c.statuses.Remove(r.uid)
 		return
 	}
-	if item, ok := c.statuses.Get(r.uid); ok && item.Attempts == 0 && !item.Due.IsZero() {
-		c.statuses.Set(r.uid, r, now) // it neither backs off nor is under way
+	if c.statuses.Add(r.uid, r, now) {
+		r.pace.changed = now
 	}
-}
-
-// isComplete reports whether counts are what kubectl rollout status waits for.
-func isComplete(s rollout.StatusCounts) bool {
-	return s.Current == s.Desired && s.Updated == s.Desired && s.Available == s.Desired
+	if item, ok := c.statuses.Get(r.uid); ok && !item.Due.IsZero() { // it is not under way
+		c.statuses.Set(r.uid, r, r.pace.due(r.set.Status, r.counts))
+	}
 }
 
 // visitDue visits sets that are due. If some are left, Next returns now.

@@ -378,6 +378,7 @@ func (w *world) claim(task controller.Claim, done *controller.Claimed) (err erro
 		object.SetOwnerReferences(nil)
 		return false
 	}
+	done.Read = true
 	for _, pod := range task.Pods {
 		if w.refuses[pod.Name] {
 			err = errFake

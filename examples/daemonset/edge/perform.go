@@ -58,10 +58,14 @@ func (e *Edge[T]) claim(
 	if err != nil {
 		return controller.Result[controller.Claimed]{Err: err}
 	}
+	if claim.Read {
+		claimer.Trust()
+	}
 	var done controller.Claimed
 	var revisionErr, podErr error
 	done.Revisions, revisionErr = ownership.ClaimAll(ctx, claimer, c.revisions, claim.Revisions)
 	done.Pods, podErr = ownership.ClaimAll(ctx, claimer, c.pods, claim.Pods)
+	done.Read = claimer.MayAdopt()
 	for _, revision := range slices.Concat(done.Revisions.Adopted, done.Revisions.Released) {
 		e.ofRevisions.Wrote(revision)
 	}

@@ -1,0 +1,70 @@
+package controller
+
+import (
+	"time"
+
+	"github.com/kubelife/lifecycle/daemon/rollout"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// longestStatusWait is how long counts that go on changing wait at most. A
+// rollout that lasts for hours still shows its progress twice a minute.
+const longestStatusWait = 30 * time.Second
+
+// pace is when the next status of a set is due. A status that ends a change is
+// due at once. Others are due an interval after the last one. While counts go on
+// changing, the wait doubles with each status. It begins again with the end of a
+// change, with another spec, and when the counts have rested for the longest
+// wait. With 20 requests a second, the statuses of fifty sets would otherwise
+// need more requests than their pods.
+type pace struct {
+	interval  time.Duration
+	changed   time.Time // when the counts became others than those that are shown
+	written   time.Time // the last status
+	doublings int       // of the interval
+}
+
+// due returns when counts are due that are to replace those that are shown.
+func (p *pace) due(shown, counts rollout.StatusCounts) time.Time {
+	switch {
+	case ends(shown, counts):
+		return p.written
+	case goesOn(shown, counts):
+		return p.written.Add(p.wait())
+	}
+	return p.written.Add(p.interval)
+}
+
+// begin counts a status that is about to be written.
+func (p *pace) begin(shown, counts rollout.StatusCounts) {
+	if rested := p.changed.Sub(p.written) >= p.longest(); rested || !goesOn(shown, counts) {
+		p.doublings = 0
+		return
+	}
+	p.doublings++
+}
+
+// wait returns how long counts that go on changing wait after the last status.
+func (p *pace) wait() time.Duration {
+	return timedqueue.Backoff{Initial: p.interval, Max: p.longest()}.Delay(p.doublings)
+}
+
+func (p *pace) longest() time.Duration { return max(p.interval, longestStatusWait) }
+
+// ends reports whether counts say that a change is over: the rollout is
+// complete, or no pod is left where none should be. Clients wait for that.
+func ends(shown, counts rollout.StatusCounts) bool {
+	isNew := shown.Observed < counts.Observed || !isComplete(shown)
+	return isComplete(counts) && isNew || counts.Misscheduled == 0 && shown.Misscheduled > 0
+}
+
+// goesOn reports whether counts are those in the middle of a change whose
+// beginning was shown.
+func goesOn(shown, counts rollout.StatusCounts) bool {
+	return !isComplete(counts) && shown.Observed == counts.Observed
+}
+
+// isComplete reports whether counts are what kubectl rollout status waits for.
+func isComplete(s rollout.StatusCounts) bool {
+	return s.Current == s.Desired && s.Updated == s.Desired && s.Available == s.Desired
+}
