@@ -51,6 +51,7 @@ nodelifecycle_refuted_silences_total{job="nodelifecycle",instance="a"}      3x12
 nodelifecycle_stale_objects_total{job="nodelifecycle",instance="a"}         2x120
 nodelifecycle_refused_writes_total{job="nodelifecycle",instance="a"}        0x10 0+30x5 150x105
 daemonset_controller_tasks_total{job="daemonset",instance="a",kind="create",outcome="failed"} 0x20 9x100
+daemonset_controller_sets_stopped{job="daemonset",instance="a"}             0x20 1x19 0x80
 scheduler_pending_pods{job="scheduler",instance="a",queue="unschedulable"}  0x20 5x40 0x60
 scheduler_schedule_attempts_total{job="scheduler",instance="a",result="error"} 0x20 9x100
 failover_oldest_overdue_seconds{job="controllerruntime",instance="a"}       0x20 0+30x15 0x85
@@ -154,6 +155,13 @@ daemonset_controller_tasks_total{job="daemonset",instance="a",kind="create",outc
 daemonset_controller_tasks_total{job="daemonset",instance="a",kind="delete",outcome="failed"} 0x19 20x80`,
 		silent: 29*time.Minute + interval, firing: 30*time.Minute + interval,
 		labels: []string{`{job="daemonset", kind="create"}`}, says: "tasks of daemonset failed in 15 minutes: create.",
+	},
+	"DaemonSetsStopped": {
+		series: `
+daemonset_controller_sets_stopped{job="daemonset",instance="a"} 0x19 2x80
+daemonset_controller_sets_stopped{job="daemonset",instance="b"} 0x100`,
+		silent: 19*time.Minute + interval, firing: 20 * time.Minute,
+		labels: []string{`{job="daemonset"}`}, says: "2 DaemonSets of daemonset have been stopped",
 	},
 	"PodsUnschedulable": {
 		series: `
