@@ -88,6 +88,18 @@ func TestD2TerminalPodsGoTogetherForAnyNumberOfWorkers(t *testing.T) {
 	}
 }
 
+// D2: the wait begins when the deletion is sent again that was not answered,
+// which may be the one that has done it.
+func TestD2WaitBeginsWithTheDeletionThatIsSentAgain(t *testing.T) {
+	s := newSet(t).nodes("a").terminal("a", corev1.PodFailed, "f")
+	plan := s.Plan(s.now)
+	require.Equal(t, "delete f: PodFailed", listed(plan))
+	s.Report(s.now, ended{Delete: &plan.Delete[0], Err: errRefused})
+	s.after(900*time.Millisecond).want("delete f: PodFailed").terminal("a", corev1.PodFailed, "g")
+	s.wantWait("a", rollout.WaitBackoff)
+	require.Equal(t, s.now.Add(time.Second), s.WaitOf("a").Until)
+}
+
 // terminal gives a node pods that have terminated.
 func (s *set) terminal(node string, as corev1.PodPhase, pods ...string) *set {
 	for _, pod := range pods {

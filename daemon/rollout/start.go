@@ -149,10 +149,10 @@ func (p *Planner) handOutReplacement(n *nodeState, why StepReason) (Task, bool) 
 
 func (p *Planner) handOutDeletion(s *podState, why StepReason) Task {
 	to := deletionUnderWay
-	switch {
-	case s.deletion == deletionUnanswered:
+	if s.deletion == deletionUnanswered {
 		to = deletionAgain
-	case why.ofTerminal():
+	}
+	if why.ofTerminal() {
 		s.node.replace(s, p.known.now)
 	}
 	if s.reading == readingUnderWay {
