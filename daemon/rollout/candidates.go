@@ -74,18 +74,21 @@ type candidates struct {
 	deleting *nodeState // of needDeletions, with some of its pods handed out
 }
 
-func newCandidates(goal *goal, less func(a, b *corev1.Node) bool) candidates {
+func newCandidates(goal *goal) candidates {
 	c := candidates{goal: goal}
-	c.rank(less)
+	c.rank()
 	return c
 }
 
-// rank begins with empty queues of another order.
-func (c *candidates) rank(less func(a, b *corev1.Node) bool) {
-	c.less = less
+// rank begins with empty queues in the order that the goal wants.
+func (c *candidates) rank() {
+	c.less = nil
+	if policy := c.goal.spec.Policy; policy != nil {
+		c.less = policy.Less
+	}
 	c.ranking++
 	for i := range c.queues {
-		c.queues[i] = nodeHeap{need: need(i), less: less}
+		c.queues[i] = nodeHeap{need: need(i), less: c.less}
 	}
 }
 

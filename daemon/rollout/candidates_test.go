@@ -11,7 +11,7 @@ import (
 // rolling returns the candidates of ten nodes, whose rollout has a strategy.
 func rolling(strategy Strategy) (*candidates, []*nodeState) {
 	g := newGoal(&Config{Spec: Spec{Template: &corev1.PodTemplateSpec{}, Revision: "r", Strategy: strategy}})
-	c := newCandidates(&g, nil)
+	c := newCandidates(&g)
 	nodes := make([]*nodeState, 10)
 	for i := range nodes {
 		nodes[i] = &nodeState{name: string(rune('a' + i)), decision: placed{true, true}}
@@ -74,7 +74,7 @@ func TestANodeIsInTheQueuesOfItsNeeds(t *testing.T) {
 	c.put(nodes[0], situated(0, needCreation, needDeletions))
 	require.Equal(t, nodes[0], c.first(needCreation))
 	require.Equal(t, nodes[0], c.first(needDeletions))
-	c.rank(func(a, b *corev1.Node) bool { return a.Name > b.Name })
+	c.rank()
 	require.Nil(t, c.first(needCreation), "none has a place in the new order yet")
 	c.put(nodes[0], situated(0, needUpdate))
 	require.Equal(t, nodes[0], c.first(needUpdate))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/taints"
@@ -33,56 +32,6 @@ type Config struct {
 	// kube-controller-manager waits five minutes. The wait doubles with each read,
 	// up to 15 minutes, and a set reads 30 pods a minute.
 	ExpectationTimeout time.Duration
-	// Less reports whether a node comes before another: which one gets its first
-	// pod, or its new one, first. Equal nodes come by their names, and so do all
-	// if it is nil. [Planner.SetLess] changes it. It must depend on nothing but
-	// the two nodes.
-	//
-	// Nodes for which a call was refused come last. So do ignored nodes whose
-	// available pod a rollout may take. While calls are refused, names do not
-	// count, and outside of a rollout Less does not either. The next try is then
-	// less likely for a neighbor with the same fault.
-	Less func(a, b *corev1.Node) bool
-	// Eligible reports whether a rollout may replace the pod of a node, for
-	// example of canaries that carry a label. Nil: of any node.
-	// [Planner.SetEligible] changes it. It must depend on nothing but the node.
-	Eligible func(node *corev1.Node) bool
-	// ClassifyUnavailable says whether a node without an available pod counts
-	// against MaxUnavailable, or against MaxSurge where its new pod waits next to
-	// the old one. The pod is nil if the node has none that stays. Nil: all nodes
-	// count. [IgnoreNotReadyNodes] is one to use. It must depend on nothing but
-	// its arguments.
-	//
-	// A node whose available pod the rollout has deleted is not asked about. It
-	// counts until it has an available pod again, so that a rollout never takes
-	// more available pods than MaxUnavailable. A new Planner does not know these
-	// nodes.
-	ClassifyUnavailable func(node *corev1.Node, pod *corev1.Pod) Unavailability
-}
-
-// Unavailability says whether a node without an available pod counts.
-type Unavailability string
-
-const (
-	// UnavailabilityCounted: it counts against the limits of the rollout.
-	UnavailabilityCounted Unavailability = "Counted"
-	// UnavailabilityIgnored: it does not count. The rollout is not the cause, and
-	// to wait for the node does not help.
-	UnavailabilityIgnored Unavailability = "Ignored"
-)
-
-// IgnoreNotReadyNodes is a ClassifyUnavailable that ignores nodes that are not
-// ready: a rollout goes on while some nodes are down. It also goes on when most
-// are, or when the control plane only believes so. If the rollout itself makes
-// nodes not ready, as one of a network plugin may, those count.
-func IgnoreNotReadyNodes(node *corev1.Node, _ *corev1.Pod) Unavailability {
-	for i := range node.Status.Conditions {
-		c := &node.Status.Conditions[i]
-		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-			return UnavailabilityCounted
-		}
-	}
-	return UnavailabilityIgnored
 }
 
 const (

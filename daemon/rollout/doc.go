@@ -22,7 +22,7 @@
 //		}, timedqueue.DispatcherConfig{Workers: 32})
 //	...
 //	dispatcher.Update(func() { planner.ObserveNode(time.Now(), node) })
-//	// and ForgetNode, ObservePod, ForgetPod, SetSpec, SetLess, SetEligible
+//	// and ForgetNode, ObservePod, ForgetPod, SetSpec
 //	...
 //	err = dispatcher.Run(ctx)
 //

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/fake"
@@ -23,10 +24,10 @@ import (
 type AgentSet struct {
 	metav1.ObjectMeta
 
-	Template     corev1.PodTemplateSpec
-	CanariesOnly bool
-	Strategy     rollout.Strategy
-	Status       struct{ rollout.StatusCounts }
+	Template corev1.PodTemplateSpec
+	Canaries map[string]string // labels of the only nodes that a rollout reaches
+	Strategy rollout.Strategy
+	Status   struct{ rollout.StatusCounts }
 }
 
 // A template reaches the canary, and then all nodes but one. A pause keeps it
@@ -56,8 +57,8 @@ func Example_ownKind() {
 		}
 	}
 	step("create", func() {})
-	step("canary", func() { *image, set.CanariesOnly = "agent:2", true })
-	step("partition", func() { set.CanariesOnly, set.Strategy.Partition = false, intstr.FromInt32(1) })
+	step("canary", func() { *image, set.Canaries = "agent:2", map[string]string{"canary": "yes"} })
+	step("partition", func() { set.Canaries, set.Strategy.Partition = nil, intstr.FromInt32(1) })
 	step("pause", func() { set.Strategy = rollout.Strategy{Paused: true} })
 	former, err := revision.ComputeRollback(c.source, c.history, 0)
 	if err != nil {
@@ -76,6 +77,16 @@ func Example_ownKind() {
 	// pause: 3 pods of agent:2
 	//   dog waits: Paused
 	// roll back: 4 pods of agent:1
+}
+
+// agentPolicy has a rollout reach canaries only.
+type agentPolicy struct {
+	rollout.DefaultPolicy
+	canaries labels.Set
+}
+
+func (p agentPolicy) Eligible(node *corev1.Node) bool {
+	return p.canaries.AsSelector().Matches(labels.Set(node.Labels))
 }
 
 // An agentController is a core: the planner and the history of one set. In a
@@ -116,14 +127,15 @@ func (c *agentController) spec() (rollout.Spec, error) {
 		c.history = append(c.history, plan.Create)
 	}
 	template := c.set.Template.DeepCopy()
-	return rollout.Spec{Template: template, Revision: plan.Hash, Strategy: c.set.Strategy}, err
+	return rollout.Spec{
+		Template: template, Revision: plan.Hash, Strategy: c.set.Strategy,
+		Policy: agentPolicy{canaries: c.set.Canaries},
+	}, err
 }
 
 // reconcile follows a change of the set until there is nothing left to do.
 func (c *agentController) reconcile() error {
 	spec, noSpec := c.spec()
-	all := !c.set.CanariesOnly
-	c.SetEligible(time.Now(), func(n *corev1.Node) bool { return all || n.Labels["canary"] == "yes" })
 	var ctx context.Context
 	ctx, c.idle = context.WithCancel(context.Background())
 	err := errors.Join(noSpec, c.SetSpec(time.Now(), spec), c.dispatcher.Run(ctx))

@@ -21,8 +21,8 @@ func ExamplePlanner() {
 			Template: &corev1.PodTemplateSpec{},
 			Revision: "7b9c",
 			Strategy: rollout.Strategy{MaxUnavailable: intstr.FromInt32(2)},
+			Policy:   rollout.IgnoreNotReadyNodes{},
 		},
-		ClassifyUnavailable: rollout.IgnoreNotReadyNodes,
 	}, now)
 	if err != nil {
 		fmt.Println(err)

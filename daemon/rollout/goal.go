@@ -2,18 +2,14 @@ package rollout
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// goal is what is wanted of a set: its spec, with what follows from it, and what
-// the caller says of nodes.
+// goal is what is wanted of a set: its spec, with what follows from it.
 type goal struct {
-	matcher  taints.Matcher
-	eligible func(node *corev1.Node) bool
-	classify func(node *corev1.Node, pod *corev1.Pod) Unavailability
+	matcher taints.Matcher
 
 	spec      *Spec
 	placement *daemon.Placement
@@ -29,9 +25,7 @@ type goal struct {
 }
 
 func newGoal(config *Config) goal {
-	g := goal{
-		matcher: config.Matcher, eligible: config.Eligible, classify: config.ClassifyUnavailable,
-	}
+	g := goal{matcher: config.Matcher}
 	g.use(config.Spec)
 	return g
 }
@@ -47,7 +41,7 @@ func (g *goal) use(spec Spec) {
 // set changes the spec. A spec that is refused changes nothing else.
 func (g *goal) set(spec Spec) error {
 	g.refusal = nil
-	if equality.Semantic.DeepEqual(g.spec, &spec) {
+	if g.spec.equals(&spec) {
 		return nil // each write of a set's status causes an event of the set
 	}
 	if g.refusal = spec.refusal(); g.refusal != nil {
@@ -95,20 +89,20 @@ func (g *goal) stopped(n *nodeState) WaitReason {
 		return WaitInvalid
 	case g.spec.Strategy.Paused:
 		return WaitPaused
-	case g.eligible != nil && !g.eligible(n.object()):
+	case g.spec.Policy != nil && !g.spec.Policy.Eligible(n.object()):
 		return WaitNotEligible
 	}
 	return ""
 }
 
-// ignores reports whether the caller ignores a node. The pod may be nil.
+// ignores reports whether a node does not count. The pod may be nil.
 func (g *goal) ignores(n *nodeState, s *podState) bool {
-	if g.classify == nil {
+	if g.spec.Policy == nil {
 		return false
 	}
 	var pod *corev1.Pod
 	if s != nil {
 		pod = s.pod
 	}
-	return g.classify(n.object(), pod) == UnavailabilityIgnored
+	return g.spec.Policy.Ignores(n.object(), pod)
 }

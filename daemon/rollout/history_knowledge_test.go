@@ -208,7 +208,7 @@ func (w *wants) serves(node string) bool {
 
 func (w *wants) ignored(node string) bool {
 	object := w.nodes[node]
-	return w.ClassifyUnavailable != nil && object != nil &&
+	return w.drawn().ignores && object != nil &&
 		object.Status.Conditions[0].Status != corev1.ConditionTrue
 }
 

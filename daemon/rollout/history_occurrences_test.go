@@ -276,34 +276,59 @@ func (h *history) setSpec() {
 	h.process.wake()
 }
 
+// drawn is the policy of a set.
+type drawn struct {
+	canaries, ignores bool
+	order             order
+}
+
+// order is that of the nodes, by a label.
+type order int
+
+const (
+	byName order = iota
+	rising
+	falling
+)
+
+func (d drawn) Less(a, b *corev1.Node) bool {
+	switch d.order {
+	case rising:
+		return a.Labels["canary"] < b.Labels["canary"]
+	case falling:
+		return a.Labels["canary"] > b.Labels["canary"]
+	case byName:
+	}
+	return false
+}
+
+func (d drawn) Eligible(node *corev1.Node) bool { return !d.canaries || selected(node) }
+
+func (d drawn) Ignores(node *corev1.Node, pod *corev1.Pod) bool {
+	return d.ignores && rollout.IgnoreNotReadyNodes{}.Ignores(node, pod)
+}
+
+func (w *wants) drawn() drawn { return w.Spec.Policy.(drawn) }
+
 func (h *history) anotherOrder() bool {
-	h.config.Less = nil
+	policy := h.config.Spec.Policy.(drawn)
+	policy.order = byName
 	if h.chance(70) {
-		rising := h.chance(50)
-		h.config.Less = func(a, b *corev1.Node) bool {
-			if !rising {
-				a, b = b, a
-			}
-			return a.Labels["canary"] > b.Labels["canary"]
+		policy.order = rising
+		if h.chance(50) {
+			policy.order = falling
 		}
 	}
-	h.trace("world: another order")
-	h.process.config.Less = h.config.Less
-	h.process.planner.SetLess(h.now, h.config.Less)
-	h.process.changes++
-	h.process.wake()
+	h.config.Spec.Policy = policy
+	h.setSpec()
 	return true
 }
 
 func (h *history) anotherCanary() bool {
-	if h.config.Eligible = selected; h.chance(70) {
-		h.config.Eligible = nil
-	}
-	h.trace("world: eligible are all %v", h.config.Eligible == nil)
-	h.process.config.Eligible = h.config.Eligible
-	h.process.planner.SetEligible(h.now, h.config.Eligible)
-	h.process.changes++
-	h.process.wake()
+	policy := h.config.Spec.Policy.(drawn)
+	policy.canaries = !h.chance(70)
+	h.config.Spec.Policy = policy
+	h.setSpec()
 	return true
 }
 

@@ -144,15 +144,11 @@ func (h *history) setUp() {
 		ExpectationTimeout: pick(h.dice, 5*time.Second, 30*time.Second),
 	}
 	h.config.Spec.Strategy = h.rollout()
-	if h.chance(25) {
-		h.config.Eligible = selected
-	}
-	if h.chance(30) {
-		h.config.ClassifyUnavailable = rollout.IgnoreNotReadyNodes
-	}
+	policy := drawn{canaries: h.chance(25), ignores: h.chance(30)}
 	if h.chance(50) {
-		h.config.Less = func(a, b *corev1.Node) bool { return a.Labels["canary"] > b.Labels["canary"] }
+		policy.order = falling
 	}
+	h.config.Spec.Policy = policy
 	switch h.IntN(4) {
 	case 0:
 		h.faults = faults{loseAny: 3, calls: pick(h.dice, 0, 10), slow: 10}
@@ -166,8 +162,8 @@ func (h *history) setUp() {
 		h.faults,
 		h.config.Burst,
 		h.config.ExpectationTimeout,
-		h.config.Eligible != nil,
-		h.config.ClassifyUnavailable != nil,
+		policy.canaries,
+		policy.ignores,
 	)
 }
 

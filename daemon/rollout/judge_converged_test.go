@@ -113,7 +113,7 @@ func (j *judge) converged(p *process) {
 				continue
 			}
 			old++
-			if w.Eligible != nil && !selected(m.object) {
+			if w.drawn().canaries && !selected(m.object) {
 				keeping++
 			}
 		}

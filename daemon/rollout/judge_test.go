@@ -454,7 +454,7 @@ func (j *judge) kept(w *wants, plan *plan, behind int) {
 			j.violate(Kept, "the pod of %s is replaced although it is to be deleted by hand", node)
 		case w.Strategy.Paused:
 			j.violate(Kept, "the pod of %s is replaced although the rollout is paused", node)
-		case w.Eligible != nil && !selected(w.nodes[node]):
+		case w.drawn().canaries && !selected(w.nodes[node]):
 			j.violate(Kept, "the pod of %s is replaced although the node is not selected", node)
 		case w.runsOn(node) && left <= w.partition():
 			j.violate(

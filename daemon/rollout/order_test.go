@@ -22,13 +22,15 @@ func (s *set) ranked(name, rank string) *set {
 }
 
 func byRank(c *rollout.Config) {
-	c.Less = func(a, b *corev1.Node) bool { return a.Labels["rank"] < b.Labels["rank"] }
+	c.Spec.Policy = &choices{less: func(a, b *corev1.Node) bool { return a.Labels["rank"] < b.Labels["rank"] }}
 }
 
 func TestNodesComeInTheOrderOfLessAndOnlyThoseSelected(t *testing.T) {
 	s := newSet(t, func(c *rollout.Config) {
-		c.Less = func(a, b *corev1.Node) bool { return a.Labels["rank"] < b.Labels["rank"] }
-		c.Eligible = func(node *corev1.Node) bool { return node.Labels["rank"] != "3" }
+		c.Spec.Policy = &choices{
+			less:     func(a, b *corev1.Node) bool { return a.Labels["rank"] < b.Labels["rank"] },
+			eligible: func(node *corev1.Node) bool { return node.Labels["rank"] != "3" },
+		}
 	})
 	for name, rank := range map[string]string{"a": "2", "b": "1", "c": "3", "d": "1"} {
 		s.ObserveNode(
@@ -74,13 +76,13 @@ func TestOrderOfNodesHoldsAfterANewRevision(t *testing.T) {
 }
 
 // D5: the order changes while the planner runs. Attempts and back-offs stay.
-func TestD5SetLessKeepsAttemptsAndBackOffs(t *testing.T) {
+func TestD5AnotherOrderKeepsAttemptsAndBackOffs(t *testing.T) {
 	s := newSet(t, byRank).ranked("a", "1").ranked("b", "2").ranked("c", "3").ranked("d", "4")
 	step := s.Plan(s.now).Create[0]
 	require.Equal(t, "a", step.Node)
 	s.Report(s.now, ended{Create: &step, Taken: true}) // costs an attempt, and refuses
 	until := s.WaitOf("a").Until
-	s.SetLess(s.now, func(a, b *corev1.Node) bool { return a.Labels["rank"] > b.Labels["rank"] })
+	s.choose(&choices{less: func(a, b *corev1.Node) bool { return a.Labels["rank"] > b.Labels["rank"] }})
 	s.wantWait("a", rollout.WaitRefused)
 	require.Equal(t, until, s.WaitOf("a").Until)
 	s.want("").after(250*time.Millisecond).running("b", "c", "d")
@@ -100,9 +102,9 @@ func TestD5SetLessKeepsAttemptsAndBackOffs(t *testing.T) {
 		running("a", "b", "c").
 		template("new")
 	s.Status() // they are in the queues of the former order
-	s.SetLess(s.now, func(a, b *corev1.Node) bool { return a.Labels["rank"] > b.Labels["rank"] })
+	s.choose(&choices{less: func(a, b *corev1.Node) bool { return a.Labels["rank"] > b.Labels["rank"] }})
 	s.want("delete c-1: Outdated").want("create on c: Missing").change("c-new-2", available)
-	s.SetLess(s.now, nil) // by name
+	s.choose(nil) // by name
 	s.want("delete a-1: Outdated").want("create on a: Missing").change("a-new-2", available)
 	s.want("delete b-1: Outdated")
 }

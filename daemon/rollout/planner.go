@@ -18,7 +18,7 @@ import (
 // keeps about half a kilobyte for a node with its pod. It keeps nothing for a
 // node that has no pod and should have none, except failures for half an hour.
 type Planner struct {
-	config     Config // Spec, Less, Eligible and ClassifyUnavailable are in the parts
+	config     Config // of which the Spec is in the goal
 	known      knowledge
 	goal       goal
 	candidates candidates
@@ -49,7 +49,7 @@ func NewPlanner(config Config, now time.Time) (*Planner, error) {
 	p := &Planner{
 		config: config, goal: newGoal(&config), calls: newTraffic(config.Burst), timers: timers,
 	}
-	p.candidates = newCandidates(&p.goal, config.Less)
+	p.candidates = newCandidates(&p.goal)
 	p.known = knowledge{
 		set: config.Owner, store: config.Nodes, now: now, gone: make(map[string]*nodeState),
 		goal: &p.goal, candidates: &p.candidates, calls: &p.calls, timers: &p.timers,
@@ -67,7 +67,8 @@ func (p *Planner) Close() { p.known.store.leave(&p.known) }
 
 // SetSpec changes what is wanted. All nodes are evaluated again, in the turns
 // of [Planner.Start], and what has failed with another revision no longer
-// counts. The same spec again changes nothing and costs a comparison.
+// counts. The same spec again, with a [Policy] of the same data, changes nothing
+// and costs a comparison.
 //
 // After an error, see [Spec.Validate], the planner keeps the former spec, but
 // hands out only refreshes until a valid spec is set. Pods of an unwanted
@@ -86,25 +87,9 @@ func (p *Planner) SetSpec(now time.Time, spec Spec) error {
 	if spec.Revision != former.Revision {
 		p.calls.creations.reset()
 	}
+	p.candidates.rank()
 	p.scan = scan{states: len(p.known.states), nodes: p.known.store.Len()}
 	return nil
-}
-
-// SetLess changes the order of nodes, Config.Less. All nodes are evaluated
-// again, in the turns of [Planner.Start]. Attempts and back-offs stay.
-func (p *Planner) SetLess(now time.Time, less func(a, b *corev1.Node) bool) {
-	p.known.advance(now)
-	p.candidates.rank(less)
-	p.scan.states = len(p.known.states)
-}
-
-// SetEligible changes which nodes a rollout may update, Config.Eligible. All
-// nodes are evaluated again, in the turns of [Planner.Start]. Attempts and
-// back-offs stay.
-func (p *Planner) SetEligible(now time.Time, eligible func(node *corev1.Node) bool) {
-	p.known.advance(now)
-	p.goal.eligible = eligible
-	p.scan.states = len(p.known.states)
 }
 
 // Problems returns why the latest spec was refused, and the [Spec.Problems] of

@@ -98,17 +98,17 @@ func TestPartitionKeepsTheLastNodes(t *testing.T) {
 }
 
 // D5: the canary filter changes while the planner runs.
-func TestD5SetEligibleWidensACanary(t *testing.T) {
+func TestD5AnotherPolicyWidensACanary(t *testing.T) {
 	s := newSet(t, func(c *rollout.Config) {
-		c.Eligible = func(node *corev1.Node) bool { return node.Labels["rank"] == "canary" }
+		c.Spec.Policy = &choices{eligible: func(n *corev1.Node) bool { return n.Labels["rank"] == "canary" }}
 	}).ranked("a", "").ranked("b", "canary").ranked("c", "").running("a", "b", "c").template("new")
 	s.want("delete b-1: Outdated").want("create on b: Missing").change("b-new-2", available)
 	s.want("").wantWait("a", rollout.WaitNotEligible)
-	s.SetEligible(s.now, func(node *corev1.Node) bool { return node.Name != "a" })
+	s.choose(&choices{eligible: func(node *corev1.Node) bool { return node.Name != "a" }})
 	steps := s.Plan(s.now)
 	require.Equal(t, "delete c-1: Outdated", listed(steps))
 	s.Report(s.now, ended{Delete: &steps.Delete[0], Err: errRefused, Refused: true})
-	s.SetEligible(s.now, nil)
+	s.choose(nil)
 	s.wantWait("c", rollout.WaitRefused)
 	s.after(time.Second).want("delete a-1: Outdated") // which was refused nothing
 }

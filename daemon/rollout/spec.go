@@ -3,11 +3,13 @@ package rollout
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
@@ -33,6 +35,9 @@ type Spec struct {
 	MinReady time.Duration
 	// Strategy says how pods of former templates are replaced.
 	Strategy Strategy
+	// Policy is what else the set says about nodes in a rollout. Nil:
+	// [DefaultPolicy].
+	Policy Policy
 }
 
 // SpecOf returns the spec of a DaemonSet whose current revision has that hash.
@@ -129,6 +134,16 @@ func placementProblems(template *corev1.PodTemplateSpec) error {
 		return fmt.Errorf("%w: Template: %w", ErrInvalidSpec, err)
 	}
 	return nil
+}
+
+// equals reports whether two specs want the same.
+func (s *Spec) equals(other *Spec) bool {
+	if !reflect.DeepEqual(s.Policy, other.Policy) {
+		return false
+	}
+	one, two := *s, *other
+	one.Policy, two.Policy = nil, nil
+	return equality.Semantic.DeepEqual(&one, &two)
 }
 
 // availableFrom returns from when on a pod counts as available, if it is ready.

@@ -232,7 +232,7 @@ func TestD3UnansweredCreationDelaysNothingForever(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newSet(t, func(c *rollout.Config) {
-				c.Eligible = func(node *corev1.Node) bool { return node.Labels["rank"] == "" }
+				c.Spec.Policy = &choices{eligible: func(node *corev1.Node) bool { return node.Labels["rank"] == "" }}
 			}).nodes("a", "b").running("a", "b").loseSurging()
 			stop(s)
 			s.want("").after(time.Second).want("create on a: Surging")

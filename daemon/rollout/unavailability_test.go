@@ -14,7 +14,7 @@ import (
 	"github.com/kubelife/lifecycle/daemon/rollout"
 )
 
-func ignoring(c *rollout.Config) { c.ClassifyUnavailable = rollout.IgnoreNotReadyNodes }
+func ignoring(c *rollout.Config) { c.Spec.Policy = rollout.IgnoreNotReadyNodes{} }
 
 // machine observes a node with a UID, ready or not.
 func (s *set) machine(name, uid string, status corev1.ConditionStatus) *set {
@@ -115,7 +115,7 @@ func TestPodOnANotReadyNodeNeedNotEatTheBudget(t *testing.T) {
 	for _, excuse := range []bool{false, true} {
 		s := newSet(t, func(c *rollout.Config) {
 			if excuse {
-				c.ClassifyUnavailable = rollout.IgnoreNotReadyNodes
+				c.Spec.Policy = rollout.IgnoreNotReadyNodes{}
 			}
 		})
 		for _, name := range []string{"a", "b", "dead"} {

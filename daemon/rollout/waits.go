@@ -52,7 +52,7 @@ const (
 	// WaitInvalid: the old pod stays, or nothing is done, because of
 	// [Planner.Stopped].
 	WaitInvalid WaitReason = "Invalid"
-	// WaitNotEligible: the old pod stays because the node is not Config.Eligible.
+	// WaitNotEligible: the old pod stays because the node is not [Policy].Eligible.
 	WaitNotEligible WaitReason = "NotEligible"
 )
 

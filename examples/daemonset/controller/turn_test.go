@@ -32,15 +32,21 @@ type counted struct {
 }
 
 func newCounted(t *testing.T) *counted {
-	c := &counted{}
-	c.world = newWorld(t, func(config *controller.Config) {
-		config.Planner.ClassifyUnavailable = func(*corev1.Node, *corev1.Pod) rollout.Unavailability {
-			c.visits++
-			return rollout.UnavailabilityCounted
-		}
-	})
+	c := &counted{world: newWorld(t)}
+	c.policy = counting{visits: &c.visits}
 	c.kubelet = false
 	return c
+}
+
+// counting is a policy that counts how often it is asked.
+type counting struct {
+	rollout.DefaultPolicy
+	visits *int
+}
+
+func (c counting) Ignores(*corev1.Node, *corev1.Pod) bool {
+	*c.visits++
+	return false
 }
 
 // turn makes one call, and wants it to be short.

@@ -65,6 +65,8 @@ type world struct {
 	// log are the tasks that were performed, in words, and events the Events.
 	log    []string
 	events []controller.Event
+	// policy is that of all sets.
+	policy rollout.Policy
 	// kubelet makes pods ready as soon as they exist.
 	kubelet bool
 }
@@ -141,7 +143,13 @@ func (w *world) addSet(name string, change ...func(*appsv1.DaemonSet)) *appsv1.D
 
 func (w *world) putSet(set *appsv1.DaemonSet) {
 	w.sets[set.Name] = set
-	w.tell(func() { w.ObserveSet(w.now, controller.SetOf(set)) })
+	w.tell(func() { w.ObserveSet(w.now, w.setOf(set)) })
+}
+
+func (w *world) setOf(set *appsv1.DaemonSet) controller.Set {
+	of := controller.SetOf(set)
+	of.Spec.Policy = w.policy
+	return of
 }
 
 // changeSet changes the spec of a set.
@@ -539,7 +547,7 @@ func (w *world) writeStatus(task controller.WriteStatus, done *controller.Set) e
 	applyStatus(w, changed, task.Patch)
 	w.stamp(changed)
 	w.putSet(changed)
-	*done = controller.SetOf(changed)
+	*done = w.setOf(changed)
 	return nil
 }
 

@@ -146,14 +146,21 @@ func labelOf(pod *corev1.Pod) string {
 	return pod.Name
 }
 
+// preference is a policy that prefers some nodes.
+type preference struct {
+	rollout.DefaultPolicy
+	nodes map[string]bool
+}
+
+func (p preference) Less(a, b *corev1.Node) bool { return p.nodes[a.Name] && !p.nodes[b.Name] }
+
 // ours runs our planner, which prefers the nodes that are given: of nodes that
 // are equal upstream takes some in the order of a map.
 func ours(t *testing.T, w *world, preferred map[string]bool) outcome {
 	t.Helper()
-	planner, err := rollout.NewPlanner(rollout.Config{
-		Spec: rollout.SpecOf(w.set, w.hash),
-		Less: func(a, b *corev1.Node) bool { return preferred[a.Name] && !preferred[b.Name] },
-	}, epoch)
+	spec := rollout.SpecOf(w.set, w.hash)
+	spec.Policy = preference{nodes: preferred}
+	planner, err := rollout.NewPlanner(rollout.Config{Spec: spec}, epoch)
 	require.NoError(t, err)
 	pods := map[string]*corev1.Pod{}
 	for _, node := range w.nodes {
