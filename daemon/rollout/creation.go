@@ -102,7 +102,7 @@ func (n *nodeState) endCreation(outcome Outcome, now time.Time) {
 	case outcome == OutcomeFailed:
 		n.sent.unansweredAt = now
 		n.enterCreation(creationUnanswered)
-	case outcome == OutcomeRefused && n.sent.phase == creationAgain:
+	case outcome.undone() && n.sent.phase == creationAgain:
 		n.enterCreation(creationUnanswered)
 	default:
 		n.enterCreation(creationIdle)

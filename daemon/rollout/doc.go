@@ -44,6 +44,18 @@
 // status of an owner of any kind. The Example of the package performs one pass
 // over a DaemonSet.
 //
+// # Sets of other kinds
+//
+// A set of another kind fills in a [Spec]. Its [Policy] says the order of the
+// nodes, which are canaries, and which do not count while their pod is not
+// available. Whatever performs the tasks may do something else than an Executor:
+//
+//   - A hook before a deletion, or a further budget, says [OutcomeNotNow].
+//   - An update in place of a deletion for a rollout says [OutcomeUpdated].
+//
+// A reconciler that lists pods calls [Planner.ReplacePods]. Example (OwnKind)
+// is a whole set with canaries.
+//
 // # Duties of the caller
 //
 //   - Let the planner observe all nodes and pods before it starts a task. It

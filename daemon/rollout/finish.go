@@ -16,7 +16,7 @@ func (p *Planner) Finish(now time.Time, task Task, result Result) {
 	case task.Create != nil:
 		p.finishCreation(task.Create, &result)
 	case task.Delete != nil:
-		p.finishDeletion(task.Delete, &result)
+		p.finishDeletion(&task, &result)
 	case task.Refresh != nil:
 		p.finishRefresh(task.Refresh, &result)
 	}
@@ -26,7 +26,7 @@ func (p *Planner) Finish(now time.Time, task Task, result Result) {
 func (r *Result) creationOutcome() Outcome {
 	switch outcome := r.outcome(); {
 	case outcome == OutcomeDone && r.Pod != nil,
-		outcome == OutcomeNameTaken, outcome == OutcomeRefused:
+		outcome == OutcomeNameTaken, outcome.undone():
 		return outcome
 	}
 	return OutcomeFailed
@@ -51,6 +51,8 @@ func (p *Planner) finishCreation(step *Creation, result *Result) {
 		p.known.write(result.Pod)
 	case outcome == OutcomeNameTaken && result.Pod != nil: // mostly one that is being deleted
 		p.known.write(result.Pod)
+	case outcome == OutcomeNotNow:
+		n.refused.add(p.known.now)
 	default: // another owner that has the name may have the next one too
 		n.refused.add(p.known.now)
 		p.calls.creations.failed(epoch, p.known.now)
@@ -71,7 +73,8 @@ func (n *nodeState) created(pod *corev1.Pod, now time.Time) {
 	n.refused.add(now)
 }
 
-func (p *Planner) finishDeletion(step *Deletion, result *Result) {
+func (p *Planner) finishDeletion(task *Task, result *Result) {
+	step := task.Delete
 	s := p.known.pods[step.Pod]
 	if s == nil || s.pod.UID != step.UID || !s.deletion.isUnderWay() {
 		return // the watch has shown its end, or the task was finished before
@@ -79,18 +82,38 @@ func (p *Planner) finishDeletion(step *Deletion, result *Result) {
 	if s.node != nil {
 		p.known.markStale(s.node)
 	}
-	outcome := result.outcome()
-	if outcome == OutcomeDone || outcome == OutcomeGone {
+	outcome := deletionOutcome(task, result)
+	switch outcome {
+	case OutcomeDone, OutcomeGone, OutcomeUpdated:
 		p.calls.deletions.succeeded(s.epoch)
-	} else {
+	case OutcomeNotNow:
+		s.refused.add(p.known.now)
+	default:
 		s.refused.add(p.known.now)
 		p.calls.deletions.failed(s.epoch, p.known.now)
 	}
-	if outcome == OutcomeGone {
+	switch outcome {
+	case OutcomeGone:
 		p.known.vanish(s)
-		return
+	case OutcomeUpdated:
+		p.known.updateInPlace(s, result.Pod)
+	default:
+		p.known.endDeletion(s, outcome)
 	}
-	p.known.endDeletion(s, outcome)
+}
+
+// deletionOutcome returns the outcome of a deletion that counts. An update in
+// place is one of the pod itself, for a rollout, to what was wanted.
+func deletionOutcome(task *Task, result *Result) Outcome {
+	outcome, pod := result.outcome(), result.Pod
+	if outcome != OutcomeUpdated {
+		return outcome
+	}
+	if pod == nil || pod.UID != task.Delete.UID || !task.Delete.Reason.ofRollout() ||
+		task.Spec == nil || !task.Spec.updated(pod) {
+		return OutcomeFailed
+	}
+	return outcome
 }
 
 func (p *Planner) finishRefresh(step *Refresh, result *Result) {

@@ -176,6 +176,22 @@ func (k *knowledge) observePod(pod *corev1.Pod) {
 	}
 }
 
+// replacePods is what Planner.ReplacePods does.
+func (k *knowledge) replacePods(pods []*corev1.Pod) {
+	listed := make(map[string]types.UID, len(pods))
+	for _, pod := range pods {
+		listed[pod.Name] = pod.UID
+		if known := k.pods[pod.Name]; known == nil || known.pod != pod || known.awaited() {
+			k.observePod(pod)
+		}
+	}
+	for name, known := range k.pods {
+		if uid, isListed := listed[name]; known.seen == sightingObserved && !(isListed && uid == known.pod.UID) {
+			k.forgetPod(known.pod)
+		}
+	}
+}
+
 // forgetPod is what Planner.ForgetPod does.
 func (k *knowledge) forgetPod(pod *corev1.Pod) {
 	k.tombstones.shown(pod.UID)
@@ -228,7 +244,9 @@ func (k *knowledge) add(pod *corev1.Pod, seen sighting) *podState {
 // update records a pod that has changed. A deletion that is undone comes from a
 // backup of the API server's store, and is the truth.
 func (k *knowledge) update(s *podState, pod *corev1.Pod) {
+	former := s.pod
 	s.pod = pod
+	k.settleReadiness(s, former)
 	if s.node == nil || s.node.name != daemon.TargetNode(pod) {
 		k.detachPod(s)
 		k.attachPod(s)
@@ -266,15 +284,35 @@ func (k *knowledge) endDeletion(s *podState, outcome Outcome) {
 	to := deletionUnanswered
 	switch {
 	case s.pod.DeletionTimestamp != nil, // shown meanwhile
-		outcome == OutcomeRefused && s.deletion == deletionUnderWay:
+		outcome.undone() && s.deletion == deletionUnderWay:
 		to = deletionNone
 	case outcome == OutcomeDone:
 		to = deletionAccepted
 	}
-	if to != deletionNone && outcome != OutcomeRefused {
+	if to != deletionNone && !outcome.undone() {
 		k.await(s)
 	}
 	k.enter(s, s.seen, to)
+}
+
+// updateInPlace ends a deletion instead of which the caller has updated the pod.
+// The watch may have shown the pod since, and that its readiness has changed.
+func (k *knowledge) updateInPlace(s *podState, pod *corev1.Pod) {
+	k.enter(s, s.seen, deletionUpdated)
+	s.refused = failures{}
+	if s.olderThan(pod) {
+		s.pod, s.answeredAt = pod, k.now
+	}
+	k.settleReadiness(s, pod)
+	k.update(s, s.pod)
+}
+
+// settleReadiness ends the wait for an updated pod if its condition Ready is
+// another one than that of a former state of it.
+func (k *knowledge) settleReadiness(s *podState, former *corev1.Pod) {
+	if s.deletion == deletionUpdated && !readyAlike(s.pod, former) {
+		k.enter(s, s.seen, deletionNone)
+	}
 }
 
 // endRead ends the read of a pod, which has another one later. While a deletion is

@@ -125,6 +125,15 @@ func (p *Planner) ForgetPod(now time.Time, pod *corev1.Pod) {
 	p.known.forgetPod(pod)
 }
 
+// ReplacePods records all pods of the set as they are now, for a caller that
+// lists them from a cache and has no events. Pods that are not among them are
+// gone, except those that the cache may lack yet because only an answer to a
+// creation has shown them. For what ObservePod asks of pods, see there.
+func (p *Planner) ReplacePods(now time.Time, pods []*corev1.Pod) {
+	p.known.advance(now)
+	p.known.replacePods(pods)
+}
+
 // Halt holds all deletions until Resume, whatever they are for. With it an
 // operator stops a controller at once, without ending it. Creations go on, and
 // so do reads. A rollout goes on as far as it deletes nothing. A task that is

@@ -49,7 +49,8 @@ func (s sighting) String() string { return [...]string{"observed", "created", "r
 // deletionPhase is the life of the deletions of a pod:
 //
 //	none ──another terminal pod of its node is replaced──► counted
-//	none, counted ──task handed out──► underWay
+//	underWay, again ──updated in place──► updated ──another readiness──► none
+//	none, counted, updated ──task handed out──► underWay
 //	underWay ──refused, or shown being deleted──► none
 //	underWay, again ──agreed──► accepted
 //	underWay, again ──no answer──► unanswered ──sent again──► again
@@ -65,6 +66,9 @@ type deletionPhase uint8
 const (
 	// deletionNone: none was sent, or what was sent is resolved.
 	deletionNone deletionPhase = iota
+	// deletionUpdated: the caller has updated the pod instead. It is not ready until
+	// its condition Ready has changed.
+	deletionUpdated
 	// deletionCounted: the pod has terminated, and its replacement is counted with
 	// that of another pod of the node. It is deleted without a further wait.
 	deletionCounted
@@ -80,7 +84,7 @@ const (
 )
 
 func (d deletionPhase) String() string {
-	return [...]string{"none", "counted", "deleting", "accepted", "unanswered", "deletingAgain"}[d]
+	return [...]string{"none", "updated", "counted", "deleting", "accepted", "unanswered", "deletingAgain"}[d]
 }
 
 // unresolved reports whether a deletion of ours is not resolved yet.
@@ -154,13 +158,31 @@ func (s *podState) stranded() bool {
 
 // readySince returns since when the pod is ready, and whether it is.
 func (s *podState) readySince() (time.Time, bool) {
-	for i := range s.pod.Status.Conditions {
-		c := &s.pod.Status.Conditions[i]
-		if c.Type == corev1.PodReady {
-			return c.LastTransitionTime.Time, c.Status == corev1.ConditionTrue
+	ready := readyOf(s.pod)
+	if ready == nil || s.deletion == deletionUpdated {
+		return time.Time{}, false
+	}
+	return ready.LastTransitionTime.Time, ready.Status == corev1.ConditionTrue
+}
+
+// readyAlike reports whether the condition Ready of two states of a pod is the
+// same, and has been since the same time.
+func readyAlike(a, b *corev1.Pod) bool {
+	one, other := readyOf(a), readyOf(b)
+	if one == nil || other == nil {
+		return one == other
+	}
+	return one.Status == other.Status && one.LastTransitionTime.Equal(&other.LastTransitionTime)
+}
+
+// readyOf returns the condition Ready of a pod, or nil.
+func readyOf(pod *corev1.Pod) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == corev1.PodReady {
+			return &pod.Status.Conditions[i]
 		}
 	}
-	return time.Time{}, false
+	return nil
 }
 
 // before is the order in which kube-controller-manager counts the pods of a

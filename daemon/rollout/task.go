@@ -39,7 +39,9 @@ type Creation struct {
 	Revision string
 }
 
-// A Deletion is a pod to delete, if it still has the UID.
+// A Deletion is a pod to delete, if it still has the UID. A caller that updates
+// pods in place does that instead if the Reason is [StepOutdated] or
+// [StepOutdatedUnavailable], and says [OutcomeUpdated].
 type Deletion struct {
 	Pod    string
 	UID    types.UID
@@ -111,6 +113,16 @@ const (
 	// one. Result.Pod is that pod if it is the set's. Otherwise another owner has
 	// the name, which counts as a refusal.
 	OutcomeNameTaken Outcome = "NameTaken"
+	// OutcomeUpdated: instead of a deletion for a rollout, the caller has updated
+	// the pod in place. It is Result.Pod, with the labels of Task.Spec. It counts
+	// as unavailable until its condition Ready has changed, so the update must
+	// restart it, or use a readiness gate. A new Planner does not know of it.
+	OutcomeUpdated Outcome = "Updated"
+	// OutcomeNotNow: nothing was done, because something else comes first, for
+	// example a hook before a deletion, or a budget of the caller. That is no
+	// failure: other nodes go on, and none waits longer for it. The call for the
+	// node is tried again, later each time, and the node does not count meanwhile.
+	OutcomeNotNow Outcome = "NotNow"
 	// OutcomeRefused: certainly nothing was done. The API server has said so, or
 	// was not called.
 	OutcomeRefused Outcome = "Refused"
@@ -122,17 +134,21 @@ const (
 // Result is how a [Task] ended. The zero value is a failure of unknown effect.
 type Result struct {
 	Outcome Outcome
-	// Pod is the pod that was created or read, or the set's pod that has the name.
+	// Pod is the pod that was created, read or updated, or the set's pod that has
+	// the name.
 	Pod *corev1.Pod
-	// Err is why the task was refused or has failed. With an error no outcome
-	// counts as success. The planner retries what is still needed.
+	// Err is why the task was refused, has failed or is not done now. With an error
+	// no outcome counts as success. The planner retries what is still needed.
 	Err error
 }
 
 // outcome returns the outcome that counts.
 func (r *Result) outcome() Outcome {
-	if r.Err != nil && r.Outcome != OutcomeRefused {
+	if r.Err != nil && !r.Outcome.undone() {
 		return OutcomeFailed
 	}
 	return r.Outcome
 }
+
+// undone reports whether certainly nothing was done.
+func (o Outcome) undone() bool { return o == OutcomeRefused || o == OutcomeNotNow }

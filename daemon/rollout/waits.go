@@ -29,7 +29,7 @@ const (
 	// WaitBackoff: a pod has terminated, after others.
 	WaitBackoff WaitReason = "Backoff"
 	// WaitRefused: the API server did not create a pod, or did not delete
-	// Wait.Pod, or did not answer.
+	// Wait.Pod, or did not answer. Or the caller has said OutcomeNotNow.
 	WaitRefused WaitReason = "Refused"
 	// WaitBurst: the most creations or deletions are under way.
 	WaitBurst WaitReason = "Burst"

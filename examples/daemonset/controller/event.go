@@ -76,6 +76,8 @@ func (c *Controller) tellOnce(r *record, reason string, problem error) {
 // podEvents returns the Events about a task that was performed.
 func podEvents(owner ownership.Owner, task *rollout.Task, result *rollout.Result) []Event {
 	switch {
+	case result.Outcome == rollout.OutcomeNotNow: // it is tried again
+		return nil
 	case task.Create != nil:
 		return creationEvents(owner, task.Create, result)
 	case task.Delete != nil:
