@@ -60,7 +60,6 @@ func fullPlan(
 	revision string,
 ) (*rollout.Planner, plan) {
 	store := new(rollout.Nodes)
-	store.Grow(len(nodes))
 	planner, err := rollout.NewPlanner(rollout.Config{Spec: agent(revision), Nodes: store}, start)
 	require.NoError(tb, err)
 	for _, node := range nodes {

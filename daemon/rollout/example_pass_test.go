@@ -85,7 +85,8 @@ func pass(ctx context.Context, client kubernetes.Interface, set *appsv1.DaemonSe
 	if !whole {
 		return nil // more nodes than one turn evaluates; a controller goes on
 	}
-	patch, err := rollout.StatusPatchOf(set, status, set.Generation)
+	status.Observed = set.Generation
+	patch, err := rollout.StatusPatch(set, rollout.StatusOf(&set.Status), status)
 	fmt.Println(string(patch))
 	return err
 }

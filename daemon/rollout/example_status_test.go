@@ -10,7 +10,7 @@ import (
 
 // agentStatus is the part of an own kind's status that its controller writes.
 type agentStatus struct {
-	rollout.StatusCounts `json:",inline"`
+	rollout.Status `json:",inline"`
 
 	Canary string `json:"canary"`
 }
@@ -18,12 +18,13 @@ type agentStatus struct {
 // An own kind, with a status of its own.
 func ExampleStatusPatch() {
 	set := &metav1.ObjectMeta{Name: "agent", Namespace: "logging", UID: "7d1"}
-	stored := agentStatus{StatusCounts: rollout.StatusCounts{Desired: 3, Ready: 3, Observed: 4},
+	stored := agentStatus{Status: rollout.Status{Desired: 3, Ready: 3, Observed: 4},
 		Canary: "ant"}
 
 	// That of a planner, after all tasks of generation 5 were handed out.
 	status := rollout.Status{Desired: 3, Ready: 2}
-	wanted := agentStatus{StatusCounts: status.Counts(5), Canary: "ant"}
+	status.Observed = 5
+	wanted := agentStatus{Status: status, Canary: "ant"}
 	patch, err := rollout.StatusPatch(set, stored, wanted)
 	fmt.Println(string(patch))
 	fmt.Println(err)

@@ -24,6 +24,16 @@ func (p *Planner) CreationPhases() map[string]string {
 	return all
 }
 
+// WaitOf returns what one node waits for. The reason is empty if it waits for
+// nothing.
+func (p *Planner) WaitOf(node string) Wait {
+	complete := p.evaluateChanges()
+	if n := p.known.lookup(node); n != nil {
+		return p.waitOf(n, complete)
+	}
+	return Wait{Node: node}
+}
+
 // Records returns how many records planners keep of nodes that exist, those of
 // planners that were closed included.
 func (s *Nodes) Records() int {

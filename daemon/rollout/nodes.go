@@ -28,9 +28,6 @@ type Nodes struct {
 	changed []*knowledge // that Changed returns
 	leaving []*knowledge // those that were closed and have records left
 	joined  int          // how many planners have joined
-
-	slab []storedNode  // memory for nodes that come
-	free []*storedNode // that of nodes that are gone
 }
 
 // storedNode is a node and the records that planners keep of it.
@@ -39,36 +36,6 @@ type storedNode struct {
 	index  int           // in Nodes.all
 	states []*nodeState  // in the order of their planners' ids
 	one    [1]*nodeState // memory for states; most stores have one planner
-}
-
-// Grow makes room for so many more nodes. It saves time if their number is
-// known.
-func (s *Nodes) Grow(nodes int) {
-	nodes = max(nodes, 0)
-	s.all = slices.Grow(s.all, nodes)
-	s.slab = make([]storedNode, nodes)
-	grown := make(map[string]*storedNode, len(s.byName)+nodes)
-	maps.Copy(grown, s.byName)
-	s.byName = grown
-}
-
-// largestSlab is how many nodes one allocation is for, at most.
-const largestSlab = 10
-
-// allocate returns memory for a node. It reuses that of forgotten nodes first.
-// One allocation is for several nodes.
-func (s *Nodes) allocate() *storedNode {
-	if last := len(s.free) - 1; last >= 0 {
-		stored := s.free[last]
-		s.free[last], s.free = nil, s.free[:last]
-		return stored
-	}
-	if len(s.slab) == 0 {
-		s.slab = make([]storedNode, min(largestSlab, 1+len(s.all)))
-	}
-	stored := &s.slab[0]
-	s.slab = s.slab[1:]
-	return stored
 }
 
 // Observe records a node as it is now and informs the planners. It keeps the
@@ -86,8 +53,8 @@ func (s *Nodes) Observe(now time.Time, node *corev1.Node) {
 		return
 	}
 	if stored == nil {
-		stored = s.allocate()
-		stored.index, stored.states = len(s.all), stored.one[:0]
+		stored = &storedNode{index: len(s.all)}
+		stored.states = stored.one[:0]
 		s.all = append(s.all, stored)
 		if s.byName == nil {
 			s.byName = make(map[string]*storedNode)
@@ -120,8 +87,6 @@ func (s *Nodes) Forget(now time.Time, name string) {
 		}
 		n.owner.forgetNode(now, n)
 	}
-	*stored = storedNode{}
-	s.free = append(s.free, stored)
 }
 
 // Changed returns [Config].Owner of each planner that has got nodes to evaluate

@@ -318,15 +318,13 @@ func TestD5ClosedPlannerGoesInSlices(t *testing.T) {
 	require.Equal(t, 2*left, nodes.Records(), "none of the one that was closed")
 }
 
-// D5: a store that is grown, and one whose nodes come and go, is as any other.
-func TestD5GrownStoreIsAsAnyOther(t *testing.T) {
+// D5: a store whose nodes come and go is as any other.
+func TestD5StoreWhoseNodesComeAndGoIsAsAnyOther(t *testing.T) {
 	store := new(rollout.Nodes)
 	node := func(name string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
 	}
 	store.Observe(start, node("a"))
-	store.Grow(1)
-	store.Grow(-1)
 	s := newSet(t, func(c *rollout.Config) { c.Nodes = store })
 	for _, name := range []string{"b", "c"} {
 		store.Observe(start, node(name))

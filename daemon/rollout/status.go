@@ -12,15 +12,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Status counts nodes, as the status of a DaemonSet does.
+// Status counts nodes, as the status of a DaemonSet does. Its JSON has the field
+// names of the DaemonSet API, which other kinds use as well. An own kind can
+// embed it in the struct that it passes to [StatusPatch].
 type Status struct {
-	Desired      int // nodes that should have a pod
-	Current      int // of them, those that have one
-	Ready        int // whose pod is ready
-	Available    int // and has been for MinReady
-	Unavailable  int // the other desired ones
-	Updated      int // whose pod is of the current revision
-	Misscheduled int // nodes that have a pod and should not
+	Current      int `json:"currentNumberScheduled"` // nodes that should have a pod and have one
+	Misscheduled int `json:"numberMisscheduled"`     // nodes that have one and should not
+	Desired      int `json:"desiredNumberScheduled"` // nodes that should have one
+	Ready        int `json:"numberReady"`            // of these, those whose pod is ready
+	Updated      int `json:"updatedNumberScheduled"` // is of the current revision
+	Available    int `json:"numberAvailable"`        // has been ready for MinReady
+	Unavailable  int `json:"numberUnavailable"`      // the other desired nodes
+	// Observed is the generation of the set whose spec the planner had when it
+	// returned the counts as complete. A Planner does not know it, and returns zero.
+	// Its tasks may still wait. As in kube-controller-manager, a client that waits
+	// for a rollout compares the counts as well. [StatusPatch] leaves it as it is
+	// if it is zero.
+	Observed int64 `json:"observedGeneration,omitempty"`
 }
 
 // Status returns the counts as of the last evaluation. Complete reports whether
@@ -43,43 +51,9 @@ func (p *Planner) Status(now time.Time) (status Status, complete bool) {
 	}, p.upToDate(now)
 }
 
-// StatusCounts is a [Status] with the field names of the DaemonSet API, which
-// other kinds use as well. An own kind can embed it in the struct that it
-// passes to [StatusPatch].
-type StatusCounts struct {
-	Current      int `json:"currentNumberScheduled"`
-	Misscheduled int `json:"numberMisscheduled"`
-	Desired      int `json:"desiredNumberScheduled"`
-	Ready        int `json:"numberReady"`
-	Updated      int `json:"updatedNumberScheduled"`
-	Available    int `json:"numberAvailable"`
-	Unavailable  int `json:"numberUnavailable"`
-	// Observed is the generation of the spec that the counts are of. Zero leaves
-	// it as it is.
-	Observed int64 `json:"observedGeneration,omitempty"`
-}
-
-// Counts returns the counts with the generation of the set whose spec the
-// planner had when it returned them as complete. Its tasks may still wait. As
-// in kube-controller-manager, a client that waits for a rollout compares the
-// counts as well.
-func (s Status) Counts(observed int64) StatusCounts {
-	return StatusCounts{
-		Current: s.Current, Misscheduled: s.Misscheduled, Desired: s.Desired, Ready: s.Ready,
-		Updated: s.Updated, Available: s.Available, Unavailable: s.Unavailable,
-		Observed: observed,
-	}
-}
-
-// StatusPatchOf returns the [StatusPatch] of a DaemonSet. Observed is that of
-// [Status.Counts].
-func StatusPatchOf(set *appsv1.DaemonSet, status Status, observed int64) ([]byte, error) {
-	return StatusPatch(set, CountsOf(&set.Status), status.Counts(observed))
-}
-
-// CountsOf returns the counts that the status of a DaemonSet has.
-func CountsOf(status *appsv1.DaemonSetStatus) StatusCounts {
-	return StatusCounts{
+// StatusOf returns the counts that the status of a DaemonSet has.
+func StatusOf(status *appsv1.DaemonSetStatus) Status {
+	return Status{
 		Current:      int(status.CurrentNumberScheduled),
 		Misscheduled: int(status.NumberMisscheduled),
 		Desired:      int(status.DesiredNumberScheduled),

@@ -21,6 +21,12 @@ func setWithStatus(status appsv1.DaemonSetStatus) *appsv1.DaemonSet {
 	}
 }
 
+// statusPatchOf returns the patch of a DaemonSet for counts of a generation.
+func statusPatchOf(set *appsv1.DaemonSet, status rollout.Status, observed int64) ([]byte, error) {
+	status.Observed = observed
+	return rollout.StatusPatch(set, rollout.StatusOf(&set.Status), status)
+}
+
 func TestD3StatusIsBroughtUpToDateByOnePatch(t *testing.T) {
 	require.Equal(t, types.MergePatchType, rollout.StatusPatchType)
 	stored := appsv1.DaemonSetStatus{
@@ -58,7 +64,7 @@ func TestD3StatusIsBroughtUpToDateByOnePatch(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			status := same
 			c.change(&status)
-			patch, err := rollout.StatusPatchOf(setWithStatus(stored), status, c.observed)
+			patch, err := statusPatchOf(setWithStatus(stored), status, c.observed)
 			require.NoError(t, err)
 			if c.want == "" {
 				require.Nil(t, patch)
@@ -74,7 +80,7 @@ func TestD3StatusIsBroughtUpToDateByOnePatch(t *testing.T) {
 // of the generation that its predecessor has observed.
 func TestD3CountsFromAnOldCacheNameTheirGeneration(t *testing.T) {
 	cached := setWithStatus(appsv1.DaemonSetStatus{NumberReady: 3, ObservedGeneration: 8})
-	patch, err := rollout.StatusPatchOf(cached, rollout.Status{Ready: 4}, 8)
+	patch, err := statusPatchOf(cached, rollout.Status{Ready: 4}, 8)
 	require.NoError(t, err)
 	stored := setWithStatus(appsv1.DaemonSetStatus{ObservedGeneration: 9})
 	require.NoError(t, json.Unmarshal(patch, stored))
@@ -87,11 +93,11 @@ func TestD3CountsFromAnOldCacheNameTheirGeneration(t *testing.T) {
 func TestD3AGenerationThatTheSetDoesNotHaveIsWrittenOver(t *testing.T) {
 	set := setWithStatus(appsv1.DaemonSetStatus{NumberReady: 3, ObservedGeneration: 100})
 	set.Generation = 8
-	patch, err := rollout.StatusPatchOf(set, rollout.Status{Ready: 3}, 8)
+	patch, err := statusPatchOf(set, rollout.Status{Ready: 3}, 8)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(patch, set))
 	require.EqualValues(t, 8, set.Status.ObservedGeneration)
-	patch, err = rollout.StatusPatchOf(set, rollout.Status{Ready: 3}, 7)
+	patch, err = statusPatchOf(set, rollout.Status{Ready: 3}, 7)
 	require.NoError(t, err)
 	require.Nil(t, patch, "and none falls that the set has")
 }
@@ -141,7 +147,7 @@ func TestD3ThePatchedStatusIsTheOneThatWasWanted(t *testing.T) {
 		want.Status.ObservedGeneration = max(observed, set.Status.ObservedGeneration)
 
 		before := set.DeepCopy()
-		patch, err := rollout.StatusPatchOf(set, status, observed)
+		patch, err := statusPatchOf(set, status, observed)
 		require.NoError(t, err)
 		require.Equal(t, before, set, "computing it changes nothing")
 		if patch != nil {
@@ -149,7 +155,7 @@ func TestD3ThePatchedStatusIsTheOneThatWasWanted(t *testing.T) {
 			require.NoError(t, json.Unmarshal(patch, set))
 		}
 		require.Equal(t, want, set)
-		patch, err = rollout.StatusPatchOf(set, status, observed)
+		patch, err = statusPatchOf(set, status, observed)
 		require.NoError(t, err)
 		require.Nil(t, patch, "once is enough")
 	}
@@ -160,14 +166,14 @@ func TestD3EachCountAloneIsAChange(t *testing.T) {
 	for field := range 7 {
 		set := setWithStatus(appsv1.DaemonSetStatus{})
 		var status rollout.Status
-		patch, err := rollout.StatusPatchOf(set, status, 0)
+		patch, err := statusPatchOf(set, status, 0)
 		require.NoError(t, err)
 		require.Nil(t, patch)
 		*[]*int{
 			&status.Desired, &status.Current, &status.Ready, &status.Available, &status.Unavailable,
 			&status.Updated, &status.Misscheduled,
 		}[field] = 1
-		patch, err = rollout.StatusPatchOf(set, status, 0)
+		patch, err = statusPatchOf(set, status, 0)
 		require.NoError(t, err)
 		require.NotNil(t, patch, "field %d alone", field)
 	}
@@ -176,14 +182,14 @@ func TestD3EachCountAloneIsAChange(t *testing.T) {
 func TestD3ASetWithoutUIDIsAnErrorAtTheDoor(t *testing.T) {
 	set := setWithStatus(appsv1.DaemonSetStatus{})
 	set.UID = ""
-	patch, err := rollout.StatusPatchOf(set, rollout.Status{Ready: 1}, 1)
+	patch, err := statusPatchOf(set, rollout.Status{Ready: 1}, 1)
 	require.ErrorContains(t, err, "monitoring/agents: the owner has no UID")
 	require.Nil(t, patch)
 }
 
 // rolloutStatus is what an own kind's controller writes, and no other.
 type rolloutStatus struct {
-	rollout.StatusCounts `json:",inline"`
+	rollout.Status `json:",inline"`
 
 	Canary string   `json:"canary,omitempty"`
 	Waves  []string `json:"waves"`
@@ -192,7 +198,7 @@ type rolloutStatus struct {
 func TestD3StatusOfAnOwnKindIsPatchedAsAWhole(t *testing.T) {
 	owner := &metav1.ObjectMeta{Namespace: "monitoring", Name: "agents", UID: "the-uid"}
 	before := rolloutStatus{
-		StatusCounts: rollout.Status{Ready: 3}.Counts(4), Canary: "a", Waves: []string{"one"},
+		Status: rollout.Status{Ready: 3, Observed: 4}, Canary: "a", Waves: []string{"one"},
 	}
 	counts := `"currentNumberScheduled":0,"numberMisscheduled":0,"desiredNumberScheduled":0,
 		"updatedNumberScheduled":0,"numberAvailable":0,"numberUnavailable":0`

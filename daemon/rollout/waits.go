@@ -80,16 +80,6 @@ func (p *Planner) Waits() iter.Seq[Wait] {
 	}
 }
 
-// WaitOf returns what one node waits for. The reason is empty if it waits for
-// nothing.
-func (p *Planner) WaitOf(node string) Wait {
-	complete := p.evaluateChanges()
-	if n := p.known.lookup(node); n != nil {
-		return p.waitOf(n, complete)
-	}
-	return Wait{Node: node}
-}
-
 // waitOf assesses the node once more, because to keep the wait would cost each
 // node memory.
 func (p *Planner) waitOf(n *nodeState, complete bool) Wait {

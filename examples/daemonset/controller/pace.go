@@ -25,7 +25,7 @@ type pace struct {
 }
 
 // due returns when counts are due that are to replace those that are shown.
-func (p *pace) due(shown, counts rollout.StatusCounts) time.Time {
+func (p *pace) due(shown, counts rollout.Status) time.Time {
 	switch {
 	case ends(shown, counts):
 		return p.written
@@ -36,7 +36,7 @@ func (p *pace) due(shown, counts rollout.StatusCounts) time.Time {
 }
 
 // begin counts a status that is about to be written.
-func (p *pace) begin(shown, counts rollout.StatusCounts) {
+func (p *pace) begin(shown, counts rollout.Status) {
 	if rested := p.changed.Sub(p.written) >= p.longest(); rested || !goesOn(shown, counts) {
 		p.doublings = 0
 		return
@@ -53,18 +53,18 @@ func (p *pace) longest() time.Duration { return max(p.interval, longestStatusWai
 
 // ends reports whether counts say that a change is over: the rollout is
 // complete, or no pod is left where none should be. Clients wait for that.
-func ends(shown, counts rollout.StatusCounts) bool {
+func ends(shown, counts rollout.Status) bool {
 	isNew := shown.Observed < counts.Observed || !isComplete(shown)
 	return isComplete(counts) && isNew || counts.Misscheduled == 0 && shown.Misscheduled > 0
 }
 
 // goesOn reports whether counts are those in the middle of a change whose
 // beginning was shown.
-func goesOn(shown, counts rollout.StatusCounts) bool {
+func goesOn(shown, counts rollout.Status) bool {
 	return !isComplete(counts) && shown.Observed == counts.Observed
 }
 
 // isComplete reports whether counts are what kubectl rollout status waits for.
-func isComplete(s rollout.StatusCounts) bool {
+func isComplete(s rollout.Status) bool {
 	return s.Current == s.Desired && s.Updated == s.Desired && s.Available == s.Desired
 }

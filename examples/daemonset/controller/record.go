@@ -103,7 +103,7 @@ type record struct {
 	underWay int
 	// counts are the newest that are complete, with the generation that they are
 	// of.
-	counts rollout.StatusCounts
+	counts rollout.Status
 	pace   pace // of its statuses
 }
 

@@ -18,7 +18,7 @@ type Set struct {
 	// Spec is what is wanted. The Controller fills in the Revision.
 	Spec rollout.Spec
 	// Status are the counts that the set shows.
-	Status rollout.StatusCounts
+	Status rollout.Status
 }
 
 // SetOf returns what a Controller needs of a DaemonSet. It copies pointers
@@ -27,7 +27,7 @@ func SetOf(set *appsv1.DaemonSet) Set {
 	return Set{
 		Source: rollout.SourceOf(set),
 		Spec:   rollout.SpecOf(set, ""),
-		Status: rollout.CountsOf(&set.Status),
+		Status: rollout.StatusOf(&set.Status),
 	}
 }
 

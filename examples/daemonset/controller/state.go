@@ -21,7 +21,7 @@ type State struct {
 	// the spec. An Event has said why.
 	Stopped bool
 	// Counts are the newest that are complete.
-	Counts rollout.StatusCounts
+	Counts rollout.Status
 	// UnderWay is how many requests about its pods are under way.
 	UnderWay int
 }

@@ -102,7 +102,7 @@ func (c *Controller) settle(now time.Time, r *record) {
 	if waits && !hasTask {
 		c.visitAt(r, next)
 	}
-	r.counts = counts.Counts(max(r.planned, r.observed()))
+	r.counts, r.counts.Observed = counts, max(r.planned, r.observed())
 	c.keepStatus(now, r)
 }
 

@@ -30,7 +30,7 @@ type AgentSet struct {
 
 	Template corev1.PodTemplateSpec
 	Canaries *metav1.LabelSelector // of the only nodes that a rollout reaches
-	Status   rollout.StatusCounts
+	Status   rollout.Status
 }
 
 var agentSetKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "AgentSet"}

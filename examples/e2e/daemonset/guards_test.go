@@ -67,7 +67,7 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 	t.Run("the status of a set that was recreated stays", func(t *testing.T) {
 		former := set.DeepCopy()
 		former.UID = "another"
-		patch, err := rollout.StatusPatchOf(former, rollout.Status{Desired: 7}, 1)
+		patch, err := rollout.StatusPatch(former, rollout.StatusOf(&former.Status), rollout.Status{Desired: 7, Observed: 1})
 		require.NoError(t, err)
 		_, err = c.client.AppsV1().DaemonSets(set.Namespace).
 			Patch(t.Context(), set.Name, rollout.StatusPatchType, patch, metav1.PatchOptions{}, "status")
