@@ -31,9 +31,10 @@ type Config struct {
 	// More sets take turns. Zero means 2, the default of
 	// --concurrent-daemonset-syncs. MostConcurrency is the most.
 	Concurrency int
-	// StatusInterval is the shortest time between two statuses of one set that
-	// end no change. While counts go on changing, it doubles up to half a minute.
-	// Zero means one second.
+	// StatusInterval is the shortest time between two statuses of one set in the
+	// middle of a change. While counts go on changing, it doubles up to half a
+	// minute. Of those that last, a few are written at once, and then one in each
+	// interval. Zero means one second.
 	StatusInterval time.Duration
 	// Backoff is the wait after a claim, a revision or a status that has failed.
 	// Planners have their own for pods.

@@ -424,6 +424,35 @@ func TestStatusOfALongChangeIsWrittenSeldom(t *testing.T) {
 	require.Equal(t, []int{0, 1, 3, 7}, fall(10), "after another spec")
 }
 
+// Changes that are over at once, such as of nodes that come and go, are shown at
+// once as well. After a few of them there is a status a second.
+func TestStatusesThatLastAreWrittenAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	w.addSet("agent")
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	statuses := func(changes int) (written int) {
+		for i := range changes {
+			if i%2 == 0 {
+				w.addNode("ant", corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoSchedule})
+			} else {
+				w.addNode("ant")
+			}
+			for _, done := range w.pass(100 * time.Millisecond) {
+				if done == "agent: status" {
+					written++
+				}
+			}
+		}
+		return written
+	}
+	require.Equal(t, 4, statuses(4))
+	w.pass(time.Minute)
+	// Every other one says that no pod is left where none should be.
+	require.InDelta(t, 5+20, statuses(200), 2)
+}
+
 // The end of the last pod where none should be is written at once.
 func TestStatusThatNoPodIsMisscheduledIsWrittenAtOnce(t *testing.T) {
 	w := newWorld(t)

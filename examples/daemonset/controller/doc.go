@@ -30,13 +30,14 @@
 //
 // # Status
 //
-// The status of a set is written when its counts change. One that completes a
-// rollout is written at once, because clients wait for it, and so is one that
-// says that no pod is left where none should be. Others wait until
-// [Config].StatusInterval after the last one. While counts go on changing, that
-// wait doubles with each status, up to half a minute. It begins again with the
-// end of a change, with another spec, and after half a minute without a change.
-// Errors of other tasks do not delay a status.
+// The status of a set is written when its counts change. Counts last that are
+// complete, or that say that no pod is left where none should be. Clients wait
+// for them, so they are written at once, a few times, and then once in each
+// [Config].StatusInterval. Other counts wait until that interval after the last
+// status. While they go on changing, the wait doubles with each status, up to
+// half a minute. It begins again with counts that last, with another spec, and
+// after half a minute without a change. Errors of other tasks do not delay a
+// status.
 //
 // The counts are those after all observations and our own writes.
 // Status.observedGeneration rises when all nodes have been evaluated for the
@@ -75,8 +76,8 @@
 //     to 250 creations and 250 deletions (#128442).
 //   - Each kind of work has a part of the requests, so a rollout does not delay
 //     statuses. There all share one limit in the order of their calls.
-//   - The status of a set is written at once if it ends a change, and ever more
-//     seldom while counts go on changing. There it is written in each pass.
+//   - The status of a set is written at once if it lasts, and ever more seldom
+//     while counts go on changing. There it is written in each pass.
 //   - One live read of a set serves the adoptions of ten seconds. There it serves
 //     those of a pass, however long that takes.
 //   - observedGeneration waits until the counts are those of the generation.

@@ -56,7 +56,7 @@ func (c *Controller) addSet(now time.Time, set Set) {
 	r := &record{
 		uid: set.UID(), group: group{namespace, set.UID()}, set: set, phase: phaseWaiting,
 		creating: make(map[string]int), made: make(map[types.UID]*corev1.Pod),
-		pace: pace{interval: c.config.StatusInterval},
+		pace: newPace(c.config.StatusInterval, now),
 	}
 	c.sets[r.uid] = r
 	c.inOrder = append(c.inOrder, r)

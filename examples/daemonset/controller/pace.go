@@ -11,24 +11,33 @@ import (
 // rollout that lasts for hours still shows its progress twice a minute.
 const longestStatusWait = 30 * time.Second
 
-// pace is when the next status of a set is due. A status that ends a change is
-// due at once. Others are due an interval after the last one. While counts go on
-// changing, the wait doubles with each status. It begins again with the end of a
-// change, with another spec, and when the counts have rested for the longest
-// wait. With 20 requests a second, the statuses of fifty sets would otherwise
-// need more requests than their pods.
+// burstOfStatuses is how many statuses that last are written at once.
+const burstOfStatuses = 5
+
+// pace is when the next status of a set is due. A status that lasts is due at
+// once, a few times, and then once in each interval. Others are due an interval
+// after the last one. While counts go on changing, that wait doubles with each
+// status. It begins again with a status that lasts, with another spec, and when
+// the counts have rested for the longest wait. With 20 requests a second, the
+// statuses of fifty sets would otherwise need more requests than their pods.
 type pace struct {
 	interval  time.Duration
 	changed   time.Time // when the counts became others than those that are shown
 	written   time.Time // the last status
+	used      time.Time // until when the statuses that last have used their intervals
 	doublings int       // of the interval
+}
+
+// newPace returns a pace with which the first status is due now.
+func newPace(interval time.Duration, now time.Time) pace {
+	return pace{interval: interval, written: now.Add(-interval), used: now}
 }
 
 // due returns when counts are due that are to replace those that are shown.
 func (p *pace) due(shown, counts rollout.Status) time.Time {
 	switch {
-	case ends(shown, counts):
-		return p.written
+	case lasts(shown, counts):
+		return p.used.Add(-(burstOfStatuses - 1) * p.interval)
 	case goesOn(shown, counts):
 		return p.written.Add(p.wait())
 	}
@@ -36,7 +45,13 @@ func (p *pace) due(shown, counts rollout.Status) time.Time {
 }
 
 // begin counts a status that is about to be written.
-func (p *pace) begin(shown, counts rollout.Status) {
+func (p *pace) begin(now time.Time, shown, counts rollout.Status) {
+	if lasts(shown, counts) {
+		if p.used.Before(now) {
+			p.used = now
+		}
+		p.used = p.used.Add(p.interval)
+	}
 	if rested := p.changed.Sub(p.written) >= p.longest(); rested || !goesOn(shown, counts) {
 		p.doublings = 0
 		return
@@ -51,11 +66,11 @@ func (p *pace) wait() time.Duration {
 
 func (p *pace) longest() time.Duration { return max(p.interval, longestStatusWait) }
 
-// ends reports whether counts say that a change is over: the rollout is
-// complete, or no pod is left where none should be. Clients wait for that.
-func ends(shown, counts rollout.Status) bool {
-	isNew := shown.Observed < counts.Observed || !isComplete(shown)
-	return isComplete(counts) && isNew || counts.Misscheduled == 0 && shown.Misscheduled > 0
+// lasts reports whether counts are not those of the middle of a change: the
+// rollout is complete, or no pod is left where none should be. Clients wait for
+// that.
+func lasts(shown, counts rollout.Status) bool {
+	return isComplete(counts) || counts.Misscheduled == 0 && shown.Misscheduled > 0
 }
 
 // goesOn reports whether counts are those in the middle of a change whose

@@ -32,7 +32,7 @@ func (c statusWriter) Start(now time.Time) (WriteStatus, bool) {
 		r := item.Value
 		patch, err := rollout.StatusPatch(r.set.Source.Owner.Object, r.set.Status, r.counts)
 		if err == nil && patch != nil {
-			r.pace.begin(r.set.Status, r.counts)
+			r.pace.begin(now, r.set.Status, r.counts)
 			return WriteStatus{r.set.Source.Owner, patch, begun{r, item}}, true
 		}
 		c.statuses.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeSkipped})
