@@ -98,6 +98,12 @@ func TestD2WaitBeginsWithTheDeletionThatIsSentAgain(t *testing.T) {
 	s.after(900*time.Millisecond).want("delete f: PodFailed").terminal("a", corev1.PodFailed, "g")
 	s.wantWait("a", rollout.WaitBackoff)
 	require.Equal(t, s.now.Add(time.Second), s.WaitOf("a").Until)
+
+	s = newSet(t).nodes("a").terminal("a", corev1.PodFailed, "f")
+	plan = s.Plan(s.now)
+	s.Report(s.now, ended{Delete: &plan.Delete[0], Err: errRefused})
+	s.template("new").after(900*time.Millisecond).want("delete f: PodFailed")
+	s.terminal("a", corev1.PodFailed, "g").wantWait("a", rollout.WaitBackoff) // after another template
 }
 
 // terminal gives a node pods that have terminated.

@@ -76,9 +76,11 @@ func (n *nodeState) forgetFailures() {
 // replace counts the replacement of a terminal pod, whose deletion is handed
 // out. Other pods that may be replaced now are counted with it, so that the
 // number of workers makes no difference. The next wait begins with the last of
-// them, and again with a deletion that is sent again.
+// them, and again with a deletion that is sent again. Failures may have been
+// forgotten since that was counted.
 func (n *nodeState) replace(s *podState, now time.Time) {
-	if s.deletion == deletionCounted || s.deletion == deletionUnanswered {
+	isCounted := s.deletion == deletionCounted || s.deletion == deletionUnanswered
+	if isCounted && n.failed.times > 0 {
 		n.failed.last = now
 		return
 	}
