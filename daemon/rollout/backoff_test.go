@@ -102,7 +102,7 @@ func TestD2WaitBeginsWithTheDeletionThatIsSentAgain(t *testing.T) {
 	s = newSet(t).nodes("a").terminal("a", corev1.PodFailed, "f")
 	plan = s.Plan(s.now)
 	s.Report(s.now, ended{Delete: &plan.Delete[0], Err: errRefused})
-	s.template("new").after(900*time.Millisecond).want("delete f: PodFailed")
+	s.template("new").after(900 * time.Millisecond).want("delete f: PodFailed")
 	s.terminal("a", corev1.PodFailed, "g").wantWait("a", rollout.WaitBackoff) // after another template
 }
 

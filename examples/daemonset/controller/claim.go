@@ -80,7 +80,7 @@ func (c claimer) Finish(now time.Time, claim Claim, result Result[Claimed]) {
 
 // nextClaim returns as many objects as one task may claim.
 func (r *record) nextClaim(now time.Time) Claim {
-	claim := Claim{Owner: r.set.Source.Owner, Read: now.Before(r.readAt.Add(freshFor))}
+	claim := Claim{Owner: r.set.Source.Owner, Read: now.Sub(r.readAt) < freshFor}
 	revisions := len(r.revisionClaims)
 	all := revisions + len(r.podClaims.objects)
 	room := claimRequests
