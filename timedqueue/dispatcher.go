@@ -82,7 +82,8 @@ func (f Finished) Task() (task, result any) { return f.task.report() }
 
 // A Dispatcher performs the tasks of a [Core], or of several whose types differ;
 // see [NewJobDispatcher]. It sleeps until a core can hand out a task and gives
-// each task to a worker.
+// the task to a worker. When the action ends, the worker takes the next task in
+// the turn under the lock in which it gives the result to the core.
 //
 // While a worker is free, it polls the core at least every ten seconds. A clock
 // that jumps, or a core whose Next is wrong, delays a task by no more than
@@ -206,18 +207,18 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 
 func (d *Dispatcher) dispatch(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
-	workers := newWorkers(d.config.Workers, func(job Job) { d.perform(ctx, job) })
+	workers := newWorkers(d.config.Workers, func(first started) { d.work(ctx, first) })
 	defer workers.end()
 	defer stop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		next := d.start()
+		next := d.poll()
 		switch {
 		case next.stop:
 			return
-		case next.started:
-			workers.give(next.job)
+		case next.found:
+			workers.give(next.started)
 			continue
 		}
 		timer.Reset(next.wait)
@@ -229,27 +230,33 @@ func (d *Dispatcher) dispatch(ctx context.Context) {
 	}
 }
 
-// A step is what Run does next: start a job, wait, or stop.
-type step struct {
-	job     Job
-	started bool
-	wait    time.Duration
-	stop    bool
+// started is a job that the core has handed out, and when it did.
+type started struct {
+	job Job
+	at  time.Time
 }
 
-func (d *Dispatcher) start() step {
+// A step is what Run does next: give a job to a worker, wait, or stop.
+type step struct {
+	started
+	found bool
+	wait  time.Duration
+	stop  bool
+}
+
+func (d *Dispatcher) poll() step {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := time.Now() // waiting for the lock must not make it old
 	if d.panicked != nil {
 		return step{stop: true}
 	}
 	if d.idle == 0 {
-		return step{wait: longestPoll} // the end of an action wakes Run
+		return step{wait: longestPoll} // a worker that becomes idle wakes Run
 	}
+	now := time.Now() // waiting for the lock must not make it old
 	if job, ok := d.jobs.Start(now); ok {
 		d.idle--
-		return step{job: job, started: true}
+		return step{started: started{job, now}, found: true}
 	}
 	return step{wait: d.wait(now)}
 }
@@ -267,32 +274,47 @@ func (d *Dispatcher) wait(now time.Time) time.Duration {
 	return min(d.config.aligned(now, wait), longestPoll)
 }
 
-// perform runs one action and reports how it ended, also when it panics.
-func (d *Dispatcher) perform(ctx context.Context, job Job) {
-	started := time.Now()
-	returned := false
+// work performs a job, and then others until none can start. It reports how each
+// action ended, also one that panics.
+func (d *Dispatcher) work(ctx context.Context, next started) {
+	acting := false
 	defer func() {
-		var err error
-		if !returned {
-			err = recovered(ctx, recover())
+		if acting { // it has not returned
+			d.end(ctx, next, recovered(ctx, recover()))
 		}
-		if d.config.Finished != nil {
-			d.config.Finished(ctx, Finished{started, time.Now(), err, job.task})
-		}
-		d.finish(job, err)
 	}()
-	job.Perform(ctx)
-	returned = true
+	for more := true; more; {
+		acting = true
+		next.job.Perform(ctx)
+		acting = false
+		next, more = d.end(ctx, next, nil)
+	}
 }
 
-func (d *Dispatcher) finish(job Job, err error) {
-	d.Update(func() {
+// end gives the result of an action to the core. If the action has returned, its
+// worker performs the next job. To leave that to Run would cost another turn
+// under the lock and two switches between goroutines.
+func (d *Dispatcher) end(ctx context.Context, s started, err error) (next started, more bool) {
+	if d.config.Finished != nil {
+		d.config.Finished(ctx, Finished{s.at, time.Now(), err, s.job.task})
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil && d.panicked == nil && errors.Is(err, ErrPanic) {
+		d.panicked = err
+	}
+	next.at = time.Now() // waiting for the lock must not make it old
+	s.job.Finish(next.at)
+	if err == nil && d.panicked == nil && ctx.Err() == nil {
+		next.job, more = d.jobs.Start(next.at)
+	}
+	if !more {
 		d.idle++
-		if d.panicked == nil && errors.Is(err, ErrPanic) {
-			d.panicked = err
-		}
-		job.Finish(time.Now())
-	})
+	}
+	if d.idle > 0 { // the core has changed, and another worker is free
+		d.wake()
+	}
+	return next, more
 }
 
 const (

@@ -14,11 +14,13 @@ type Entry[K comparable, V any] struct {
 	due      time.Duration
 	order    uint32 // of insertion; compared so that it may wrap
 	link     uint32 // waiting: its kind; ready: its lane; acting: the number of its start
-	index    int32  // in its heap, or among those that are acted on
+	index    int32  // in its heap, or among those that are acted on; or inList
 	shares   uint32 // the hash of its shares' names, zero before it needs one
 	attempts uint16
 	state    state
 	kept     bool // a caller holds it, so it is not used for another key
+
+	previous, next *Entry[K, V] // in the list of a timeline, or of free entries
 }
 
 // Key returns the entry's key.
@@ -57,7 +59,7 @@ const (
 	out state = iota
 	// idle: in the queue, with no due time.
 	idle
-	// waiting: in the heap by due time.
+	// waiting: in the timeline of its kind.
 	waiting
 	// ready: due, and in a lane of a share that did not admit it.
 	ready
@@ -89,25 +91,27 @@ func (e *Entry[K, V]) setIndex(i int32) { e.index = i }
 // freeList keeps entries for reuse, so that a key that is removed and added
 // again allocates nothing. It holds at most extraFree more than are in use.
 type freeList[K comparable, V any] struct {
-	free []*Entry[K, V]
+	first *Entry[K, V]
+	size  int
 }
 
 const extraFree = 1024
 
 func (s *freeList[K, V]) take() *Entry[K, V] {
-	n := len(s.free)
-	if n == 0 {
+	e := s.first
+	if e == nil {
 		return new(Entry[K, V])
 	}
-	e := s.free[n-1]
-	s.free = s.free[:n-1]
+	s.first, e.next = e.next, nil
+	s.size--
 	return e
 }
 
 func (s *freeList[K, V]) giveBack(e *Entry[K, V], inUse int) {
 	kept := e.kept
 	*e = Entry[K, V]{kept: kept}
-	if !kept && len(s.free) < inUse+extraFree {
-		s.free = append(s.free, e)
+	if !kept && s.size < inUse+extraFree {
+		s.first, e.next = e, s.first
+		s.size++
 	}
 }

@@ -97,6 +97,17 @@ func (h *heap[E]) pop() place[E] {
 	return last
 }
 
+// all ranges over the elements in no order, and reports whether it came to the
+// end.
+func (h *heap[E]) all(yield func(E) bool) bool {
+	for i := range h.size {
+		if !yield(h.at(i).element) {
+			return false
+		}
+	}
+	return true
+}
+
 // release releases the memory of an empty heap.
 func (h *heap[E]) release() { h.places, h.more = nil, nil }
 

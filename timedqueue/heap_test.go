@@ -61,7 +61,7 @@ func TestC3HeapGrowsAndShrinksAChunkAtATime(t *testing.T) {
 
 // C3: a queue copies few keys at once when it gives memory back.
 func TestC3QueueShrinksWhenFewAreLeft(t *testing.T) {
-	const most = 10 * mostCopied
+	const most = 20 * mostCopied
 	q := newTestQueue(t, unlimited)
 	for i := range most {
 		q.Add(strconv.Itoa(i), i, at(0))

@@ -59,19 +59,19 @@ type jobs[T, R any] struct {
 }
 
 func (s *jobs[T, R]) Start(now time.Time) (Job, bool) {
-	started, ok := s.core.Start(now)
-	if !ok {
+	j := s.newJob()
+	var found bool
+	if j.task, found = s.core.Start(now); !found {
+		s.free = append(s.free, j)
 		return Job{}, false
 	}
-	j := s.newJob()
-	j.of, j.task = s, started
 	return Job{task: j}, true
 }
 
 func (s *jobs[T, R]) newJob() *job[T, R] {
 	last := len(s.free) - 1
 	if last < 0 {
-		return new(job[T, R])
+		return &job[T, R]{of: s}
 	}
 	j := s.free[last]
 	s.free = s.free[:last]
@@ -108,6 +108,6 @@ func (j *job[T, R]) finish(now time.Time) {
 	}
 	s := j.of
 	s.core.Finish(now, j.task, j.result)
-	*j = job[T, R]{charges: j.charges[:0]}
+	*j = job[T, R]{of: s, charges: j.charges[:0]}
 	s.free = append(s.free, j)
 }

@@ -15,13 +15,13 @@ import (
 // due ones as fast as its budgets allow. It has no clock and starts nothing.
 //
 // An operation costs O(log n), amortized; Start, Finish and Refile cost that for
-// each budget.
+// each budget. For a key that is due after all that wait, the log n is saved.
 //
 // Start also moves due items to the shares that they wait for, and opens shares
 // that have a token again: some thousands a call. An item that needs one scarce
 // share moves once. One that needs two may move between them repeatedly.
 //
-// An entry takes its key twice, its value, and about 80 bytes.
+// An entry takes its key twice, its value, and about 90 bytes.
 //
 // Now never goes backwards inside a queue: an earlier now than the last one
 // counts as the last one. A Queue is not safe for concurrent use.
@@ -38,13 +38,19 @@ type Queue[K comparable, V any] struct {
 	order    uint32
 	starts   uint32
 
-	waiting  []heap[*Entry[K, V]] // by kind, the last that of all other kinds
+	waiting  []timeline[K, V] // by kind, the last that of all other kinds
 	kinds    []string
 	kindOf   func(K, V) string
 	before   func(a, b *Entry[K, V]) bool
-	acting   []*Entry[K, V] // handed out, by index
+	acting   []action[K, V] // under way, by the index of their entries
 	backoffs map[*Entry[K, V]]failure
 	occupied map[*Entry[K, V]]*grant[K, V]
+}
+
+// An action is that on an entry which was handed out.
+type action[K comparable, V any] struct {
+	entry *Entry[K, V]
+	grant *grant[K, V] // nil if no token was taken
 }
 
 // A failure is a backoff that has not ended.
@@ -62,9 +68,7 @@ type Item[K comparable, V any] struct {
 	// Attempts counts the actions on this item that have failed.
 	Attempts int
 
-	queue *Queue[K, V]
-	entry *Entry[K, V]
-	grant *grant[K, V] // nil if no token was taken
+	entry *Entry[K, V] // nil unless it was handed out
 	start uint32
 }
 
@@ -88,9 +92,9 @@ func NewQueue[K comparable, V any](config QueueConfig[K, V], now time.Time) (*Qu
 		occupied: make(map[*Entry[K, V]]*grant[K, V]),
 	}
 	q.limits = newLimits(config.Budgets, &q.clock, q.before)
-	q.waiting = make([]heap[*Entry[K, V]], len(q.kinds)+1)
+	q.waiting = make([]timeline[K, V], len(q.kinds)+1)
 	for i := range q.waiting {
-		q.waiting[i].before = q.before
+		q.waiting[i] = newTimeline(q.before)
 	}
 	return q, nil
 }
@@ -169,12 +173,12 @@ func (q *Queue[K, V]) Remove(key K) bool {
 
 // Get returns the item of a key that is in the queue. Its Due is zero if it has
 // no due time.
-func (q *Queue[K, V]) Get(key K) (Item[K, V], bool) {
-	e, ok := q.member(key)
-	if !ok {
-		return Item[K, V]{}, false
+func (q *Queue[K, V]) Get(key K) (item Item[K, V], found bool) {
+	e, found := q.member(key)
+	if found {
+		q.describe(&item, e)
 	}
-	return q.item(e), true
+	return item, found
 }
 
 // Len returns how many keys are in the queue.
@@ -249,7 +253,7 @@ func (q *Queue[K, V]) Refile(e *Entry[K, V]) {
 		q.limits.leave(e)
 		q.wait(e, e.due)
 	case waiting:
-		q.heapOf(e).move(int(e.index), int64(e.due))
+		q.timelineOf(e).move(e)
 		if q.kind(e) != e.link {
 			q.takeOut(e)
 			q.wait(e, e.due)
@@ -282,24 +286,17 @@ func (q *Queue[K, V]) Due(e *Entry[K, V]) (time.Time, bool) {
 // shares).
 func (q *Queue[K, V]) Earliest() (time.Time, bool) {
 	earliest := never
-	for _, h := range q.heaps() {
-		if first := h.first(); first != nil {
+	for i := range q.waiting {
+		if first := q.waiting[i].first(); first != nil {
+			earliest = min(earliest, first.due)
+		}
+	}
+	for _, l := range q.limits.lanes {
+		if first := l.items.first(); first != nil {
 			earliest = min(earliest, first.element.due)
 		}
 	}
 	return q.clock.time(earliest), earliest != never
-}
-
-// heaps returns all that items wait in.
-func (q *Queue[K, V]) heaps() []*heap[*Entry[K, V]] {
-	heaps := make([]*heap[*Entry[K, V]], 0, len(q.waiting)+len(q.limits.lanes))
-	for i := range q.waiting {
-		heaps = append(heaps, &q.waiting[i])
-	}
-	for _, l := range q.limits.lanes {
-		heaps = append(heaps, &l.items)
-	}
-	return heaps
 }
 
 // Acting reports whether an entry was handed out and its action has not ended.
@@ -326,15 +323,18 @@ func (q *Queue[K, V]) Blocking(e *Entry[K, V]) (string, bool) {
 // be changed while they are ranged over.
 func (q *Queue[K, V]) All() iter.Seq[*Entry[K, V]] {
 	return func(yield func(*Entry[K, V]) bool) {
-		for _, h := range q.heaps() {
-			for i := range h.len() {
-				if !yield(h.at(i).element) {
-					return
-				}
+		for i := range q.waiting {
+			if !q.waiting[i].all(yield) {
+				return
 			}
 		}
-		for _, e := range q.acting {
-			if e.state.member() && !yield(e) {
+		for _, l := range q.limits.lanes {
+			if !l.items.all(yield) {
+				return
+			}
+		}
+		for _, a := range q.acting {
+			if a.entry.state.member() && !yield(a.entry) {
 				return
 			}
 		}
@@ -470,7 +470,7 @@ func (q *Queue[K, V]) schedule(e *Entry[K, V], due time.Duration) {
 	case waiting:
 		if due != e.due {
 			e.due = due
-			q.heapOf(e).move(int(e.index), int64(due))
+			q.timelineOf(e).move(e)
 		}
 	case ready:
 		if due != e.due {
@@ -501,15 +501,15 @@ func (q *Queue[K, V]) unschedule(e *Entry[K, V]) {
 	e.due, e.attempts, e.order = never, 0, 0
 }
 
-// wait puts an entry into the heap by due time.
+// wait puts an entry into the timeline of its kind.
 func (q *Queue[K, V]) wait(e *Entry[K, V], due time.Duration) {
 	q.assignOrder(e)
 	e.state, e.due, e.link = waiting, due, q.kind(e)
-	q.heapOf(e).push(int64(due), e)
+	q.timelineOf(e).push(e)
 }
 
-// heapOf returns the heap by due time of a waiting entry's kind.
-func (q *Queue[K, V]) heapOf(e *Entry[K, V]) *heap[*Entry[K, V]] { return &q.waiting[e.link] }
+// timelineOf returns the timeline of a waiting entry's kind.
+func (q *Queue[K, V]) timelineOf(e *Entry[K, V]) *timeline[K, V] { return &q.waiting[e.link] }
 
 // kind returns the number of an entry's kind.
 func (q *Queue[K, V]) kind(e *Entry[K, V]) uint32 {
@@ -542,13 +542,13 @@ func (q *Queue[K, V]) makeIdle(e *Entry[K, V]) {
 	q.pending--
 }
 
-// takeOut takes an item out of the heap that it is in, and in order.
+// takeOut takes an item out of the timeline or lane that it is in, and in order.
 func (q *Queue[K, V]) takeOut(e *Entry[K, V]) {
 	if e.state == ready {
 		q.limits.leave(e)
 		return
 	}
-	q.heapOf(e).removeOrdered(int(e.index))
+	q.timelineOf(e).remove(e)
 }
 
 func (q *Queue[K, V]) remove(e *Entry[K, V]) {
@@ -574,7 +574,7 @@ func (q *Queue[K, V]) forget(e *Entry[K, V]) {
 	q.Vacate(e)
 	delete(q.entries, e.key)
 	q.freeList.giveBack(e, len(q.entries))
-	if q.peak > keptWhenEmpty && len(q.entries) < min(q.peak/8, mostCopied) {
+	if q.peak > keptWhenEmpty && len(q.entries) < min(q.peak/16, mostCopied) {
 		q.shrink()
 	}
 }
@@ -594,8 +594,8 @@ func (q *Queue[K, V]) shrink() {
 		for e := range q.All() {
 			entries[e.key] = e
 		}
-		for _, e := range q.acting { // All does not return removed ones
-			entries[e.key] = e
+		for _, a := range q.acting { // All does not return removed ones
+			entries[a.entry.key] = a.entry
 		}
 	}
 	q.entries, q.peak = entries, len(entries)
@@ -606,7 +606,7 @@ func (q *Queue[K, V]) shrink() {
 	q.acting = slices.Clone(q.acting)
 	for i := range q.waiting {
 		if q.waiting[i].len() == 0 {
-			q.waiting[i].release()
+			q.waiting[i].heap.release()
 		}
 	}
 }
@@ -619,25 +619,25 @@ func (q *Queue[K, V]) member(key K) (*Entry[K, V], bool) {
 	return e, true
 }
 
-func (q *Queue[K, V]) item(e *Entry[K, V]) Item[K, V] {
-	item := Item[K, V]{Key: e.key, Value: e.value, Attempts: int(e.attempts)}
+// describe sets what an item says of an entry.
+func (q *Queue[K, V]) describe(item *Item[K, V], e *Entry[K, V]) {
+	item.Key, item.Value, item.Attempts = e.key, e.value, int(e.attempts)
 	if e.due != never {
 		item.Due = q.clock.time(e.due)
 	}
-	return item
 }
 
 // applyResult applies the result of an action during which its key has not
 // changed.
-func (q *Queue[K, V]) applyResult(e *Entry[K, V], result Result) {
-	switch outcome := result.outcome(); outcome {
+func (q *Queue[K, V]) applyResult(e *Entry[K, V], result *Result) {
+	switch result.Outcome {
 	case OutcomeDone, OutcomeSkipped:
 		q.members--
 		q.pending--
 		q.forget(e)
 	case OutcomeContinued, OutcomePostponed:
 		attempts := e.attempts
-		if outcome == OutcomeContinued {
+		if result.Outcome == OutcomeContinued {
 			attempts = 0
 		}
 		if result.Idle {
@@ -653,15 +653,15 @@ func (q *Queue[K, V]) applyResult(e *Entry[K, V], result Result) {
 
 // applyLate applies the result of an action during which its key was given
 // another due time, or none.
-func (q *Queue[K, V]) applyLate(e *Entry[K, V], result Result) {
-	switch outcome := result.outcome(); {
+func (q *Queue[K, V]) applyLate(e *Entry[K, V], result *Result) {
+	switch {
 	case e.due == never:
 		q.makeIdle(e)
 		return
-	case outcome == OutcomeFailed:
+	case result.Outcome == OutcomeFailed:
 		q.retry(e, e.due, result.RetryAfter)
 		return
-	case outcome != OutcomePostponed:
+	case result.Outcome != OutcomePostponed:
 		e.attempts = 0
 	}
 	q.wait(e, e.due)

@@ -166,10 +166,10 @@ func soundness[K comparable, V any](q *Queue[K, V]) error {
 		ordered("idle", &m.idle, indexOfShare),
 	)
 	for i := range q.waiting {
-		err = errors.Join(err,
-			ordered("waiting", &q.waiting[i], func(e *Entry[K, V]) int32 { return e.index }))
+		err = errors.Join(err, soundTimeline(&q.waiting[i]))
 	}
-	for i, e := range q.acting {
+	for i, a := range q.acting {
+		e := a.entry
 		if int(e.index) != i || !e.state.handedOut() {
 			err = errors.Join(err, fmt.Errorf("acting %d is wrong: %v at %d", i, e.state, e.index))
 		}
@@ -198,6 +198,21 @@ func soundness[K comparable, V any](q *Queue[K, V]) error {
 	return errors.Join(err,
 		same("the count of pending entries", q.pending, pending),
 		same("the count of lanes", m.liveLanes(), lanes))
+}
+
+func soundTimeline[K comparable, V any](l *timeline[K, V]) error {
+	err := ordered("waiting", &l.heap, func(e *Entry[K, V]) int32 { return e.index })
+	listed, previous := 0, (*Entry[K, V])(nil)
+	for e := l.head; e != nil; e = e.next {
+		if e.index != inList || e.previous != previous || previous != nil && l.precedes(e, previous) {
+			err = errors.Join(err, fmt.Errorf("the list is wrong at its entry %d", listed))
+		}
+		listed, previous = listed+1, e
+	}
+	if l.tail != previous {
+		err = errors.Join(err, errors.New("the list does not end with its tail"))
+	}
+	return errors.Join(err, same("the count of the list", l.listed, listed))
 }
 
 func lanesOf[K comparable, V any](s *share[K, V]) []*lane[K, V] {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -96,18 +97,21 @@ func reAddUpstream(tb testing.TB, waiting int) work {
 	}}
 }
 
-// All items are due and nothing limits them. An action only counts. Lock and
-// clock are used the way the Dispatcher does for each action.
+// All items are due and nothing limits them. A Dispatcher with one worker, as
+// upstream has, performs them. An action only counts, and the last ends Run.
 func drainOurs(tb testing.TB, items int) work {
 	q := newQueue(tb)
-	dispatcher := locked(tb, q)
 	keys := names("node-", items)
-	start := func() (item timedqueue.Item[string, any], ok bool) {
-		dispatcher.View(func() { item, ok = q.Start(time.Now()) })
-		return item, ok
+	acted, stop := 0, func() {}
+	act := func(context.Context, timedqueue.Item[string, any]) timedqueue.Result {
+		if acted++; acted == items {
+			stop()
+		}
+		return timedqueue.Result{Outcome: timedqueue.OutcomeDone}
 	}
-	finish := func(item timedqueue.Item[string, any]) {
-		dispatcher.Update(func() { q.Finish(time.Now(), item, timedqueue.Result{Outcome: timedqueue.OutcomeDone}) })
+	dispatcher, err := timedqueue.NewDispatcher(q, act, timedqueue.DispatcherConfig{})
+	if err != nil {
+		tb.Fatal(err)
 	}
 	return work{
 		prepare: func() {
@@ -116,13 +120,11 @@ func drainOurs(tb testing.TB, items int) work {
 			}
 		},
 		op: func() {
-			acted := 0
-			for item, ok := start(); ok; item, ok = start() {
-				acted++
-				finish(item)
-			}
-			if acted != items {
-				tb.Fatalf("acted on %d of %d items", acted, items)
+			var ctx context.Context
+			ctx, stop = context.WithCancel(context.Background())
+			acted = 0
+			if err := dispatcher.Run(ctx); err != nil || acted != items || q.Len() > 0 {
+				tb.Fatalf("acted on %d of %d items, %d are left: %v", acted, items, q.Len(), err)
 			}
 		},
 	}
