@@ -103,10 +103,10 @@ type Dispatcher struct {
 	config  DispatcherConfig
 	changed chan struct{}
 
-	mu       sync.Mutex
-	jobs     Source[Job]
-	idle     int   // workers without a task
-	panicked error // of the first action whose panic stops Run
+	mu     sync.Mutex
+	jobs   Source[Job]
+	idle   int   // workers without a task
+	broken error // what stops Run first: a panic of an action, or a job without one
 }
 
 // NewDispatcher returns a dispatcher that drives core with act, which performs
@@ -117,29 +117,16 @@ type Dispatcher struct {
 func NewDispatcher[T, R any](
 	core Core[T, R], act func(ctx context.Context, task T) R, config DispatcherConfig,
 ) (*Dispatcher, error) {
-	var noCore, noAct error
-	if core == nil {
-		noCore = fmt.Errorf("%w: core is nil, want a Core", ErrInvalidConfig)
-	}
-	if act == nil {
-		noAct = fmt.Errorf("%w: act is nil, want a function", ErrInvalidConfig)
-	}
-	if err := errors.Join(noCore, noAct); err != nil {
-		return nil, errors.Join(err, config.Validate())
-	}
 	return NewJobDispatcher(Jobs(core, act), config)
 }
 
 // NewJobDispatcher returns a dispatcher for several cores, each with tasks and
 // results of its own types, under one lock. The source composes the [Jobs] of
 // the cores and so says whose turn it is. What NewDispatcher says of act holds
-// for the actions of all jobs.
+// for the actions of all jobs. An action that is nil is an error here, unless it
+// is behind a source of the caller's own type.
 func NewJobDispatcher(jobs Source[Job], config DispatcherConfig) (*Dispatcher, error) {
-	var noJobs error
-	if jobs == nil {
-		noJobs = fmt.Errorf("%w: jobs is nil, want a source", ErrInvalidConfig)
-	}
-	if err := errors.Join(noJobs, config.Validate()); err != nil {
+	if err := errors.Join(validateSource("jobs", jobs), config.Validate()); err != nil {
 		return nil, err
 	}
 	config.Workers = max(config.Workers, 1)
@@ -193,15 +180,16 @@ func (d *Dispatcher) wake() {
 // left behind is not known. It returns an error that wraps [ErrPanic], and the
 // value of the panic if that is an error. An action that calls runtime.Goexit
 // is logged and reported the same way, but does not stop Run. A panic in the
-// core is not recovered.
+// core is not recovered. A source that hands out the zero value of Job stops Run
+// with an error, too.
 //
 // Run may be called again after it has returned, but not twice at a time.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	d.dispatch(ctx)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err := d.panicked
-	d.panicked = nil
+	err := d.broken
+	d.broken = nil
 	return err
 }
 
@@ -247,18 +235,32 @@ type step struct {
 func (d *Dispatcher) poll() step {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.panicked != nil {
-		return step{stop: true}
-	}
 	if d.idle == 0 {
 		return step{wait: longestPoll} // a worker that becomes idle wakes Run
 	}
 	now := time.Now() // waiting for the lock must not make it old
-	if job, ok := d.jobs.Start(now); ok {
+	job, found := d.startJob(now)
+	switch {
+	case d.broken != nil:
+		return step{stop: true}
+	case found:
 		d.idle--
 		return step{started: started{job, now}, found: true}
 	}
 	return step{wait: d.wait(now)}
+}
+
+// startJob starts a job unless Run is to stop.
+func (d *Dispatcher) startJob(now time.Time) (job Job, found bool) {
+	if d.broken != nil {
+		return Job{}, false
+	}
+	job, found = d.jobs.Start(now)
+	if found && job.task == nil {
+		d.broken = errZeroJob
+		return Job{}, false
+	}
+	return job, found
 }
 
 // wait returns how long the core need not be polled.
@@ -300,13 +302,13 @@ func (d *Dispatcher) end(ctx context.Context, s started, err error) (next starte
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err != nil && d.panicked == nil && errors.Is(err, ErrPanic) {
-		d.panicked = err
+	if err != nil && d.broken == nil && errors.Is(err, ErrPanic) {
+		d.broken = err
 	}
 	next.at = time.Now() // waiting for the lock must not make it old
 	s.job.Finish(next.at)
-	if err == nil && d.panicked == nil && ctx.Err() == nil {
-		next.job, more = d.jobs.Start(next.at)
+	if err == nil && ctx.Err() == nil {
+		next.job, more = d.startJob(next.at)
 	}
 	if !more {
 		d.idle++

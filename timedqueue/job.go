@@ -2,6 +2,9 @@ package timedqueue
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"reflect"
 	"time"
 )
 
@@ -47,7 +50,8 @@ type Unspent interface {
 }
 
 // Jobs returns the tasks of a core as jobs that act performs, for a
-// [NewJobDispatcher]. The core takes the result of each.
+// [NewJobDispatcher]. The core takes the result of each. Neither may be nil:
+// NewJobDispatcher and [NewThrottle] return an error that names the tasks.
 func Jobs[T, R any](core Core[T, R], act func(ctx context.Context, task T) R) Source[Job] {
 	return &jobs[T, R]{core: core, act: act}
 }
@@ -66,6 +70,19 @@ func (s *jobs[T, R]) Start(now time.Time) (Job, bool) {
 		return Job{}, false
 	}
 	return Job{task: j}, true
+}
+
+func (s *jobs[T, R]) validate() error {
+	var noCore, noAct error
+	if s.core == nil {
+		noCore = fmt.Errorf("%w: jobs of %v: core is nil, want a Core",
+			ErrInvalidConfig, reflect.TypeFor[T]())
+	}
+	if s.act == nil {
+		noAct = fmt.Errorf("%w: jobs of %v: act is nil, want a function",
+			ErrInvalidConfig, reflect.TypeFor[T]())
+	}
+	return errors.Join(noCore, noAct)
 }
 
 func (s *jobs[T, R]) newJob() *job[T, R] {

@@ -198,3 +198,59 @@ func TestJobDispatcherRefusesWhatIsMissing(t *testing.T) {
 		require.ErrorContains(t, err, problem)
 	}
 }
+
+// A nil action is an error that names its tasks, not a panic when the first of
+// them is due. So is a nil core, and a nil source among several.
+func TestJobsWithoutAnActionAreRefused(t *testing.T) {
+	queue := newTestQueue(t, unlimited)
+	act := func(context.Context, Item[string, int]) Result { return done }
+	sources := InOrder(
+		Jobs(queue, act),
+		RoundRobin(Jobs(&countCore[spent]{}, nil), nil),
+		Jobs[Item[string, int], Result](nil, act),
+	)
+	_, err := NewJobDispatcher(sources, DispatcherConfig{})
+	require.ErrorIs(t, err, ErrInvalidConfig)
+	require.ErrorContains(t, err, "jobs of int: act is nil, want a function")
+	require.ErrorContains(t, err, "source 1 of several is nil, want a source")
+	require.ErrorContains(t, err, "jobs of timedqueue.Item[string,int]: core is nil, want a Core")
+
+	_, err = NewThrottle(ThrottleConfig{Limit: 1, Kinds: []Kind{{Name: "a", Source: sources}}}, epoch)
+	require.ErrorIs(t, err, ErrInvalidConfig)
+	require.ErrorContains(t, err, `kind "a": `)
+	require.ErrorContains(t, err, "jobs of int: act is nil, want a function")
+}
+
+// A source of the caller's own that hands out the zero value of Job stops Run
+// with an error that says so, from a poll or from a worker, with a throttle between
+// or without.
+func TestRunReturnsAnErrorForAJobOfNoSource(t *testing.T) {
+	for name, c := range map[string]struct {
+		throttled bool
+		before    int // tasks that are fine
+	}{
+		"found by Run": {}, "found by a worker": {before: 1},
+		"throttled, found by Run": {throttled: true}, "throttled, found by a worker": {throttled: true, before: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			core := &countCore[Result]{left: c.before}
+			jobs := InOrder(
+				Jobs(core, func(context.Context, int) Result { return done }),
+				SourceOf(
+					func(time.Time) (Job, bool) { return Job{}, true },
+					func(now time.Time) (time.Time, bool) { return now, true },
+				))
+			if c.throttled {
+				throttle, err := NewThrottle(ThrottleConfig{
+					Limit: 1, Burst: 10, Kinds: []Kind{{Source: jobs}},
+				}, time.Now())
+				require.NoError(t, err)
+				jobs = throttle
+			}
+			d, err := NewJobDispatcher(jobs, DispatcherConfig{})
+			require.NoError(t, err)
+			require.ErrorIs(t, d.Run(t.Context()), errZeroJob)
+			require.Len(t, core.results, c.before)
+		})
+	}
+}

@@ -1,6 +1,10 @@
 package timedqueue
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"time"
+)
 
 // A Source is the half of a [Core] that hands out tasks. The results go to the
 // Finish of the composing core, which knows the source of each task.
@@ -31,6 +35,18 @@ func RoundRobin[T any](sources ...Source[T]) Source[T] {
 	return &several[T]{sources: sources, turns: true}
 }
 
+// validateSource returns what is wrong with a source, as far as it is one of
+// this package. The name is that of a source that is nil.
+func validateSource(name string, s any) error {
+	switch s := s.(type) {
+	case nil:
+		return fmt.Errorf("%w: %s is nil, want a source", ErrInvalidConfig, name)
+	case interface{ validate() error }:
+		return s.validate()
+	}
+	return nil
+}
+
 type source[T any] struct {
 	start func(time.Time) (T, bool)
 	next  func(time.Time) (time.Time, bool)
@@ -57,6 +73,14 @@ func (s *several[T]) Start(now time.Time) (none T, ok bool) {
 		}
 	}
 	return none, false
+}
+
+func (s *several[T]) validate() error {
+	var problems []error
+	for i, asked := range s.sources {
+		problems = append(problems, validateSource(fmt.Sprintf("source %d of several", i), asked))
+	}
+	return errors.Join(problems...)
 }
 
 func (s *several[T]) Next(now time.Time) (earliest time.Time, found bool) {

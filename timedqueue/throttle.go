@@ -54,6 +54,8 @@ func (c ThrottleConfig) Validate() error {
 		names[kind.Name] = true
 		if kind.Source == nil {
 			complain("kind %q: Source is nil, want a source", kind.Name)
+		} else if err := validateSource("Source", kind.Source); err != nil {
+			problems = append(problems, fmt.Errorf("kind %q: %w", kind.Name, err))
 		}
 		if !(kind.Reserved >= 0) { // also NaN
 			complain("kind %q: Reserved is %v, want zero or more", kind.Name, kind.Reserved)
@@ -247,7 +249,9 @@ func (t *Throttle) save(now time.Time, kind int) (Job, bool) {
 		t.findStartable(now)
 		return Job{}, false
 	}
-	job.task.charge(grantedTokens{t, kind, k.tokens})
+	if job.task != nil { // or the dispatcher stops
+		job.task.charge(grantedTokens{t, kind, k.tokens})
+	}
 	k.tokens = 0
 	return job, true
 }

@@ -81,7 +81,7 @@ func TestQ11AfterAPanicNoWorkerTakesATask(t *testing.T) {
 	require.NoError(t, err)
 	first := d.poll()
 	require.True(t, first.found)
-	d.panicked = ErrPanic
+	d.broken = ErrPanic
 	_, more := d.end(t.Context(), first.started, nil)
 	require.False(t, more)
 	require.Len(t, core.started, 1)
