@@ -54,7 +54,9 @@ func doubting(t *testing.T) *controller.Controller {
 // fails.
 func failing(t *testing.T, core *controller.Controller) (act func()) {
 	t.Helper()
-	jobs, err := core.Jobs(controller.Actions{}, time.Now())
+	jobs, err := core.Jobs(answering(func(controller.NodeChange) (none controller.Result[*corev1.Node]) {
+		return none
+	}), time.Now())
 	require.NoError(t, err)
 	return func() {
 		for job, ok := jobs.Start(time.Now()); ok; job, ok = jobs.Start(time.Now()) {

@@ -128,7 +128,9 @@ func TestEvictionsOfANewZoneAreZero(t *testing.T) {
 	}}
 	core.ObserveNode(now, node)
 	core.MarkSynced(now)
-	jobs, err := core.Jobs(controller.Actions{}, now)
+	jobs, err := core.Jobs(answering(func(controller.NodeChange) (none controller.Result[*corev1.Node]) {
+		return none
+	}), now)
 	require.NoError(t, err)
 	jobs.Start(now)
 

@@ -40,6 +40,10 @@ func ExampleController() {
 	c.MarkSynced(now)
 
 	jobs, err := c.Jobs(controller.Actions{
+		// No pod without an owner is there to be claimed.
+		Claim: func(context.Context, controller.Claim) (none controller.Result[controller.Claimed]) {
+			return none
+		},
 		Revise: func(_ context.Context, revise controller.Revise) controller.Result[revision.Result] {
 			fmt.Println("create revision", revise.Plan.Create.Name)
 			return controller.Result[revision.Result]{

@@ -167,7 +167,7 @@ func (k *takenOver) takeOver() {
 	var err error
 	k.c, err = controller.NewController(controller.Config{}, k.now)
 	require.NoError(k, err)
-	k.jobs, err = k.c.Jobs(controller.Actions{}, k.now)
+	k.jobs, err = k.c.Jobs(new(world).actions(), k.now)
 	require.NoError(k, err)
 	k.spent, k.longest, k.everLongest, k.turns = 0, 0, 0, 0
 	k.fill()

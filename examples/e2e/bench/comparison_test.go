@@ -214,6 +214,11 @@ func lockedJobs(tb testing.TB, jobs timedqueue.Source[timedqueue.Job]) *timedque
 	return dispatcher
 }
 
+// unexpected is an action that is not to be performed.
+func unexpected[T, R any](_ context.Context, task T) R {
+	panic(fmt.Sprintf("%T is to be performed", task))
+}
+
 // names returns n names of the same length.
 func names(prefix string, n int) []string {
 	all := make([]string, n)

@@ -16,6 +16,7 @@ import (
 	upstreamcontroller "k8s.io/kubernetes/pkg/controller"
 
 	"github.com/kubelife/lifecycle/daemon/revision"
+	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/e2e/conformance/upstream"
 	"github.com/kubelife/lifecycle/timedqueue"
@@ -111,6 +112,10 @@ func (m *manyObjects) atRest(
 	}
 	c.MarkSynced(epoch)
 	jobs, err := c.Jobs(controller.Actions{
+		Claim:       unexpected[controller.Claim, controller.Result[controller.Claimed]],
+		ChangePod:   unexpected[controller.ChangePod, controller.Result[rollout.Result]],
+		WriteStatus: unexpected[controller.WriteStatus, controller.Result[controller.Set]],
+		Record:      unexpected[controller.Event, struct{}],
 		Revise: func(_ context.Context, revise controller.Revise) controller.Result[revision.Result] {
 			return controller.Result[revision.Result]{
 				Done: &revision.Result{Current: revise.Plan.Create, Created: true},

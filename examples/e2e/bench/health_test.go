@@ -7,6 +7,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/timedqueue"
@@ -156,7 +157,14 @@ func quietController(tb testing.TB, size int) work {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	jobs, err := whole.Jobs(controller.Actions{}, epoch)
+	jobs, err := whole.Jobs(controller.Actions{
+		ReadLeases: unexpected[controller.LeaseRead, controller.Leases],
+		Declare:    unexpected[controller.Declaration, controller.Result[*corev1.Node]],
+		ChangeNode: unexpected[controller.NodeChange, controller.Result[*corev1.Node]],
+		MarkPod:    unexpected[controller.PodMark, controller.Result[*corev1.Pod]],
+		Evict:      unexpected[eviction.Task, eviction.Result],
+		Record:     unexpected[controller.Record, struct{}],
+	}, epoch)
 	if err != nil {
 		tb.Fatal(err)
 	}

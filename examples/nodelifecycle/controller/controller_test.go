@@ -128,7 +128,7 @@ func TestNothingIsDoneBeforeSynced(t *testing.T) {
 		node.Spec.Unschedulable = true
 		c.ObserveNode(w.now, node)
 	}
-	jobs, err := c.Jobs(Actions{}, w.now)
+	jobs, err := c.Jobs(w.actions(), w.now)
 	require.NoError(t, err)
 	_, ok := jobs.Start(w.now.Add(time.Hour))
 	require.False(t, ok)

@@ -268,7 +268,7 @@ func turnsWithTolerations(b *testing.B, pods int) (took []time.Duration) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	c, err := New(Config{}, now)
 	require.NoError(b, err)
-	jobs, err := c.Jobs(Actions{}, now)
+	jobs, err := c.Jobs(new(world).actions(), now)
 	require.NoError(b, err)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n"}}
 	c.ObserveNode(now, node)
