@@ -32,7 +32,7 @@ type attempt struct {
 // notes are what few pods have: a request, and former attempts.
 type notes struct {
 	request  *request  // of EvictPod, or nil
-	attempts int       // that failed
+	failures int       // attempts that failed
 	refusals int       // by a PodDisruptionBudget, in a row
 	retryAt  time.Time // no attempt before
 	err      error     // of the last attempt
@@ -47,27 +47,155 @@ type report struct {
 
 func (d report) same(r *ruling) bool { return d.reason == r.reason && d.due.Equal(r.due) }
 
-// attemptOn returns the action under way on a pod, or nil.
-func (t *Tracker) attemptOn(e *entry) *attempt {
+// attempts are the actions under way and the notes.
+type attempts struct {
+	backoff timedqueue.Backoff
+	running map[types.UID]*attempt
+	notes   map[types.UID]*notes
+}
+
+func newAttempts(backoff timedqueue.Backoff) *attempts {
+	return &attempts{
+		backoff: backoff, running: make(map[types.UID]*attempt), notes: make(map[types.UID]*notes),
+	}
+}
+
+// on returns the action under way on a pod, or nil.
+func (s *attempts) on(e *entry) *attempt {
 	if e.Value().state != evicting {
 		return nil
 	}
-	return t.running[e.Key()]
+	return s.running[e.Key()]
 }
 
 // notesOn returns the notes on a pod, or nil.
-func (t *Tracker) notesOn(e *entry) *notes {
+func (s *attempts) notesOn(e *entry) *notes {
 	if !e.Value().noted {
 		return nil
 	}
-	return t.notes[e.Key()]
+	return s.notes[e.Key()]
 }
 
 // note returns the notes on a pod, new ones if there are none.
-func (t *Tracker) note(e *entry) *notes {
+func (s *attempts) note(e *entry) *notes {
 	if !e.Value().noted {
 		e.Value().noted = true
-		t.notes[e.Key()] = new(notes)
+		s.notes[e.Key()] = new(notes)
 	}
-	return t.notes[e.Key()]
+	return s.notes[e.Key()]
+}
+
+// begin records that a pod is handed out, which must leave by a ruling.
+func (s *attempts) begin(item timedqueue.Item[types.UID, pod], must *ruling) *attempt {
+	a := &attempt{entry: item.Value.entry(), item: item, must: report{must.reason, must.due}}
+	s.running[item.Key] = a
+	return a
+}
+
+// end returns the action of a task that has ended, or nil if it had before.
+func (s *attempts) end(task Task) *attempt {
+	id := task.Pod.ID()
+	a := s.running[id]
+	if a == nil || a != task.attempt {
+		return nil
+	}
+	delete(s.running, id)
+	return a
+}
+
+// forget forgets a pod. An action under way on it learns that.
+func (s *attempts) forget(e *entry) {
+	if a := s.on(e); a != nil {
+		a.entry = nil
+		a.signal.Store(true)
+	}
+	if e.Value().noted {
+		delete(s.notes, e.Key())
+	}
+}
+
+// overtake gives an action that is under way to a pod that was forgotten since it
+// began and is observed again.
+func (s *attempts) overtake(e *entry) {
+	a := s.running[e.Key()]
+	a.entry = e
+	a.overtaken, a.observed, a.terminating = true, false, false
+}
+
+// acting returns how many pods that are known have an action under way.
+func (s *attempts) acting() int {
+	acting := 0
+	for _, a := range s.running {
+		acting += count(a.entry != nil)
+	}
+	return acting
+}
+
+// request returns what EvictPod has asked for, or nil.
+func (s *attempts) request(e *entry) *request {
+	if n := s.notesOn(e); n != nil {
+		return n.request
+	}
+	return nil
+}
+
+// notBefore returns when a pod that is due is attempted: not before the wait
+// after its last attempt is over.
+func (s *attempts) notBefore(e *entry, due time.Time) time.Time {
+	if n := s.notesOn(e); n != nil {
+		return later(due, n.retryAt)
+	}
+	return due
+}
+
+// forgive forgets the failures of an eviction that is not wanted any more. The
+// wait before the next attempt stays.
+func (s *attempts) forgive(e *entry) {
+	if n := s.notesOn(e); n != nil {
+		n.failures, n.refusals, n.err = 0, 0, nil
+	}
+}
+
+// succeeded forgets all attempts on a pod.
+func (s *attempts) succeeded(e *entry) {
+	if n := s.notesOn(e); n != nil {
+		*n = notes{request: n.request}
+	}
+}
+
+// failed makes a pod wait before the next attempt.
+func (s *attempts) failed(now time.Time, e *entry, outcome Outcome, result Result) {
+	n := s.note(e)
+	n.err = result.Err
+	if outcome == OutcomeBlocked {
+		n.retryAt = now.Add(s.wait(result.RetryAfter, n.refusals))
+		n.refusals++
+		return
+	}
+	n.retryAt = now.Add(s.wait(result.RetryAfter, n.failures))
+	n.failures, n.refusals = n.failures+1, 0
+}
+
+// notDue makes a pod wait until the tracker has observed what the action found.
+func (s *attempts) notDue(now time.Time, e *entry, result Result) {
+	n := s.note(e)
+	n.retryAt, n.err = now.Add(s.wait(max(result.RetryAfter, cacheDelay), 0)), nil
+}
+
+// cacheDelay is how long what an action found may take to reach the tracker.
+const cacheDelay = time.Second
+
+// reported records what a dry run has reported.
+func (s *attempts) reported(e *entry, must report) {
+	n := s.note(e)
+	n.reported, n.err = must, nil
+}
+
+// wait returns how long a pod waits: as long as an answer asked for, else the
+// backoff after so many failures. It is at most the backoff's longest wait.
+func (s *attempts) wait(asked time.Duration, failures int) time.Duration {
+	if asked <= 0 {
+		return s.backoff.Delay(failures)
+	}
+	return min(asked, s.backoff.Longest())
 }

@@ -3,7 +3,6 @@ package eviction
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +19,7 @@ import (
 // An attempt that fails spends its tokens: it costs the API server as much as
 // one that succeeds. The tokens of an attempt that finds nothing to do are
 // returned, up to the burst. So are those of one that a PodDisruptionBudget
-// refuses, unless [Config].ChargeRefusals is set.
+// refuses.
 type Budget struct {
 	// Name identifies the budget in Tracker.Pending, in metrics, and in SetLimit.
 	// Required.
@@ -85,28 +84,71 @@ func (b Budget) ofQueue() timedqueue.Budget[types.UID, pod] {
 	return of
 }
 
-// setShares asks which shares of the budgets by node are those of a node.
-func (t *Tracker) setShares(n *node, observed *corev1.Node) {
-	if len(t.byNode) == 0 {
-		return
-	}
-	shares := make([]string, len(t.byNode))
-	for i, b := range t.byNode {
-		shares[i] = b.ByNode(observed)
-	}
-	if slices.Equal(n.shares, shares) {
-		return
-	}
-	n.shares = shares
-	for _, e := range n.pods {
-		t.evictions.Refile(e)
-	}
+// shares are the budgets of which pods have shares, by what names these.
+type shares struct {
+	byNode []Budget
+	byPod  []Budget // or by subject
 }
 
-// refile tells the queue of the shares that a pod belongs to. Before its node
-// was observed these are not known: then to learn them is not to move.
-func (t *Tracker) refile(e *entry) {
-	if p := e.Value(); p.node.state == present || p.state == pending {
-		t.evictions.Refile(e)
+// queueConfig returns the config of the queue in which pods wait for the budgets.
+// It has no Backoff: an attempt never ends as failed in the queue. The deadline
+// can move while a pod waits, so that wait is scheduled.
+func (s *shares) queueConfig(config *Config) timedqueue.QueueConfig[types.UID, pod] {
+	var queue timedqueue.QueueConfig[types.UID, pod]
+	if config.LowPriorityFirst {
+		queue.Less = func(a, b pod) bool { return a.traits.priority < b.traits.priority }
 	}
+	for _, b := range config.Budgets {
+		budget := b.ofQueue()
+		budget.ShareOf = s.shareOf(b)
+		queue.Budgets = append(queue.Budgets, budget)
+	}
+	return queue
+}
+
+// shareOf returns the function that names a pod's share of a budget, nil if all
+// pods share it.
+func (s *shares) shareOf(b Budget) func(types.UID, pod) string {
+	switch {
+	case b.ByPod != nil, b.BySubject:
+		i := len(s.byPod)
+		s.byPod = append(s.byPod, b)
+		return func(_ types.UID, p pod) string { return p.traits.shares[i] }
+	case b.ByNode != nil:
+		i := len(s.byNode)
+		s.byNode = append(s.byNode, b)
+		return func(_ types.UID, p pod) string { return p.node.shares[i] }
+	}
+	return nil
+}
+
+// ofNode returns the shares of a node.
+func (s *shares) ofNode(node *corev1.Node) []string {
+	var names []string
+	for _, b := range s.byNode {
+		names = append(names, b.ByNode(node))
+	}
+	return names
+}
+
+// ofPod returns those of a pod besides. It has none of the budgets by subject.
+func (s *shares) ofPod(pod *corev1.Pod) []string {
+	var names []string
+	for _, b := range s.byPod {
+		name := ""
+		if b.ByPod != nil {
+			name = b.ByPod(pod)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// ofSubject returns those of a subject besides, given them by their budgets.
+func (s *shares) ofSubject(given map[string]string) []string {
+	var names []string
+	for _, b := range s.byPod {
+		names = append(names, given[b.Name])
+	}
+	return names
 }

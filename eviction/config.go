@@ -40,9 +40,6 @@ type Config struct {
 	// Budgets limit how fast pods leave. None is no limit, like
 	// kube-controller-manager: the workers are the limit.
 	Budgets []Budget
-	// ChargeRefusals makes evictions that a PodDisruptionBudget refuses spend
-	// their tokens, so that the budgets bound the requests and not the evictions.
-	ChargeRefusals bool
 	// MostTerminating is how long after its grace period a terminating pod counts
 	// for Budget.MaxPods and MaxNodes, so that the pods of a dead node, which
 	// terminate for ever, hold up nothing. Zero means a minute.

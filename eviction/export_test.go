@@ -1,24 +1,33 @@
 package eviction
 
 // SetMost makes one Start decide about so many pods at most.
-func (t *Tracker) SetMost(pods int) { t.most = pods }
+func (t *Tracker) SetMost(pods int) { t.pods.most = pods }
 
 // Reopening returns how many pods are to be decided again because a hold has
 // ended.
 func (t *Tracker) Reopening() int {
-	n := t.parked.reopened.Len()
-	if t.parked.again {
-		n += t.parked.pods.Len()
+	o := &t.pods.stages.overdue
+	n := o.again.Len()
+	if o.more {
+		n += o.pods.Len()
 	}
 	return n
 }
 
 // Parked returns how many pods are due and held.
-func (t *Tracker) Parked() int { return t.parked.pods.Len() + t.parked.reopened.Len() }
+func (t *Tracker) Parked() int {
+	parked := 0
+	for _, n := range t.nodes.ordered {
+		for _, e := range n.pods {
+			parked += count(e.Value().state == onHold)
+		}
+	}
+	return parked
+}
 
 // Visited returns how many records walks have visited since it was last called.
 func (t *Tracker) Visited() int {
-	visited := t.visited
-	t.visited = 0
+	visited := t.nodes.visited
+	t.nodes.visited = 0
 	return visited
 }

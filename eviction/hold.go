@@ -122,101 +122,25 @@ func (c *Config) named(hold string) int {
 // Start takes them back, a thousand a call, and goes on meanwhile in the order
 // of the deadlines. The end of a hold on one node costs the pods of the node.
 func (t *Tracker) SetHold(now time.Time, hold, node string, held bool) bool {
-	now = t.advance(now)
+	now = t.pods.advance(now)
 	i := t.config.named(hold)
 	if i < 0 {
 		return false
 	}
 	if node == "" {
-		t.holdAll(now, t.held.with(i, held))
-	} else if n, known := t.nodes[node]; known && n.state == present {
-		t.holdOn(now, n, n.held.with(i, held))
+		t.pods.hold(now, t.pods.rules.held.with(i, held))
+	} else if n, known := t.nodes.byName[node]; known && n.state == present {
+		t.pods.holdOn(now, n, n.held.with(i, held))
 	}
 	return true
 }
 
 // Held reports whether a hold holds everywhere or, with a node, on that node.
 func (t *Tracker) Held(hold, node string) bool {
-	held := t.held
-	if n, known := t.nodes[node]; known {
+	held := t.pods.rules.held
+	if n, known := t.nodes.byName[node]; known {
 		held |= n.held
 	}
 	i := t.config.named(hold)
 	return i >= 0 && held.has(i)
-}
-
-func (t *Tracker) holdAll(now time.Time, held holdSet) {
-	ended := t.held&^held != 0
-	if held == t.held {
-		return
-	}
-	t.held = held
-	for _, a := range t.running {
-		if a.entry != nil {
-			t.decide(now, a.entry)
-		}
-	}
-	if ended {
-		t.parked.reopen()
-	}
-}
-
-func (t *Tracker) holdOn(now time.Time, n *node, held holdSet) {
-	if held == n.held {
-		return
-	}
-	n.held = held
-	for _, e := range n.pods {
-		if state := e.Value().state; state == onHold || state == evicting {
-			t.decide(now, e)
-		}
-	}
-}
-
-// heldOn returns what is held on a node.
-func (t *Tracker) heldOn(n *node) holdSet { return t.held | n.held }
-
-// parked are the pods that are due and held, by when they should have left.
-type parked struct {
-	pods *aside
-	// reopened are those that are to be decided again, because a hold has ended.
-	// It is another queue, so that what is parked again is not decided twice.
-	reopened *aside
-	again    bool // another hold has ended since
-}
-
-func (p *parked) add(e *entry, due time.Time) {
-	p.reopened.Remove(e.Key())
-	p.pods.Set(e.Key(), e, due)
-}
-
-func (p *parked) remove(e *entry) {
-	if !p.pods.Remove(e.Key()) {
-		p.reopened.Remove(e.Key())
-	}
-}
-
-// reopen says that all that are parked are to be decided again.
-func (p *parked) reopen() {
-	p.again = p.pods.Len() > 0
-	p.swap()
-}
-
-// swap begins to reopen what is parked once the former round has ended.
-func (p *parked) swap() {
-	if p.again && p.reopened.Len() == 0 {
-		p.pods, p.reopened, p.again = p.reopened, p.pods, false
-	}
-}
-
-// next returns a pod that is to be decided again, the one first that should
-// have left first.
-func (p *parked) next(now time.Time) (*entry, bool) {
-	p.swap()
-	return takeDue(p.reopened, now)
-}
-
-// reopening reports whether there are pods to decide again.
-func (p *parked) reopening() bool {
-	return p.reopened.Len() > 0 || p.again && p.pods.Len() > 0
 }

@@ -30,9 +30,14 @@ type Pending struct {
 	Acting bool
 }
 
+// Len returns how many nodes and pods the tracker knows.
+func (t *Tracker) Len() (nodes, pods int) {
+	return len(t.nodes.byName), t.pods.stages.evictions.Len()
+}
+
 // Waiting returns how many pods wait to be evicted, now or later. It counts
 // those that are held, and those with an action under way.
-func (t *Tracker) Waiting() int { return t.waiting }
+func (t *Tracker) Waiting() int { return t.pods.stages.waiting }
 
 // Pending goes through the pods that Waiting counts, in no order. It costs as
 // much as there are, and the tracker must not be used before it ends; see
@@ -61,9 +66,9 @@ type Cursor struct {
 func (t *Tracker) PendingFrom(c *Cursor, most int) iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
 		for range max(most, 1) {
-			e := t.walk(c)
+			e := t.nodes.walk(c)
 			listed := e != nil && e.Value().state.waits()
-			if listed && !yield(t.describe(e)) || c.Ended() {
+			if listed && !yield(t.pods.describe(e)) || c.Ended() {
 				return
 			}
 		}
@@ -72,35 +77,6 @@ func (t *Tracker) PendingFrom(c *Cursor, most int) iter.Seq[Pending] {
 
 // Ended reports whether a walk is over.
 func (c *Cursor) Ended() bool { return c.walking && c.nodes == 0 && c.pods == 0 }
-
-// walk goes on to the next pod and returns it, or to the next node and returns
-// nil. It goes from the last to the first, because nodes and pods that leave are
-// replaced by the last. One that moves may be listed twice, and none is left
-// out.
-func (t *Tracker) walk(c *Cursor) *entry {
-	if !c.walking {
-		c.walking, c.nodes = true, len(t.ordered)
-	}
-	t.visited++
-	c.nodes = min(c.nodes, len(t.ordered))
-	switch {
-	case c.pods > 0 && c.nodes < len(t.ordered):
-		on := t.ordered[c.nodes].pods
-		if c.pods = min(c.pods, len(on)); c.pods == 0 {
-			return nil
-		}
-		c.pods--
-		return on[c.pods]
-	case c.nodes > 0:
-		c.nodes--
-		if n := t.ordered[c.nodes]; n.waiting > 0 {
-			c.pods = len(n.pods)
-			return nil
-		}
-	}
-	c.pods = 0
-	return nil
-}
 
 // PodsOn goes through the pods of a node that the tracker knows, whether
 // anything is to be done about them or not, in no order. Requests may be made,
@@ -119,52 +95,16 @@ func (t *Tracker) RemainingOn(node string) iter.Seq[Pending] {
 
 func (t *Tracker) podsOn(node string, listed func(*pod) bool) iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
-		n, known := t.nodes[node]
+		n, known := t.nodes.byName[node]
 		if !known {
 			return
 		}
 		for _, e := range n.pods {
-			if listed(e.Value()) && !yield(t.describe(e)) {
+			if listed(e.Value()) && !yield(t.pods.describe(e)) {
 				return
 			}
 		}
 	}
-}
-
-func (t *Tracker) describe(e *entry) Pending {
-	p := e.Value()
-	var must ruling
-	t.rule(&must, e)
-	d := Pending{
-		Pod:      p.key(e.Key()),
-		Node:     p.node.name,
-		Decision: must.decision(),
-		Acting:   p.state == evicting,
-	}
-	if n := t.notesOn(e); n != nil {
-		d.Attempts, d.Err = n.attempts, n.err
-	}
-	if p.state != pending && p.state != onHold {
-		return d
-	}
-	d.NextAttempt, _ = t.evictions.Due(e)
-	now := t.advance(time.Time{})
-	if must.dueAt(now) && !t.unheld(e, &must).dueAt(now) {
-		d.Hold = t.holding(p, d.Decision)
-	} else {
-		d.Budget, _ = t.evictions.Blocking(e)
-	}
-	return d
-}
-
-// holding returns the name of the hold that a pod waits for.
-func (t *Tracker) holding(p *pod, decision Decision) string {
-	held := t.heldOn(p.node)
-	i := t.config.holdingRequests(held)
-	if decision.byTaint() {
-		i = t.config.holding(&decision.Taint.Taint, held)
-	}
-	return t.config.Holds[i].Name
 }
 
 // Overdue returns when the pod should have left that is overdue the longest, and
@@ -173,51 +113,26 @@ func (t *Tracker) holding(p *pod, decision Decision) string {
 // run has reported does not count. It costs O(actions under way and shares of
 // budgets), for a scrape of metrics.
 func (t *Tracker) Overdue(now time.Time) (since time.Time, is bool) {
-	now = t.advance(now)
-	since = now
-	for _, q := range [...]interface{ Earliest() (time.Time, bool) }{
-		t.evictions, t.late, t.parked.pods, t.parked.reopened,
-	} {
-		if due, some := q.Earliest(); some && due.Before(since) {
-			since, is = due, true
-		}
-	}
-	for _, a := range t.running {
-		if a.entry == nil {
-			continue
-		}
-		var must ruling
-		t.rule(&must, a.entry)
-		if must.leaves() && must.due.Before(since) {
-			since, is = must.due, true
-		}
-	}
-	return since, is
+	return t.pods.overdueSince(t.pods.advance(now))
 }
 
 // Acting returns how many of the pods that Waiting counts have an action under
 // way.
-func (t *Tracker) Acting() int {
-	acting := 0
-	for _, a := range t.running {
-		acting += count(a.entry != nil)
-	}
-	return acting
-}
+func (t *Tracker) Acting() int { return t.pods.attempts.acting() }
 
 // Delayed returns how many due pods wait for a share of a budget, as far as
 // Start has found that. It reads a running count. It is zero for a budget of all
 // pods; [Tracker.Overdue] tells how late they are.
-func (t *Tracker) Delayed(budget string) int { return t.evictions.Delayed(budget) }
+func (t *Tracker) Delayed(budget string) int { return t.pods.stages.evictions.Delayed(budget) }
 
 // Decision returns when a pod must leave, as far as is known now and whatever is
 // held.
 func (t *Tracker) Decision(id types.UID) (Decision, bool) {
-	e, known := t.evictions.Find(id)
+	e, known := t.pods.find(id)
 	if !known {
 		return Decision{}, false
 	}
 	var must ruling
-	t.rule(&must, e)
+	t.pods.rules.must(&must, e)
 	return must.decision(), true
 }

@@ -319,7 +319,7 @@ func (s *schedule) finish() {
 	}
 	s.reached[string(outcome)]++
 	returns := outcome == eviction.OutcomeGone || outcome == eviction.OutcomeNotDue ||
-		outcome == eviction.OutcomeBlocked && !s.history.charges
+		outcome == eviction.OutcomeBlocked
 	for _, token := range f.tokens {
 		token.settle(s.now, returns)
 		if returns {
@@ -383,7 +383,7 @@ func (s *schedule) restart() {
 	}
 	s.lowFirst, s.held = s.chance(50), s.chance(60)
 	s.history = newHistory()
-	s.history.epoch, s.history.charges = s.now, s.chance(30)
+	s.history.epoch = s.now
 	if s.chance(20) {
 		s.history.ignored = map[string]bool{"b": true}
 	}
@@ -392,7 +392,6 @@ func (s *schedule) restart() {
 		Concerns:         func(taint *corev1.Taint) bool { return taint.Key != "b" },
 		Backoff:          timedqueue.Backoff{Initial: retryWait, Max: longestWait},
 		LowPriorityFirst: s.lowFirst,
-		ChargeRefusals:   s.history.charges,
 		Holds:            someHolds,
 	}
 	if s.history.ignored == nil {

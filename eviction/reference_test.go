@@ -32,8 +32,7 @@ type history struct {
 	budgets  []*slowBudget
 	epoch    time.Time
 	synced   bool
-	charges  bool // refusals of PodDisruptionBudgets spend tokens
-	count    int  // of all that was written down
+	count    int // of all that was written down
 	waits    map[types.UID]int
 	doubted  map[types.UID]int // when an accepted eviction was
 }

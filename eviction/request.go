@@ -19,29 +19,29 @@ import (
 // was not observed yet, or is forgotten. The caller asks again once the pod was
 // observed.
 func (t *Tracker) EvictPod(now time.Time, id types.UID, reason string, due time.Time) bool {
-	now = t.advance(now)
-	e, known := t.evictions.Find(id)
+	now = t.pods.advance(now)
+	e, known := t.pods.find(id)
 	if !known {
 		return false
 	}
 	if due.IsZero() {
 		due = now
 	}
-	t.note(e).request = &request{due: due, reason: reason}
-	t.decide(now, e)
+	t.pods.attempts.note(e).request = &request{due: due, reason: reason}
+	t.pods.decide(now, e)
 	return true
 }
 
 // CancelPodEviction takes EvictPod back and reports whether there was a
 // request.
 func (t *Tracker) CancelPodEviction(now time.Time, id types.UID) bool {
-	now = t.advance(now)
-	e, known := t.evictions.Find(id)
-	if !known || t.requestsFor(e).pod == nil {
+	now = t.pods.advance(now)
+	e, known := t.pods.find(id)
+	if !known || t.pods.attempts.request(e) == nil {
 		return false
 	}
-	t.note(e).request = nil
-	t.decide(now, e)
+	t.pods.attempts.note(e).request = nil
+	t.pods.decide(now, e)
 	return true
 }
 
@@ -60,9 +60,6 @@ type NodeRequest struct {
 	UID types.UID
 }
 
-// mostAwaited bounds the requests for nodes that are not known.
-const mostAwaited = 10_000
-
 // EvictNode makes all pods of a node leave now, whatever they tolerate. Pods
 // that come to it later leave as soon as they are observed. Pods that would come
 // back stay, those of DaemonSets and mirror pods, and so do exempt ones. So
@@ -74,49 +71,30 @@ const mostAwaited = 10_000
 // false, and does nothing, when 10,000 wait already. Requests are kept in memory
 // only: after a restart the caller makes them again.
 func (t *Tracker) EvictNode(now time.Time, name string, request NodeRequest) bool {
-	now = t.advance(now)
+	now = t.pods.advance(now)
 	if request.Since.IsZero() {
 		request.Since = now
 	}
-	if n, known := t.nodes[name]; known && n.evictFor(request) {
-		t.decideNode(now, n)
+	if n, known := t.nodes.byName[name]; known && n.evictFor(request) {
+		t.pods.decideOn(now, n)
 		return true
 	}
-	former, waits := t.awaited[name]
-	switch {
-	case waits && former.UID == request.UID:
-		return true
-	case !waits && len(t.awaited) >= mostAwaited:
-		return false
-	}
-	t.awaited[name] = request
-	return true
-}
-
-// evictFor takes a request if it is for this node.
-func (n *node) evictFor(asked NodeRequest) bool {
-	if n.state != present || asked.UID != "" && asked.UID != n.uid {
-		return false
-	}
-	if n.eviction == nil {
-		n.eviction = &request{due: asked.Since, reason: asked.Reason}
-	}
-	return true
+	return t.nodes.await(name, request)
 }
 
 // AwaitedNodes goes through the requests of EvictNode for nodes that are not
 // known, in no order. The tracker must not be used before it ends.
-func (t *Tracker) AwaitedNodes() iter.Seq2[string, NodeRequest] { return maps.All(t.awaited) }
+func (t *Tracker) AwaitedNodes() iter.Seq2[string, NodeRequest] { return maps.All(t.nodes.awaited) }
 
 // CancelNodeEviction takes EvictNode back and reports whether there was a
 // request.
 func (t *Tracker) CancelNodeEviction(now time.Time, name string) bool {
-	now = t.advance(now)
-	_, canceled := t.awaited[name]
-	delete(t.awaited, name)
-	if n, known := t.nodes[name]; known && n.eviction != nil {
+	now = t.pods.advance(now)
+	_, canceled := t.nodes.awaited[name]
+	delete(t.nodes.awaited, name)
+	if n, known := t.nodes.byName[name]; known && n.eviction != nil {
 		n.eviction = nil
-		t.decideNode(now, n)
+		t.pods.decideOn(now, n)
 		return true
 	}
 	return canceled
@@ -126,14 +104,14 @@ func (t *Tracker) CancelNodeEviction(now time.Time, name string) bool {
 // as it is due and its budgets allow. A pod that a dry run has reported is
 // reported again. Retry reports whether the pod is known.
 func (t *Tracker) Retry(now time.Time, id types.UID) bool {
-	now = t.advance(now)
-	e, known := t.evictions.Find(id)
+	now = t.pods.advance(now)
+	e, known := t.pods.find(id)
 	if !known {
 		return false
 	}
-	if n := t.notesOn(e); n != nil {
+	if n := t.pods.attempts.notesOn(e); n != nil {
 		n.retryAt, n.reported = time.Time{}, report{}
 	}
-	t.decide(now, e)
+	t.pods.decide(now, e)
 	return true
 }

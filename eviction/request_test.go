@@ -302,20 +302,12 @@ func TestE10TaintsThatDoNotConcernTheTrackerDoNotCount(t *testing.T) {
 	require.True(t, c.work("p").Canceled())
 }
 
-func TestE8RefusalsCanBeCharged(t *testing.T) {
-	for _, charged := range []bool{false, true} {
-		config := budgets(overall(0.5, 1))
-		config.ChargeRefusals = charged
-		c := runningWith(t, config, newPod("p"), newPod("q"))
-		c.node(10, "n1", "x@10")
-		c.finish(10, c.start(10, "p")[0], eviction.OutcomeBlocked)
-		if charged {
-			c.start(10)
-			c.start(12, "q") // p is behind it since its attempt
-			continue
-		}
-		c.start(10, "q")
-	}
+// A refusal gives its token back: it is waiting, and not failing.
+func TestE8RefusalSpendsNoToken(t *testing.T) {
+	c := runningWith(t, budgets(overall(0.5, 1)), newPod("p"), newPod("q"))
+	c.node(10, "n1", "x@10")
+	c.finish(10, c.start(10, "p")[0], eviction.OutcomeBlocked)
+	c.start(10, "q")
 }
 
 // demand.md, requests: the words are the caller's. Nothing says that the node

@@ -267,7 +267,7 @@ func (w *walk) finish() {
 // remember records the states before a call.
 func (w *walk) remember() {
 	w.was = map[*entry]podState{}
-	for _, n := range w.nodes {
+	for _, n := range w.nodes.ordered {
 		for _, e := range n.pods {
 			w.was[e] = e.Value().state
 		}
@@ -279,7 +279,9 @@ func (w *walk) check(call string, reached map[string]int) {
 		return fmt.Sprintf("%s: %s of %s, %v, after %s", w.failed, what, e.Key(), e.Value().state, call)
 	}
 	waiting, queued, late, held, pods := 0, 0, 0, 0, 0
-	for _, n := range w.nodes {
+	overdue := &w.pods.stages.overdue
+	reopening := overdue.more || overdue.again.Len() > 0
+	for _, n := range w.nodes.ordered {
 		for slot, e := range n.pods {
 			p := e.Value()
 			pods++
@@ -287,37 +289,37 @@ func (w *walk) check(call string, reached map[string]int) {
 			require.Equal(w, slot, int(p.slot), say("slot", e))
 			require.Same(w, n, p.node, say("node", e))
 
-			at, hasDue := w.evictions.Due(e)
+			at, hasDue := w.pods.stages.evictions.Due(e)
 			queued += count(hasDue || p.state == evicting)
 			if p.state != onHold {
 				require.Equal(w, p.state == pending, hasDue, say("due time", e))
 			}
 			var must ruling
-			w.rule(&must, e)
-			lateItem, isLate := w.late.Get(e.Key())
+			w.pods.rules.must(&must, e)
+			lateItem, isLate := overdue.pods.Get(e.Key())
+			if !isLate {
+				lateItem, isLate = overdue.again.Get(e.Key())
+			}
 			late += count(isLate)
-			if p.state == pending {
-				require.Equal(w, must.due.Before(at), isLate, say("late", e))
+			held += count(p.state == onHold)
+			switch p.state {
+			case pending:
+				require.Equal(w, must.due.Before(at), isLate, say("overdue", e))
+			default:
+				require.Equal(w, p.state == onHold, isLate, say("overdue", e))
 			}
 			if isLate {
-				require.Equal(w, pending, p.state, say("late", e))
-				require.True(w, must.due.Equal(lateItem.Due), say("late", e))
+				require.True(w, must.due.Equal(lateItem.Due), say("overdue", e))
 			}
-			parkedItem, isParked := w.parked.pods.Get(e.Key())
-			if !isParked {
-				parkedItem, isParked = w.parked.reopened.Get(e.Key())
+			if p.state == onHold {
+				require.True(w, !w.pods.rules.may(e, &must).dueAt(w.now) || reopening || hasDue,
+					say("held", e))
 			}
-			held += count(isParked)
-			require.Equal(w, p.state == onHold, isParked, say("parked", e))
-			if isParked {
-				require.True(w, must.due.Equal(parkedItem.Due), say("parked", e))
-				require.True(w, !w.unheld(e, &must).dueAt(w.now) || w.parked.reopening() || hasDue, say("held", e))
-			}
-			_, isAccepted := w.accepted.Get(e.Key())
-			require.Equal(w, p.state == accepted, isAccepted, say("accepted", e))
-			a := w.running[e.Key()]
+			_, isGoing := w.pods.stages.going.Get(e.Key())
+			require.Equal(w, p.state == accepted, isGoing, say("going", e))
+			a := w.pods.attempts.running[e.Key()]
 			require.Equal(w, p.state == evicting, a != nil, say("action", e))
-			_, noted := w.notes[e.Key()]
+			_, noted := w.pods.attempts.notes[e.Key()]
 			require.Equal(w, p.noted, noted, say("notes", e))
 			if from, known := w.was[e]; known && from != p.state {
 				require.Contains(w, transitions[from], p.state, say(fmt.Sprintf("from %v: state", from), e))
@@ -325,21 +327,21 @@ func (w *walk) check(call string, reached map[string]int) {
 			}
 		}
 	}
-	require.Len(w, w.nodes, len(w.ordered), w.failed)
-	for slot, n := range w.ordered {
+	require.Len(w, w.nodes.byName, len(w.nodes.ordered), w.failed)
+	for slot, n := range w.nodes.ordered {
 		waits := 0
 		for _, e := range n.pods {
 			waits += count(e.Value().state.waits())
 		}
 		require.Equal(w, waits, n.waiting, "%s: waiting on %s after %s", w.failed, n.name, call)
 		require.Equal(w, slot, n.slot, "%s: slot of %s after %s", w.failed, n.name, call)
-		require.Same(w, n, w.nodes[n.name], "%s: %s after %s", w.failed, n.name, call)
+		require.Same(w, n, w.nodes.byName[n.name], "%s: %s after %s", w.failed, n.name, call)
 	}
 	require.Equal(w, waiting, w.Waiting(), "%s: waiting after %s", w.failed, call)
-	require.Equal(w, pods, w.evictions.Len(), "%s: pods after %s", w.failed, call)
+	require.Equal(w, pods, w.pods.stages.evictions.Len(), "%s: pods after %s", w.failed, call)
 	require.Equal(w, held, w.Parked(), "%s: parked after %s", w.failed, call)
-	require.Equal(w, late, w.late.Len(), "%s: late after %s", w.failed, call)
-	require.Equal(w, queued, w.evictions.Pending(), "%s: evictions after %s", w.failed, call)
+	require.Equal(w, late, overdue.pods.Len()+overdue.again.Len(), "%s: late after %s", w.failed, call)
+	require.Equal(w, queued, w.pods.stages.evictions.Pending(), "%s: evictions after %s", w.failed, call)
 	listed := map[types.UID]bool{}
 	for p := range w.Pending() {
 		require.False(w, listed[p.Pod.UID], "%s: %s is listed twice after %s", w.failed, p.Pod, call)
@@ -375,7 +377,7 @@ func TestE8PodsShareTheirTraits(t *testing.T) {
 				}}
 			}
 			tracker.ObservePod(now, pod)
-			e, _ := tracker.evictions.Find(pod.UID)
+			e, _ := tracker.pods.stages.evictions.Find(pod.UID)
 			record := e.Value().traits
 			require.Equal(t, pod.Namespace, record.namespace)
 			require.Equal(t, pod.Spec.Tolerations, record.tolerations)

@@ -57,35 +57,8 @@ type Subject struct {
 
 	pod        *corev1.Pod // that it is, or nil
 	generation int32       // of a pod
-	marked     bool        // it carries a true condition DisruptionTarget
+	marked     bool        // a true condition DisruptionTarget is on it
 	shares     []string    // of the budgets by pod
-}
-
-// Observe takes a subject as it is now, which must not be older than what was
-// observed of it before. One without a place is forgotten. For a pod of the API
-// server there is ObservePod.
-func (t *Tracker) Observe(now time.Time, s Subject) {
-	now = t.advance(now)
-	if s.On == "" {
-		t.ForgetPod(now, s.ID())
-		return
-	}
-	if !t.config.LowPriorityFirst {
-		s.Priority = 0
-	}
-	for _, b := range t.byPod {
-		s.shares = append(s.shares, s.Shares[b.Name])
-	}
-	t.observe(now, &s)
-}
-
-// ObserveTaints takes the taints of a place that is no node of the API server;
-// see ObserveNode. Functions of the Config that take a node get one that has
-// just these.
-func (t *Tracker) ObserveTaints(now time.Time, name string, uid types.UID, on []corev1.Taint) {
-	place := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}
-	place.Spec.Taints = on
-	t.ObserveNode(now, place)
 }
 
 // kind is what matters of a subject besides its tolerations.
@@ -106,4 +79,18 @@ func (s *Subject) since() *metav1.Time {
 		return boundAt(s.pod)
 	}
 	return s.Since
+}
+
+// terminatedBy returns when the grace period of what is leaving ends. That of a
+// pod ends at its deletionTimestamp, by the clock of the API server. Where that
+// clock is ahead, it counts from now.
+func (s *Subject) terminatedBy(now time.Time) time.Time {
+	if s.pod == nil {
+		return now
+	}
+	ends := now.Add(s.pod.DeletionTimestamp.Sub(now))
+	if seconds := s.pod.DeletionGracePeriodSeconds; seconds != nil {
+		ends = earlier(ends, now.Add(granted(*seconds)))
+	}
+	return ends
 }

@@ -111,6 +111,11 @@ const (
 	OutcomeDryRun Outcome = "DryRun"
 )
 
+// spends reports whether an outcome costs the API server what a budget counts.
+func (o Outcome) spends() bool {
+	return o != OutcomeGone && o != OutcomeNotDue && o != OutcomeBlocked
+}
+
 // Result is what an action reports about a task. The zero value is a failure.
 type Result struct {
 	Outcome Outcome

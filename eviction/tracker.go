@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/taints"
-	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // A Tracker knows the NoExecute taints of nodes and the pods on them, and hands
@@ -26,34 +27,11 @@ import (
 // namespace and tolerations. There is no timer and no goroutine. A Tracker is
 // not safe for concurrent use.
 type Tracker struct {
-	config Config    // tasks refer to it
-	epoch  time.Time // times of pods are distances from it
-	nodes  map[string]*node
-	// ordered holds the nodes, for PendingFrom.
-	ordered []*node
-	// evictions holds every pod, with the time at which something is to be done.
-	evictions *timedqueue.Queue[types.UID, pod]
-	recent    recentTraits // so that pods share theirs
-	parked    parked
-	// late holds those that wait after an attempt, by when they should have left.
-	late *aside
-	// accepted holds those whose eviction was accepted, until they are observed to
-	// be terminating or the longest wait is over.
-	accepted *aside
-	// counted holds those that are terminating and count for a budget, by when they
-	// do no more.
-	counted *aside
-	bounded bool                   // a budget has MaxPods or MaxNodes
-	running map[types.UID]*attempt // actions under way
-	notes   map[types.UID]*notes
-	awaited map[string]NodeRequest // of nodes that are not known, by name
-	byNode  []Budget
-	byPod   []Budget
-	held    holdSet // everywhere
-	most    int     // pods about which one Start decides
-	waiting int     // pods about which something is to be done
-	synced  bool
-	visited int // records that a walk has visited, which tests want to know
+	config *Config
+	shares shares
+	nodes  nodes
+	pods   pods
+	synced bool
 }
 
 // NewTracker returns a tracker that knows no node and no pod. Now must not be
@@ -69,70 +47,123 @@ func NewTracker(config Config, now time.Time) (*Tracker, error) {
 	if config.Lineage == nil {
 		config.Lineage = taints.Equivalent
 	}
-	t := &Tracker{
-		config:  config,
-		epoch:   now,
-		nodes:   make(map[string]*node),
-		running: make(map[types.UID]*attempt),
-		notes:   make(map[types.UID]*notes),
-		awaited: make(map[string]NodeRequest),
-		most:    mostDecided,
-	}
-	if t.evictions, err = timedqueue.NewQueue(t.queueConfig(), now); err != nil {
+	t := &Tracker{config: &config}
+	if t.pods, err = newPods(t.config, t.shares.queueConfig(t.config), now); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 	}
-	for _, q := range []**aside{&t.late, &t.accepted, &t.counted, &t.parked.pods, &t.parked.reopened} {
-		if *q, err = timedqueue.NewQueue(timedqueue.QueueConfig[types.UID, *entry]{}, now); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
-		}
-	}
+	t.nodes = newNodes(len(t.shares.byNode))
 	return t, nil
 }
 
-// An aside is a queue for pods that are also elsewhere.
-type aside = timedqueue.Queue[types.UID, *entry]
-
-// takeDue takes the first pod out of such a queue that is due.
-func takeDue(q *aside, now time.Time) (*entry, bool) {
-	item, ok := q.Start(now)
-	if !ok {
-		return nil, false
+// ObserveNode takes a node as it is now. A node with another UID than before is
+// new: it has none of the taints that the old one had, and is not evicted.
+func (t *Tracker) ObserveNode(now time.Time, observed *corev1.Node) {
+	now = t.pods.advance(now)
+	n := t.nodes.record(observed.Name)
+	t.pods.setShares(n, t.shares.ofNode(observed))
+	same := n.state == present && n.uid == observed.UID
+	if !same {
+		n.reset(present, observed.UID)
 	}
-	q.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
-	return item.Value, true
+	claimed := t.nodes.claim(n)
+	next := t.config.noExecute(observed, n.taints, now, same || t.synced)
+	if same && !claimed && equalTaints(n.taints, next) {
+		return
+	}
+	n.taints = next
+	t.pods.decideOn(now, n)
 }
 
-// queueConfig has no Backoff: an attempt never ends as failed in the queue. The
-// deadline can move while a pod waits, so the tracker schedules the wait
-// itself.
-func (t *Tracker) queueConfig() timedqueue.QueueConfig[types.UID, pod] {
-	var config timedqueue.QueueConfig[types.UID, pod]
-	if t.config.LowPriorityFirst {
-		config.Less = func(a, b pod) bool { return a.traits.priority < b.traits.priority }
-	}
-	for _, b := range t.config.Budgets {
-		budget := b.ofQueue()
-		budget.ShareOf = t.shareOf(b)
-		config.Budgets = append(config.Budgets, budget)
-		t.bounded = t.bounded || budget.MaxActing > 0
-	}
-	return config
+// ObserveTaints takes the taints of a place that is no node of the API server;
+// see ObserveNode. Functions of the Config that take a node get one that has
+// just these.
+func (t *Tracker) ObserveTaints(now time.Time, name string, uid types.UID, on []corev1.Taint) {
+	place := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}
+	place.Spec.Taints = on
+	t.ObserveNode(now, place)
 }
 
-// shareOf returns the function that names a pod's share of a budget, nil if all
-// pods share it.
-func (t *Tracker) shareOf(b Budget) func(types.UID, pod) string {
-	switch {
-	case b.ByPod != nil, b.BySubject:
-		i := len(t.byPod)
-		t.byPod = append(t.byPod, b)
-		return func(_ types.UID, p pod) string { return p.traits.shares[i] }
-	case b.ByNode != nil:
-		i := len(t.byNode)
-		t.byNode = append(t.byNode, b)
-		return func(_ types.UID, p pod) string { return p.node.shares[i] }
+// ForgetNode drops a node that was deleted. Its pods are not evicted for its
+// taints any more.
+func (t *Tracker) ForgetNode(now time.Time, name string) {
+	now = t.pods.advance(now)
+	n, known := t.nodes.byName[name]
+	if !known {
+		return
 	}
-	return nil
+	n.reset(unseen, "")
+	t.pods.decideOn(now, n)
+	t.nodes.dropUnused(n)
+}
+
+// ObservePod takes a pod as it is now, which must not be older than what was
+// observed of it before. A pod without a node is none of the tracker's. One that
+// was terminating and is not any more, or has no node any more, is back from a
+// backup of the API server's store, and counts as it is now. The pod must not be
+// changed afterwards: its tolerations are kept, not copied.
+func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
+	if observed.Spec.NodeName == "" {
+		t.ForgetPod(now, KeyOf(observed).ID())
+		return
+	}
+	s := Subject{
+		Key:         KeyOf(observed),
+		On:          observed.Spec.NodeName,
+		Tolerations: observed.Spec.Tolerations,
+		Leaving:     observed.DeletionTimestamp != nil,
+		Exempt:      t.config.exempts(observed),
+		OfPlace:     isOfNode(observed),
+		pod:         observed,
+		generation:  int32(observed.Generation),
+		marked:      hasDisruptionTarget(observed),
+		shares:      t.shares.ofPod(observed),
+	}
+	if t.config.LowPriorityFirst && observed.Spec.Priority != nil {
+		s.Priority = *observed.Spec.Priority // else it is of no interest
+	}
+	t.observe(t.pods.advance(now), &s)
+}
+
+// Observe takes a subject as it is now, which must not be older than what was
+// observed of it before. One without a place is forgotten. For a pod of the API
+// server there is ObservePod.
+func (t *Tracker) Observe(now time.Time, s Subject) {
+	if s.On == "" {
+		t.ForgetPod(now, s.ID())
+		return
+	}
+	if !t.config.LowPriorityFirst {
+		s.Priority = 0
+	}
+	s.shares = t.shares.ofSubject(s.Shares)
+	t.observe(t.pods.advance(now), &s)
+}
+
+func (t *Tracker) observe(now time.Time, s *Subject) {
+	id := s.ID()
+	e, isNew := t.pods.keep(id)
+	if !isNew && e.Value().node.name != s.On {
+		t.forget(now, e) // cannot happen to a real pod: a binding is permanent
+		e, isNew = t.pods.keep(id)
+	}
+	if isNew {
+		t.pods.place(now, e, s.Name, t.nodes.record(s.On), StartTime(s.since(), now, t.synced))
+	}
+	t.pods.observe(now, e, s)
+}
+
+// ForgetPod drops a pod that was deleted. The ID is its UID; see [Key.ID].
+func (t *Tracker) ForgetPod(now time.Time, id types.UID) {
+	now = t.pods.advance(now)
+	if e, known := t.pods.find(id); known {
+		t.forget(now, e)
+	}
+}
+
+func (t *Tracker) forget(now time.Time, e *entry) {
+	n := e.Value().node
+	t.pods.forget(now, e)
+	t.nodes.dropUnused(n)
 }
 
 // MarkSynced says that the nodes and pods that existed at the start have been
@@ -141,23 +172,43 @@ func (t *Tracker) shareOf(b Budget) func(types.UID, pod) string {
 // known yet.
 func (t *Tracker) MarkSynced() { t.synced = true }
 
+// Start hands out one task to do now, decided from the newest view that the
+// tracker has. It may return none, while Next says now. Then thousands of pods
+// are being put where they wait for a budget, as with [timedqueue.Queue.Start],
+// or for the end of a [Hold].
+func (t *Tracker) Start(now time.Time) (Task, bool) {
+	if !t.synced {
+		return Task{}, false
+	}
+	return t.pods.start(t.pods.advance(now))
+}
+
+// Finish takes the result of a task. What the tracker observed meanwhile counts
+// more: a pod that was forgotten stays forgotten, and the next step of one that
+// changed is decided again. A second Finish of a task changes nothing.
+func (t *Tracker) Finish(now time.Time, task Task, result Result) {
+	t.pods.finish(t.pods.advance(now), task, result)
+}
+
+// Next returns when Start can next hand something out, and false when only a
+// change of the tracker makes a difference.
+func (t *Tracker) Next(now time.Time) (time.Time, bool) {
+	if !t.synced {
+		return time.Time{}, false
+	}
+	return t.pods.stages.next(t.pods.advance(now))
+}
+
 // SetLimit changes how fast the pods of one share of a budget may leave; see
 // [timedqueue.Queue.SetLimit]. It reports whether there is a budget of that
 // name. Zero holds the pods of a share. So a zone's gate is a budget by node,
 // with zero for a zone that is down.
 func (t *Tracker) SetLimit(now time.Time, budget, share string, limit rate.Limit) bool {
-	return t.evictions.SetLimit(t.advance(now), budget, share, limit)
+	return t.pods.stages.evictions.SetLimit(now, budget, share, limit)
 }
 
 // RemoveShare says that no more pods of a share are expected; see
 // [timedqueue.Queue.RemoveShare].
 func (t *Tracker) RemoveShare(now time.Time, budget, share string) {
-	t.evictions.RemoveShare(t.advance(now), budget, share)
+	t.pods.stages.evictions.RemoveShare(now, budget, share)
 }
-
-// Len returns how many nodes and pods the tracker knows.
-func (t *Tracker) Len() (nodes, pods int) { return len(t.nodes), t.evictions.Len() }
-
-// advance returns now, or the latest time that was passed in before if that is
-// later.
-func (t *Tracker) advance(now time.Time) time.Time { return t.evictions.Advance(now) }

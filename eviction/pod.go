@@ -29,7 +29,7 @@ type pod struct {
 	kind   podKind
 	marked bool // carries a true condition DisruptionTarget
 
-	noted bool // is in Tracker.notes
+	noted bool // is in attempts.notes
 }
 
 // podState is where a pod is in its eviction:
@@ -45,7 +45,7 @@ type pod struct {
 // an accepted pod that is not observed to be terminating for the longest wait,
 // because the watch may only have been behind until then, and a reported one
 // whose decision changes. A pod on hold for which something else is due is
-// handed out too. Tracker.enter is the one function that writes the state.
+// handed out too. stages.enter is the one function that writes the state.
 type podState uint8
 
 const (
@@ -207,52 +207,4 @@ func mix(hash uint32, text string) uint32 {
 		hash = bits.RotateLeft32(hash, 5) ^ uint32(text[i])
 	}
 	return hash
-}
-
-// node is the record of a node.
-type node struct {
-	name     string
-	slot     int // in Tracker.ordered
-	state    nodeState
-	uid      types.UID
-	taints   []Taint  // replaced as a whole, never changed: tasks refer to it
-	held     holdSet  // besides what is held everywhere
-	eviction *request // of all its pods, nil for none
-	shares   []string // of the budgets by node; kept when the node is deleted
-	// pods are of type entry. The compiler of Go 1.25 cannot resolve that alias
-	// here, in its own cycle.
-	pods    []*timedqueue.Entry[types.UID, pod]
-	waiting int // pods of it that Tracker.waiting counts
-}
-
-// nodeState says what is known of a node:
-//
-//	unseen ──ObserveNode──► present      ForgetNode: back to unseen
-//
-// A record that is unseen and without pods is dropped.
-type nodeState uint8
-
-const (
-	// unseen: only pods of it have been observed, or it was deleted.
-	unseen nodeState = iota
-	// present: the node was observed.
-	present
-)
-
-// reset makes a node unseen, or one that nothing is known of yet.
-func (n *node) reset(state nodeState, uid types.UID) {
-	n.state, n.uid, n.taints, n.held, n.eviction = state, uid, nil, 0, nil
-}
-
-func (n *node) addPod(e *entry) {
-	e.Value().slot = uint32(len(n.pods))
-	n.pods = append(n.pods, e)
-}
-
-func (n *node) removePod(e *entry) {
-	slot, last := e.Value().slot, len(n.pods)-1
-	n.pods[slot] = n.pods[last]
-	n.pods[slot].Value().slot = slot
-	n.pods[last] = nil
-	n.pods = n.pods[:last]
 }
