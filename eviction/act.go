@@ -26,7 +26,14 @@ type run struct {
 	patched *corev1.Pod   // as the API server had it after our patch
 }
 
-func newRun(pods PodClient, nodes NodeClient, task Task, rereads int) *run {
+// newRun returns an attempt that makes most requests at most, or so many as it
+// makes by default if that is zero. Without a confirmation it takes some. What is
+// left is for rereads, each of which costs a read and another try.
+func newRun(pods PodClient, nodes NodeClient, task Task, most, takes int) *run {
+	rereads := defaultRereads
+	if most != 0 {
+		rereads = (most - fewestRequests(takes, nodes)) / 2
+	}
 	return &run{
 		pods: pods, nodes: nodes, task: task, rereads: rereads, pause: pauseAfter(rereads),
 	}
@@ -249,12 +256,12 @@ func wrap(err error, format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
-// confirmRequests is how many calls a confirmation costs.
-func confirmRequests(with NodeClient) int {
-	if with == nil {
-		return 0
+// fewestRequests adds what a confirmation costs to what an attempt takes.
+func fewestRequests(takes int, confirm NodeClient) int {
+	if confirm == nil {
+		return takes
 	}
-	return 2
+	return takes + 2
 }
 
 // validateEdge joins all that is wrong with the config of a Deleter or Evictor.
@@ -268,13 +275,4 @@ func validateEdge(config string, noPods bool, most, fewest int) error {
 			config, most, fewest)
 	}
 	return errors.Join(pods, requests)
-}
-
-// rereads returns how often an attempt may read a pod again that has changed
-// since it was read. Each costs a read and another try.
-func rereads(most, fewest int) int {
-	if most == 0 {
-		return defaultRereads
-	}
-	return (most - fewest) / 2
 }

@@ -131,24 +131,16 @@ func (s *shares) ofNode(node *corev1.Node) []string {
 	return names
 }
 
-// ofPod returns those of a pod besides. It has none of the budgets by subject.
-func (s *shares) ofPod(pod *corev1.Pod) []string {
+// ofSubject returns those of a subject besides: of a pod by ByPod, of any other
+// as it says.
+func (s *shares) ofSubject(subject *Subject) []string {
 	var names []string
 	for _, b := range s.byPod {
-		name := ""
-		if b.ByPod != nil {
-			name = b.ByPod(pod)
+		name := subject.Shares[b.Name]
+		if subject.pod != nil && b.ByPod != nil {
+			name = b.ByPod(subject.pod)
 		}
 		names = append(names, name)
-	}
-	return names
-}
-
-// ofSubject returns those of a subject besides, given them by their budgets.
-func (s *shares) ofSubject(given map[string]string) []string {
-	var names []string
-	for _, b := range s.byPod {
-		names = append(names, given[b.Name])
 	}
 	return names
 }

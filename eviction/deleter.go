@@ -46,12 +46,12 @@ type DeleterConfig struct {
 
 // Validate joins everything that is wrong with the config.
 func (c DeleterConfig) Validate() error {
-	return validateEdge("DeleterConfig", c.Pods == nil, c.MostRequests, c.fewestRequests())
+	return validateEdge("DeleterConfig", c.Pods == nil, c.MostRequests, fewestRequests(toDelete, c.Confirm))
 }
 
-// fewestRequests is what a task needs: patch, delete, and a read of the pod if
-// the answer to one of them is ambiguous.
-func (c DeleterConfig) fewestRequests() int { return 3 + confirmRequests(c.Confirm) }
+// toDelete is how many requests that takes: patch, delete, and a read of the pod
+// if the answer to one of them is ambiguous.
+const toDelete = 3
 
 // A Deleter evicts pods by deleting them, as kube-controller-manager does. It
 // first sets the condition DisruptionTarget, so that the pod's owner can tell
@@ -85,8 +85,7 @@ func NewDeleter(config DeleterConfig) (*Deleter, error) {
 // Act does the task, at the time Task.StartedAt.
 func (d *Deleter) Act(ctx context.Context, task Task) Result {
 	pods := d.config.Pods(task.Pod.Namespace)
-	r := newRun(pods, d.config.Confirm, task,
-		rereads(d.config.MostRequests, d.config.fewestRequests()))
+	r := newRun(pods, d.config.Confirm, task, d.config.MostRequests, toDelete)
 	return r.do(ctx, r.check, r.confirm, r.setCondition(d.config.Condition), r.remove(
 		func(ctx context.Context, preconditions *metav1.Preconditions) error {
 			err := pods.Delete(ctx, task.Pod.Name, metav1.DeleteOptions{Preconditions: preconditions})

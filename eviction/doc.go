@@ -14,6 +14,14 @@
 //     deletes it. [Evictor] uses the Eviction API, which respects
 //     PodDisruptionBudgets. [EvictThenDelete] goes from one action to another
 //     after a time. [DryRun] only reports. Any other function works too.
+//   - A [Budget] limits how many pods leave a second or at a time: of all, of a
+//     node, of a namespace, or of any other share. By default a pod leaves as
+//     soon as it is due and a worker is free. A [Hold] stops evictions without a
+//     rate, everywhere or on some nodes. What is held keeps its deadline.
+//   - [Tracker.EvictPod] and [Tracker.EvictNode] make pods leave without a taint.
+//   - [Tracker.Overdue] is what to alert on. [Tracker.Pending] and
+//     [Tracker.PodsOn] list pods with their deadlines and reasons, and with what
+//     delays them.
 //
 // Of a node a Tracker reads the name, the UID and the taints. Of a pod it reads
 // the namespace, name, UID, node, tolerations, deletionTimestamp, owners, and
@@ -71,24 +79,6 @@
 //   - While the machine is suspended no time passes. A pod leaves late by as
 //     much, unless the process is started again, as one is that loses an
 //     election.
-//
-// # Rates, holds and requests
-//
-// By default a pod leaves as soon as it is due and a worker is free.
-// kube-controller-manager does the same with unlimited workers. A [Budget]
-// limits how many pods leave a second or at a time: of all, of a node, of a
-// namespace, or of any other share. A [Hold] stops evictions without a rate,
-// everywhere or on some nodes. What is held keeps its deadline.
-//
-// [Tracker.EvictPod] and [Tracker.EvictNode] make pods leave without a taint.
-// Both last until they are canceled and are kept in memory only.
-//
-// # Observing it
-//
-// [Tracker.Overdue] returns the oldest deadline that has passed, which is the
-// one to alert on. [Tracker.Pending] and [Tracker.PodsOn] list pods with their
-// deadlines and reasons, and with what delays them. The delay of an eviction is
-// Task.StartedAt minus Task.Decision.Due.
 //
 // # The caller's duties
 //

@@ -28,12 +28,12 @@ type EvictorConfig struct {
 
 // Validate joins everything that is wrong with the config.
 func (c EvictorConfig) Validate() error {
-	return validateEdge("EvictorConfig", c.Pods == nil, c.MostRequests, c.fewestRequests())
+	return validateEdge("EvictorConfig", c.Pods == nil, c.MostRequests, fewestRequests(toEvict, c.Confirm))
 }
 
-// fewestRequests is what a task needs: the eviction, and a read of the pod if the
-// answer is ambiguous.
-func (c EvictorConfig) fewestRequests() int { return 2 + confirmRequests(c.Confirm) }
+// toEvict is how many requests that takes: the eviction, and a read of the pod if
+// the answer is ambiguous.
+const toEvict = 2
 
 // An Evictor evicts pods through the Eviction API, which respects
 // PodDisruptionBudgets. It makes one call per pod, because the API server sets
@@ -63,8 +63,7 @@ func NewEvictor(config EvictorConfig) (*Evictor, error) {
 // Act does the task, at the time Task.StartedAt.
 func (e *Evictor) Act(ctx context.Context, task Task) Result {
 	pods := e.config.Pods(task.Pod.Namespace)
-	r := newRun(pods, e.config.Confirm, task,
-		rereads(e.config.MostRequests, e.config.fewestRequests()))
+	r := newRun(pods, e.config.Confirm, task, e.config.MostRequests, toEvict)
 	return r.do(ctx, r.check, r.confirm, r.remove(
 		func(ctx context.Context, preconditions *metav1.Preconditions) error {
 			err := pods.EvictV1(ctx, &policyv1.Eviction{

@@ -30,11 +30,16 @@ type Hold struct {
 	Requests bool
 }
 
-// holds reports whether a taint is held.
-func (h *Hold) holds(taint *corev1.Taint) bool { return h.Taints == nil || h.Taints(taint) }
-
-// holdsRequests reports whether requests are held.
-func (h *Hold) holdsRequests() bool { return h.Taints == nil || h.Requests }
+// holds reports whether a taint is held or, without one, requests are.
+func (h *Hold) holds(taint *corev1.Taint) bool {
+	switch {
+	case h.Taints == nil:
+		return true
+	case taint == nil:
+		return h.Requests
+	}
+	return h.Taints(taint)
+}
 
 // mostHolds is how many a holdSet can have.
 const mostHolds = 32
@@ -87,21 +92,11 @@ func (c *Config) unheld(on []Taint, held holdSet) []Taint {
 	return rest
 }
 
-// holding returns the first hold that holds a taint, or -1.
+// holding returns the first hold that now holds a taint or, without one,
+// requests. It is -1 if none does.
 func (c *Config) holding(taint *corev1.Taint, held holdSet) int {
-	return c.first(held, func(h *Hold) bool { return h.holds(taint) })
-}
-
-// holdingRequests is holding for requests.
-func (c *Config) holdingRequests(held holdSet) int {
-	return c.first(held, (*Hold).holdsRequests)
-}
-
-// first returns the first of the holds that hold now and for which is is true,
-// or -1.
-func (c *Config) first(held holdSet, is func(*Hold) bool) int {
 	for i := range c.Holds {
-		if held.has(i) && is(&c.Holds[i]) {
+		if held.has(i) && c.Holds[i].holds(taint) {
 			return i
 		}
 	}

@@ -1,6 +1,10 @@
 package eviction
 
-import "time"
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // rules say when a pod must leave, and when it may by what is not held.
 type rules struct {
@@ -51,7 +55,7 @@ func (r *rules) requests(e *entry) requests {
 
 // unheldRequests returns those of them that are not held.
 func (r *rules) unheldRequests(e *entry, held holdSet) requests {
-	if held != 0 && r.config.holdingRequests(held) >= 0 {
+	if r.config.holding(nil, held) >= 0 {
 		return requests{}
 	}
 	return r.requests(e)
@@ -67,10 +71,9 @@ func (r *rules) heldOn(n *node) holdSet { return r.held | n.held }
 
 // holding returns the name of the hold that a pod waits for.
 func (r *rules) holding(n *node, decision Decision) string {
-	held := r.heldOn(n)
-	i := r.config.holdingRequests(held)
+	var taint *corev1.Taint
 	if decision.byTaint() {
-		i = r.config.holding(&decision.Taint.Taint, held)
+		taint = &decision.Taint.Taint
 	}
-	return r.config.Holds[i].Name
+	return r.config.Holds[r.config.holding(taint, r.heldOn(n))].Name
 }

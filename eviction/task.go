@@ -21,9 +21,10 @@ type Task struct {
 	Generation int64
 	// Attempts is how many attempts have failed before.
 	Attempts int
-	// StartedAt is when Start handed the task out. An action takes it as the
-	// present time and reads no clock. So what it writes depends only on the task
-	// and the API server's answers.
+	// StartedAt is when Start handed the task out. Minus Decision.Due it is the
+	// delay of the eviction. An action takes it as the present time and reads no
+	// clock. So what it writes depends only on the task and the API server's
+	// answers.
 	StartedAt time.Time
 
 	view

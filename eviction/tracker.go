@@ -116,10 +116,9 @@ func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
 		pod:         observed,
 		generation:  int32(observed.Generation),
 		marked:      hasDisruptionTarget(observed),
-		shares:      t.shares.ofPod(observed),
 	}
-	if t.config.LowPriorityFirst && observed.Spec.Priority != nil {
-		s.Priority = *observed.Spec.Priority // else it is of no interest
+	if observed.Spec.Priority != nil {
+		s.Priority = *observed.Spec.Priority
 	}
 	t.observe(t.pods.advance(now), &s)
 }
@@ -132,14 +131,14 @@ func (t *Tracker) Observe(now time.Time, s Subject) {
 		t.ForgetPod(now, s.ID())
 		return
 	}
-	if !t.config.LowPriorityFirst {
-		s.Priority = 0
-	}
-	s.shares = t.shares.ofSubject(s.Shares)
 	t.observe(t.pods.advance(now), &s)
 }
 
 func (t *Tracker) observe(now time.Time, s *Subject) {
+	if !t.config.LowPriorityFirst {
+		s.Priority = 0 // it is of no interest, and would tell traits apart
+	}
+	s.shares = t.shares.ofSubject(s)
 	id := s.ID()
 	e, isNew := t.pods.keep(id)
 	if !isNew && e.Value().node.name != s.On {
@@ -202,13 +201,8 @@ func (t *Tracker) Next(now time.Time) (time.Time, bool) {
 // SetLimit changes how fast the pods of one share of a budget may leave; see
 // [timedqueue.Queue.SetLimit]. It reports whether there is a budget of that
 // name. Zero holds the pods of a share. So a zone's gate is a budget by node,
-// with zero for a zone that is down.
+// with zero for a zone that is down. A share that is no longer needed is
+// forgotten when it has the limit of its budget again.
 func (t *Tracker) SetLimit(now time.Time, budget, share string, limit rate.Limit) bool {
 	return t.pods.stages.evictions.SetLimit(now, budget, share, limit)
-}
-
-// RemoveShare says that no more pods of a share are expected; see
-// [timedqueue.Queue.RemoveShare].
-func (t *Tracker) RemoveShare(now time.Time, budget, share string) {
-	t.pods.stages.evictions.RemoveShare(now, budget, share)
 }
