@@ -65,19 +65,16 @@ type plan struct {
 // enter puts a pod into a state, and into the queues in which pods of that
 // state wait. Without a plan nothing is to be done until something changes.
 func (s *stages) enter(now time.Time, e *entry, next podState, p *plan) {
-	if p == nil {
-		p = new(plan)
-	}
 	record := e.Value()
 	was := record.state
 	record.state = next
-	if p.at.IsZero() {
+	if p == nil || p.at.IsZero() {
 		s.evictions.Unschedule(e)
 	} else {
 		s.evictions.Schedule(e, p.at)
 	}
 	switch {
-	case !p.at.Equal(p.due):
+	case p != nil && !p.at.Equal(p.due):
 		s.overdue.add(e, p.due)
 	case was == pending || was == onHold:
 		s.overdue.remove(e)
