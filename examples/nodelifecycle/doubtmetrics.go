@@ -23,7 +23,7 @@ func newDoubtMetrics(state reader) *doubtMetrics {
 		state: state,
 		now: desc("nodelifecycle_doubt", "1 while there is a doubt of the kind, which delays the declaration of "+
 			"dead nodes (blind, watch, unread, unconfirmed, holding) or their NoExecute taints (suspended, paused, recovering). "+
-			"/doubt says until when.", "kind"),
+			"/doubt says since when.", "kind"),
 		seconds: desc("nodelifecycle_doubt_seconds_total", "Seconds in which there was a doubt of the kind.", "kind"),
 		refuted: desc("nodelifecycle_refuted_silences_total",
 			"Silent nodes that a live read of them or their lease has shown to be alive: the watch was behind."),

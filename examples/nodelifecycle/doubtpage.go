@@ -12,9 +12,9 @@ import (
 )
 
 // newDoubtPage returns a page that says what delays the declaration of dead
-// nodes and their NoExecute taints, since when, and until when at the latest.
-// It begins with what is odd about the flags, and ends with the nodes that
-// wait, each with its reason. It is text, or JSON with format=json.
+// nodes and their NoExecute taints, and since when. It begins with what is odd
+// about the flags, and ends with the nodes that wait, each with its reason. It
+// is text, or JSON with format=json.
 func newDoubtPage(state reader, warnings []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		format := request.URL.Query().Get("format")
@@ -115,12 +115,7 @@ type doubtJSON struct {
 	Kind  string    `json:"kind"`
 	Since time.Time `json:"since"`
 	Nodes int       `json:"nodes,omitempty"`
-	// Latest is left out when it is WithinSeconds after something that has yet to
-	// happen.
-	Latest        *time.Time `json:"latest,omitempty"`
-	After         string     `json:"after,omitempty"`
-	WithinSeconds float64    `json:"withinSeconds,omitempty"`
-	Text          string     `json:"text"`
+	Text  string    `json:"text"`
 }
 
 func (v *doubtView) writeJSON(out io.Writer) {
@@ -133,14 +128,7 @@ func (v *doubtView) writeJSON(out io.Writer) {
 		page.RecoveringZones = append(page.RecoveringZones, recoveringJSON{z.Zone, z.Rate, z.HeldUntil})
 	}
 	for _, d := range v.doubts {
-		shown := doubtJSON{
-			Kind: string(d.Kind), Since: d.Since, Nodes: d.Nodes,
-			After: string(d.After), WithinSeconds: d.Within.Seconds(), Text: d.String(),
-		}
-		if d.After == "" {
-			shown.Latest = &d.Latest
-		}
-		page.Doubts = append(page.Doubts, shown)
+		page.Doubts = append(page.Doubts, doubtJSON{string(d.Kind), d.Since, d.Nodes, d.String()})
 	}
 	if err := json.NewEncoder(out).Encode(page); err != nil {
 		return // the reader has gone

@@ -82,8 +82,8 @@ type Controller struct {
 	// doubts are those that were noted, and doubtsNow those that were found last.
 	doubts    doubtLog
 	doubtsNow []Doubt
-	// doubtBase are the facts that never change.
-	doubtBase doubtFacts
+	// grace is the grace period of Health, and unbroken its UnbrokenPeriod.
+	grace, unbroken time.Duration
 	// unswept is how many nodes, the first ones in ordered, have yet to be planned
 	// again.
 	unswept int
@@ -121,7 +121,7 @@ func New(config Config, now time.Time) (*Controller, error) {
 	if c.evictions, err = eviction.NewTracker(config.Eviction, now); err != nil {
 		return nil, err
 	}
-	c.doubtBase = c.newDoubtBase()
+	c.grace, c.unbroken = c.health.Config().GracePeriod, c.health.Config().UnbrokenPeriod
 	if err := c.addQueues(now); err != nil {
 		return nil, err
 	}
@@ -215,12 +215,12 @@ func (c *Controller) nextPreparation(now time.Time) (time.Time, bool) {
 	}
 	next, ok := c.zones.Next(now)
 	if at := c.health.Sight(now).RegainedAt; !at.IsZero() {
-		at = at.Add(c.doubtBase.unbroken) // of what is held since the API server did not answer
+		at = at.Add(c.unbroken) // of what is held since the API server did not answer
 		if !ok || at.Before(next) {
 			next, ok = at, true
 		}
 	}
-	if at, tells := c.doubts.next(c.doubtBase.grace); tells && (!ok || at.Before(next)) {
+	if at, tells := c.doubts.next(c.grace); tells && (!ok || at.Before(next)) {
 		next, ok = at, true
 	}
 	return next, ok

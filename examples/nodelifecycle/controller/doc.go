@@ -70,47 +70,37 @@
 // # Doubt
 //
 // Silence is doubted while it may be the observer's fault. Each kind of doubt
-// is a [Doubt] with its beginning and the latest moment at which a dead node is
-// declared. [Controller.Doubted] counts them, and an Event reports those that
-// last. So it can be seen when nothing is declared, and each part can be
-// switched off:
+// is a [Doubt] with its beginning. [Controller.Doubted] counts them, and an
+// Event reports those that last. So it can be seen when nothing is declared, and
+// each part can be switched off:
 //
 //   - [DoubtBlind]: nothing was heard for Health.SightTimeout, no heartbeat and
 //     no answer to a write, and Health.UnbrokenPeriod is not over since. So it
 //     is at the start. As long NoExecute taints are held, too, and evictions
 //     for ours: nodes that are dead may be back, and others may have died. It
 //     is also doubt, but holds no more than declarations, that many writes
-//     fail. Latest: after the first answer that no gap follows, the later of
-//     Health.GracePeriod + Health.SightTimeout and Health.UnbrokenPeriod. While
-//     gaps or failures go on there is no latest moment, which the Event tells.
-//     Off: Health.SightTimeout zero.
-//   - [DoubtWatch]: live reads show heartbeats that the watch has not. Latest:
-//     two grace periods after the last heartbeat. Off: DeclareUnconfirmed,
-//     which declares living nodes when the watch is behind.
-//   - [DoubtUnconfirmed]: silent nodes wait for a live read. Latest: when the
-//     part of Requests that declarations have is enough for all of them. Off:
+//     fail. Off: Health.SightTimeout zero.
+//   - [DoubtWatch]: live reads show heartbeats that the watch has not. Off:
+//     DeclareUnconfirmed, which declares living nodes when the watch is behind.
+//   - [DoubtUnconfirmed]: silent nodes wait for a live read. Off:
 //     DeclareUnconfirmed.
-//   - [DoubtUnread]: live reads fail. Latest: the longest Backoff after they
-//     succeed. Off: DeclareUnconfirmed.
+//   - [DoubtUnread]: live reads fail. Off: DeclareUnconfirmed.
 //   - [DoubtHolding]: all zones may be down, if unconfirmed nodes are, or those
 //     that were not heard since a blindness. It delays no declaration by
-//     itself. Latest: when all of them are heard, or found silent and read. A
-//     zone whose state depends on such nodes has no rate as long. Off:
+//     itself. A zone whose state depends on such nodes has no rate as long. Off:
 //     DeclareUnconfirmed, and Health.SightTimeout zero.
 //   - [DoubtSuspended]: all zones are down. Nodes are declared all the same,
-//     and get no NoExecute taint. Latest for that: Zone.StabilizationWindow
-//     after one node is ready, at the rate of the zone. Off: a Zone.State that
-//     never returns zone.FullDisruption, which switches DoubtHolding off, too.
+//     and get no NoExecute taint. Off: a Zone.State that never returns
+//     zone.FullDisruption, which switches DoubtHolding off, too.
 //   - [DoubtPaused]: the policy for the cluster asks for a pause. Nodes are
-//     declared, and get no NoExecute taint. Latest for that:
-//     Zone.StabilizationWindow after the policy asks for none. Off: Zone.Phase
-//     nil.
+//     declared, and get no NoExecute taint. Off: Zone.Phase nil.
 //   - [DoubtRecovering]: the stabilization window after a start, a takeover, a
 //     suspension or a pause. Nodes are declared, and get no NoExecute taint before it
 //     ends. Off: a Zone.StabilizationWindow of a nanosecond.
 //
-// The answers of the API server and the jitter of Backoff come in addition, and
-// a kind that comes after another adds its own time.
+// A node that is dead is declared within a grace period, two heartbeat intervals
+// and a live read of the end of what caused the doubt. What the budget of
+// requests takes for all that are silent comes in addition.
 //
 // # Why a node waits
 //

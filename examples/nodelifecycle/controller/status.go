@@ -1,12 +1,9 @@
 package controller
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/zone"
@@ -68,8 +65,8 @@ func (c *Controller) PendingFrom(cursor *eviction.Cursor, most int) iter.Seq[evi
 // Len returns how many nodes and pods the controller knows.
 func (c *Controller) Len() (nodes, pods int) { return len(c.nodes), len(c.pods) }
 
-// Doubts returns what delays declarations and NoExecute taints now, and how
-// long at most, in the order of DoubtKinds.
+// Doubts returns what delays declarations and NoExecute taints now, in the order
+// of DoubtKinds.
 func (c *Controller) Doubts(now time.Time) []Doubt { return appendDoubts(nil, c.doubtFacts(now)) }
 
 // Doubted returns how long there were doubts of a kind, all together.
@@ -100,33 +97,16 @@ func (c *Controller) Undeclared() int { return c.declarations.Len() }
 // noteDoubts records the doubts that there are now, and what is to be told.
 func (c *Controller) noteDoubts(now time.Time) {
 	c.doubtsNow = appendDoubts(c.doubtsNow[:0], c.doubtFacts(now))
-	c.events = c.doubts.note(now, c.doubtsNow, c.doubtBase.grace, c.events)
+	c.events = c.doubts.note(now, c.doubtsNow, c.grace, c.events)
 }
 
 func (c *Controller) doubtFacts(now time.Time) doubtFacts {
-	f, reads := c.doubtBase, &c.reads
-	f.now, f.sight, f.regainedAt = now, c.health.Sight(now), c.regainedAt
-	f.behind, f.refutedAt = reads.behind, reads.refutedAt
-	f.unconfirmed, f.suspectedAt = reads.unconfirmed, reads.suspectedAt
-	f.unread, f.failedAt = reads.fail(len(c.suspects)), reads.failedAt
-	f.phase, f.phaseAt = c.zones.Phase(), c.phaseAt
-	f.resumeAt, _ = c.zones.Next(now)
-	f.undeclared = c.declarations.Len()
-	return f
-}
-
-// newDoubtBase returns the facts that never change.
-func (c *Controller) newDoubtBase() doubtFacts {
-	health := c.health.Config()
-	base := doubtFacts{
-		grace:    health.GracePeriod,
-		unbroken: health.UnbrokenPeriod,
-		timeout:  health.SightTimeout,
-		backoff:  c.config.Backoff.Longest(),
-		window:   cmp.Or(c.config.Zone.StabilizationWindow, health.GracePeriod),
+	reads := &c.reads
+	return doubtFacts{
+		sight:  c.health.Sight(now),
+		behind: reads.behind, refutedAt: reads.refutedAt,
+		unconfirmed: reads.unconfirmed, suspectedAt: reads.suspectedAt,
+		unread: reads.fail(len(c.suspects)), failedAt: reads.failedAt,
+		phase: c.zones.Phase(), phaseAt: c.phaseAt,
 	}
-	if limit := c.config.Requests.PerSecond; limit != rate.Inf {
-		base.perSecond = float64(limit) * declarationsPart
-	}
-	return base
 }

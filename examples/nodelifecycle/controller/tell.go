@@ -161,7 +161,7 @@ func newUntold(now time.Time) (*timedqueue.Queue[string, *node], error) {
 
 // willTell makes a node be looked at when it has waited for a grace period.
 func (c *Controller) willTell(now time.Time, n *node) {
-	c.untold.Add(n.object.Name, n, now.Add(c.doubtBase.grace))
+	c.untold.Add(n.object.Name, n, now.Add(c.grace))
 }
 
 // A teller is the core of the Events about nodes that wait.
@@ -194,9 +194,9 @@ func (c *Controller) eventOf(now time.Time, n *node) (Record, timedqueue.Result)
 	if !waits {
 		return Record{}, timedqueue.Result{Outcome: timedqueue.OutcomeSkipped}
 	}
-	next := wait.Since.Add(c.doubtBase.grace)
+	next := wait.Since.Add(c.grace)
 	if !next.After(now) && wait.Reason.holdsAll() {
-		next = now.Add(c.doubtBase.grace)
+		next = now.Add(c.grace)
 	}
 	if next.After(now) {
 		return Record{}, timedqueue.Result{Outcome: timedqueue.OutcomePostponed, At: next}
