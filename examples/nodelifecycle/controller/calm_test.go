@@ -41,7 +41,7 @@ func TestHeartbeatsOfCalmNodesAskForNoPoll(t *testing.T) {
 	w.advance(grace / 2)
 	require.False(t, beat(names[0]), "its grace period is not over")
 	w.advance(grace + 2*interval)
-	require.Equal(t, corev1.ConditionUnknown, w.c.nodes[names[0]].ready)
+	require.Equal(t, corev1.ConditionUnknown, w.c.objects.nodes[names[0]].ready)
 	require.True(t, beat(names[0]), "it returns")
 
 	lease := w.leases[names[0]].DeepCopy()
@@ -56,7 +56,7 @@ func TestHeartbeatsWithADetectorAskForAPoll(t *testing.T) {
 	w.addNodes(3, "a")
 	w.start()
 	w.advance(grace + interval)
-	w.c.fixedGrace = false
+	w.c.silences.fixedGrace = false
 	require.True(t, w.c.ObserveLease(w.now, w.leases["a-000"]))
 }
 
@@ -70,7 +70,7 @@ func TestHeartbeatOfASuspectAsksForAPoll(t *testing.T) {
 	name := w.names()[0]
 	w.silent[name] = true
 	w.until(like(readsOne))
-	require.NotNil(t, w.c.nodes[name].silence)
+	require.NotNil(t, w.c.objects.nodes[name].silence)
 	lease := w.leases[name].DeepCopy()
 	renewed := metav1.NewMicroTime(w.now)
 	lease.Spec.RenewTime = &renewed

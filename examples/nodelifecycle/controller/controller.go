@@ -1,92 +1,41 @@
 package controller
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
-	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
 )
 
 // A Controller is the reducer that the package comment describes. It is not
 // safe for concurrent use; a timedqueue.Dispatcher is its lock.
+//
+// It is a whole of parts, each with its own data and queue. It tells them what
+// happens, in one order, and applies what they say follows. A part calls only
+// those before it in this order:
+//
+//	objects    the records of nodes and pods
+//	silences   which nodes are silent; live reads and declarations
+//	zones      how disrupted the zones are; the phase of the cluster
+//	evictions  when pods leave, an eviction.Tracker
+//	releases   which nodes may have their NoExecute taint
+//	writes     what nodes need, and the writes that give it to them
+//	marks      which pods have to be marked not ready
+//	told       Events, and the nodes that wait
 type Controller struct {
-	config  Config
-	nodes   map[string]*node
-	ordered []*node // all nodes, to visit them in the same order each time
-	pods    map[types.UID]*pod
-	podsOn  map[string][]*pod // by node name, also of nodes that are not known
-	// episodes counts the times that the readiness of some node has changed.
-	episodes int
+	view
 
-	health    *nodehealth.NodeMonitor
-	zones     *zone.Tracker[*node]
-	evictions *eviction.Tracker
-
-	// releases holds the nodes that wait for a NoExecute taint, or to be emptied,
-	// under the budget of their zones.
-	releases *timedqueue.Queue[string, *node]
-	members  map[string]int // nodes by zone
-	queued   map[string]int // nodes in releases, by zone
-	// writes holds the nodes that need a write, by name: two nodes of one name,
-	// one after the other, are never written to at once.
-	writes *timedqueue.Queue[string, *node]
-	// marks holds the pods that are to be marked not ready.
-	marks *timedqueue.Queue[types.UID, *pod]
-
-	// suspects are the silent nodes that wait for a live read, and declarations
-	// those whose silence was confirmed.
-	suspects     []*node
-	reads        reads
-	declarations *timedqueue.Queue[string, *node]
-
-	// recoveries and otherWrites are the two kinds of writes. In each those of
-	// damped nodes come last.
-	recoveries, otherWrites writes
-	// damped counts the writes that had to wait for the pace of their nodes.
-	damped int
-
-	staleness staleness
-
-	watch  watch
-	events []*Record // to be handed out; pointers, because there may be 100,000
-	// untold holds the nodes that may have to be told of because they wait.
-	untold *timedqueue.Queue[string, *node]
-	synced bool
-	// fixedGrace: no heartbeat makes a grace period end earlier.
-	fixedGrace bool
-
-	// changedAt is when a zone changed that was not evaluated since; zero if none.
-	changedAt time.Time
-	// ready is how many nodes that count in their zones are ready, in all zones.
-	ready int
-	hold  hold
-	// blindnesses is one more than how many have ended, the last one at
-	// regainedAt. Blind is how much time they took, in which no heartbeat could be
-	// heard.
-	blindnesses uint32
-	blind       time.Duration
-	regainedAt  time.Time
-	// resumedAt is when the hold of an outage of all zones ended.
-	resumedAt time.Time
-	// generation counts the changes of hold that change which taints are wanted.
-	generation int
-	// phaseAt is when the phase of the zones changed last.
-	phaseAt time.Time
-	// doubts are those that were noted, and doubtsNow those that were found last.
-	doubts    doubtLog
-	doubtsNow []Doubt
-	// grace is the grace period of Health, and unbroken its UnbrokenPeriod.
-	grace, unbroken time.Duration
-	// unswept is how many nodes, the first ones in ordered, have yet to be planned
+	// unswept is how many nodes, the first ones in objects, have yet to be planned
 	// again.
 	unswept int
+	// sweptFor is the generation of zones for which that began last.
+	sweptFor int
 }
 
 // New returns a controller that knows nothing yet.
@@ -95,75 +44,38 @@ func New(config Config, now time.Time) (*Controller, error) {
 		return nil, err
 	}
 	config = config.withDefaults()
-	c := &Controller{
-		config:    config,
-		nodes:     make(map[string]*node),
-		pods:      make(map[types.UID]*pod),
-		podsOn:    make(map[string][]*pod),
-		staleness: staleness{pods: make(map[types.UID]struct{})},
-		queued:    make(map[string]int),
-
-		members: make(map[string]int),
-		phaseAt: now,
-
-		blindnesses: 1,
-
-		fixedGrace: config.Health.Detector == nil && config.Health.Combine == nil,
-	}
-	var err error
-	if c.health, err = nodehealth.NewNodeMonitor(config.Health, now); err != nil {
-		return nil, err
-	}
-	if c.zones, err = zone.NewTracker[*node](config.Zone, now); err != nil {
-		return nil, err
-	}
 	config.Eviction.Holds = append(slices.Clone(config.Eviction.Holds), holds()...)
-	if c.evictions, err = eviction.NewTracker(config.Eviction, now); err != nil {
-		return nil, err
-	}
-	c.grace, c.unbroken = c.health.Config().GracePeriod, c.health.Config().UnbrokenPeriod
-	if err := c.addQueues(now); err != nil {
+	c := &Controller{view: view{config: config, objects: newObjects()}}
+	if err := c.addParts(now); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *Controller) addQueues(now time.Time) (err error) {
-	if c.releases, err = timedqueue.NewQueue(timedqueue.QueueConfig[string, *node]{
-		Backoff: c.config.Backoff,
-		Budgets: []timedqueue.Budget[string, *node]{{
-			Name:    zoneBudget,
-			ShareOf: func(_ string, n *node) string { return n.zone },
-			Held:    true, // a zone holds its nodes until it was evaluated
-		}},
-	}, now); err != nil {
+func (c *Controller) addParts(now time.Time) (err error) {
+	config := c.config
+	if c.silences, err = newSilences(config, c.objects, now); err != nil {
 		return err
 	}
-	due := timedqueue.QueueConfig[string, *node]{
-		Backoff: c.config.Backoff, KindOf: kindOfWrite, Kinds: []string{recovery, dampedRecovery, dampedWrite},
-	}
-	if c.writes, err = timedqueue.NewQueue(due, now); err != nil {
+	if c.zones, err = newZones(config.Zone, c.objects, c.silences, now); err != nil {
 		return err
 	}
-	declarations := timedqueue.QueueConfig[string, *node]{Backoff: c.config.Backoff}
-	if c.declarations, err = timedqueue.NewQueue(declarations, now); err != nil {
+	if c.evictions, err = eviction.NewTracker(config.Eviction, now); err != nil {
 		return err
 	}
-	c.recoveries = timedqueue.InOrder(c.writes.OfKind(recovery), c.writes.OfKind(dampedRecovery))
-	c.otherWrites = timedqueue.InOrder(c.writes.OfKind(otherWrite), c.writes.OfKind(dampedWrite))
-	marks := timedqueue.QueueConfig[types.UID, *pod]{Backoff: c.config.Backoff}
-	if c.marks, err = timedqueue.NewQueue(marks, now); err != nil {
+	c.releases, err = newReleases(config, c.objects, c.silences, c.zones, c.evictions, now)
+	if err != nil {
 		return err
 	}
-	c.untold, err = newUntold(now)
+	if c.writes, err = newWrites(config, c.silences, c.zones, c.releases, now); err != nil {
+		return err
+	}
+	if c.marks, err = newMarks(config, c.objects, now); err != nil {
+		return err
+	}
+	c.told, err = newTold(c.silences.health.Config().GracePeriod, now)
 	return err
 }
-
-// writes are the writes of one kind.
-type writes = timedqueue.Source[timedqueue.Item[string, *node]]
-
-// zoneBudget is the name of the budget of releases.
-const zoneBudget = "zone"
 
 // mostVisited bounds the nodes that one Start visits for one purpose, so that
 // no Start takes long.
@@ -173,28 +85,166 @@ const mostVisited = 1000
 // have been observed. Nothing is evaluated and nothing handed out before. No
 // node gets a NoExecute taint in the stabilization window that begins now.
 func (c *Controller) MarkSynced(now time.Time) {
-	c.synced = true
-	c.health.MarkSynced()
+	c.objects.synced = true
+	c.silences.health.MarkSynced()
 	c.evictions.MarkSynced()
-	c.zones.Stabilize(now)
+	c.zones.tracker.Stabilize(now)
 }
 
 // Lead says that this replica begins to act, maybe after another. As after
 // MarkSynced, a stabilization window begins.
 func (c *Controller) Lead(now time.Time) {
-	c.zones.Stabilize(now)
+	c.zones.tracker.Stabilize(now)
 }
 
 // Answered says that the API server has just answered a write that was sent at
 // a time, of the leader's lease for example, so that heartbeats of nodes would
 // be heard; see nodehealth.Monitor. The writes of its own jobs need not be told.
 func (c *Controller) Answered(now, sent time.Time) {
-	c.health.Answered(now, sent)
-	c.followSight(now)
+	c.hear(now, func() { c.silences.health.Answered(now, sent) })
 }
 
 // Unanswered says that such a write has failed; see nodehealth.Monitor.
-func (c *Controller) Unanswered(now time.Time) { c.health.Unanswered(now) }
+func (c *Controller) Unanswered(now time.Time) { c.silences.health.Unanswered(now) }
+
+// hear observes what may show that heartbeats can be heard. It reports whether
+// they can again after a blindness, and that was not known.
+func (c *Controller) hear(now time.Time, observe func()) (regained bool) {
+	observe()
+	if !c.silences.regains(now) {
+		return false
+	}
+	c.obey(now, c.zones.unconfirm(now))
+	return true
+}
+
+// ObserveNode takes a node as it is now: as the watch shows it, or as the API
+// server has returned it. It is believed, whatever its version.
+func (c *Controller) ObserveNode(now time.Time, object *corev1.Node) {
+	c.evaluateLasting(now)
+	n, known := c.objects.nodes[object.Name]
+	if known && n.object.UID != object.UID {
+		c.ForgetNode(now, object.Name)
+		known = false
+	}
+	if !known {
+		n = c.objects.addNode(object.Name)
+		c.told.announce(nodeReference(object), corev1.EventTypeNormal, "RegisteredNode",
+			"Node %s event: Registered Node %s in Controller", object.Name, object.Name)
+	}
+	c.setNode(now, n, object)
+}
+
+// setNode applies a node's newest version.
+func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
+	n.object, n.excluded = object, zone.Excluded(object)
+	c.releases.setZone(now, n)
+	if c.objects.setReady(now, n) {
+		c.marks.planNode(now, n)
+	}
+	c.hear(now, func() { c.silences.health.ObserveNode(now, object) })
+	c.evictions.ObserveNode(now, object)
+	c.holdTaintsOfReady(now, n)
+	c.silences.noticeHeartbeat(now, n)
+	c.follow(now, n, replans)
+}
+
+// ForgetNode drops a node that was deleted.
+func (c *Controller) ForgetNode(now time.Time, name string) {
+	c.evaluateLasting(now)
+	n, known := c.objects.nodes[name]
+	if !known {
+		return
+	}
+	c.objects.removeNode(n)
+	c.silences.forget(now, n)
+	c.obey(now, c.zones.forget(now, n))
+	c.evictions.ForgetNode(now, name)
+	c.releases.forget(now, n)
+	c.writes.forget(n)
+	c.told.forget(n)
+	c.told.announce(nodeReference(n.object), corev1.EventTypeNormal, "RemovingNode",
+		"Node %s event: Removing Node %s from Controller", name, name)
+}
+
+// ObserveLease takes a lease of the namespace kube-node-lease. It reports
+// whether Start or Next may have changed. The heartbeat of a healthy node makes
+// nothing due earlier, and nearly all leases are that.
+func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) (poll bool) {
+	n, known := c.objects.nodes[lease.Name]
+	var follows consequence
+	regained := c.hear(now, func() { follows = c.silences.observeLease(now, n, lease) })
+	if !known {
+		return true
+	}
+	if regained {
+		follows = max(follows, recounts) // alone it was heard since
+	}
+	c.follow(now, n, follows)
+	return follows != unchanged
+}
+
+// ForgetLease drops a lease that was deleted.
+func (c *Controller) ForgetLease(now time.Time, name string) {
+	c.silences.health.ForgetLease(now, name)
+}
+
+// ObservePod takes a pod as it is now, like ObserveNode. A pod without a node is
+// none of the controller's; one that had a node is back from a backup of the API
+// server's store.
+func (c *Controller) ObservePod(now time.Time, object *corev1.Pod) {
+	if object.Spec.NodeName == "" {
+		c.ForgetPod(now, PodID(object))
+		return
+	}
+	p, known := c.objects.pods[PodID(object)]
+	if known && p.object.Spec.NodeName != object.Spec.NodeName {
+		c.ForgetPod(now, PodID(object)) // without a UID: it is another pod
+		known = false
+	}
+	if !known {
+		p = c.objects.addPod(object)
+	}
+	p.object = object
+	c.evictions.ObservePod(now, object)
+	c.marks.plan(now, p)
+}
+
+// ForgetPod drops a pod that was deleted. The id is that of [PodID].
+func (c *Controller) ForgetPod(now time.Time, id types.UID) {
+	if p, known := c.objects.pods[id]; known {
+		c.objects.removePod(p)
+		c.marks.forget(id)
+		c.evictions.ForgetPod(now, id)
+	}
+}
+
+// Halt holds all evictions and all NoExecute taints at once, until Resume. With
+// it an operator stops the controller without ending it. A call that is under
+// way is not taken back, and nothing follows it. All else goes on: nodes are
+// declared Unknown and tainted NoSchedule, their pods are marked not ready,
+// what recovers loses its taints, and deadlines pass. A second Halt changes
+// nothing.
+func (c *Controller) Halt(now time.Time) { c.evictions.SetHold(now, HoldHalt, "", true) }
+
+// Resume ends what Halt began. Nodes that wait are tainted at the rates of
+// their zones, and pods that became due meanwhile leave in the order of their
+// deadlines. Nothing was lost, so no deadline begins again.
+func (c *Controller) Resume(now time.Time) { c.evictions.SetHold(now, HoldHalt, "", false) }
+
+// Idle is for a replica that does not lead. It evaluates the zones, so as to
+// know their history when it leads, and keeps no Events. It reports whether
+// there is more to do at once: nodes are planned again a slice at a time.
+func (c *Controller) Idle(now time.Time) (more bool) {
+	if c.objects.synced {
+		c.evaluateZones(now)
+		c.told.noteDoubts(now, c.doubtFacts(now))
+		c.sweep(now)
+		more = c.unswept > 0
+	}
+	c.told.drop()
+	return more
+}
 
 // prepare applies what time and answers have changed, before anything is handed
 // out. It reports whether it has left something for the next Start: until that
@@ -205,77 +255,198 @@ func (c *Controller) prepare(now time.Time) (more bool) {
 	}
 	c.evaluateZones(now)
 	c.sweep(now)
-	c.noteDoubts(now)
+	c.told.noteDoubts(now, c.doubtFacts(now))
 	return false
 }
 
+// nextPreparation returns when time alone next changes something.
 func (c *Controller) nextPreparation(now time.Time) (time.Time, bool) {
-	if c.reads.list == listed || c.unswept > 0 {
+	if c.silences.reads.list == listed || c.unswept > 0 {
 		return now, true
 	}
-	next, ok := c.zones.Next(now)
-	if at := c.health.Sight(now).RegainedAt; !at.IsZero() {
-		at = at.Add(c.unbroken) // of what is held since the API server did not answer
-		if !ok || at.Before(next) {
-			next, ok = at, true
-		}
+	next, ok := c.zones.tracker.Next(now)
+	if at, waits := c.silences.nextSight(now); waits && (!ok || at.Before(next)) {
+		next, ok = at, true
 	}
-	if at, tells := c.doubts.next(c.grace); tells && (!ok || at.Before(next)) {
+	if at, tells := c.told.nextDoubt(); tells && (!ok || at.Before(next)) {
 		next, ok = at, true
 	}
 	return next, ok
 }
 
-// Idle is for a replica that does not lead. It evaluates the zones, so as to
-// know their history when it leads, and keeps no Events. It reports whether
-// there is more to do at once: nodes are planned again a slice at a time.
-func (c *Controller) Idle(now time.Time) (more bool) {
-	if c.synced {
+// collect takes the nodes whose grace period has ended since, and reports
+// whether it has left some for the next Start.
+func (c *Controller) collect(now time.Time) (more bool) {
+	for visits := mostVisited; visits > 0; {
+		n, follows := c.silences.collect(now, &visits)
+		if n == nil {
+			return visits == 0
+		}
+		if n.silence != nil {
+			c.told.watch(now, n)
+		}
+		c.follow(now, n, follows)
+	}
+	return true
+}
+
+// compare decides about the suspects by the last list of leases, and reports
+// whether it has left some for the next Start.
+func (c *Controller) compare(now time.Time) (more bool) {
+	for range mostVisited {
+		n, follows, more := c.silences.compare(now)
+		if !more {
+			return false
+		}
+		c.follow(now, n, follows)
+	}
+	return true
+}
+
+// evaluateZones applies the states that the zones are in now.
+func (c *Controller) evaluateZones(now time.Time) {
+	changes, obeysOther := c.zones.evaluate(now)
+	c.releases.setRates(now, changes)
+	c.obey(now, obeysOther)
+}
+
+// evaluateLasting evaluates the zones before they change, if they have been as
+// they are for a while. Start is not called while all workers are busy. With an
+// API server that does not answer, that can be long enough for an outage of all
+// zones to come and go. A shorter state does not count: a list may show a dead
+// cluster between its first node and its last.
+func (c *Controller) evaluateLasting(now time.Time) {
+	if c.objects.synced && c.zones.lasting(now) {
 		c.evaluateZones(now)
-		c.noteDoubts(now)
-		c.sweep(now)
-		more = c.unswept > 0
-	}
-	c.events = nil
-	c.doubts.untell() // it is told when this replica leads
-	return more
-}
-
-// announce records an Event to be handed out.
-func (c *Controller) announce(
-	object corev1.ObjectReference, kind, reason, format string, args ...any,
-) {
-	c.events = append(c.events, &Record{object, kind, reason, fmt.Sprintf(format, args...)})
-}
-
-func nodeReference(object *corev1.Node) corev1.ObjectReference {
-	return corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: object.Name, UID: object.UID}
-}
-
-func podReference(namespace, name string, uid types.UID) corev1.ObjectReference {
-	return corev1.ObjectReference{
-		APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: uid,
 	}
 }
 
-// recovering reports whether a node that was silent is ready again, but not yet
-// for the recovery period. Meanwhile it keeps its taints not-ready and
-// unreachable, and gets none. Its zone counts what it reports.
-func (c *Controller) recovering(n *node) bool {
-	return c.config.Health.RecoveryPeriod > 0 && n.ready == corev1.ConditionTrue &&
-		c.health.Silent(n.object.Name)
-}
-
-// enter puts a node into a state. It is the only function that does.
-func (c *Controller) enter(n *node, next writeState) {
-	if c.watch.entered != nil {
-		c.watch.entered(n.state, next)
+// obey applies that our taints obey another phase, if they do.
+func (c *Controller) obey(now time.Time, other bool) {
+	if !other {
+		return
 	}
-	n.state = next
+	c.evictions.SetHold(now, HoldZones, "", c.zones.phase.suspendsTaints())
+	if c.sweptFor != c.zones.generation {
+		c.sweptFor = c.zones.generation
+		c.Reevaluate() // other taints are wanted now
+	}
 }
 
-// watch is what tests want to know of a controller.
-type watch struct {
-	entered  func(from, to writeState) // nil for none
-	computed int                       // how often wanted taints were computed
+// Reevaluate has all nodes planned again by the next calls of Start, as if all
+// had changed, except those that are steady. It repairs what a fault of this
+// package has left wrong; nothing else depends on it.
+func (c *Controller) Reevaluate() {
+	c.unswept = len(c.objects.ordered)
+}
+
+// sweep goes on to plan all nodes again. It goes from the last node to the
+// first: if one is forgotten, only the last one moves.
+func (c *Controller) sweep(now time.Time) {
+	c.unswept = min(c.unswept, len(c.objects.ordered))
+	for visited := 0; c.unswept > 0 && visited < mostVisited; {
+		c.unswept--
+		visited++
+		if n := c.objects.ordered[c.unswept]; !c.writes.isPlanned(n) {
+			c.replan(now, n)
+			visited += c.marks.planNode(now, n)
+		}
+	}
+}
+
+// follow applies what follows for a node from what became of its silence.
+func (c *Controller) follow(now time.Time, n *node, follows consequence) {
+	if follows >= recounts {
+		c.obey(now, c.zones.count(now, n))
+	}
+	if follows == replans {
+		c.replan(now, n)
+	}
+}
+
+// plan finds out what a node needs, unless that is known. A node that has
+// changed itself is planned by replan.
+func (c *Controller) plan(now time.Time, n *node) {
+	if !c.writes.isPlanned(n) {
+		c.replan(now, n)
+	}
+}
+
+// replan finds out what a node needs. It is called once for each time that the
+// node is observed, and for all nodes when other taints are wanted.
+func (c *Controller) replan(now time.Time, n *node) {
+	c.writes.unsettle(n)
+	c.releases.plan(now, n)
+	if n.notReady() && !c.releases.isActedOn(n) {
+		c.told.watch(now, n)
+	}
+	c.writes.plan(now, n)
+}
+
+// holdTaintsOfReady keeps the pods of a node that reports that it is ready
+// from leaving for our taints. Those are about to go: with the next write, or
+// after a start with the first heartbeat. A deadline that passes before that
+// must not make pods leave a living node, for example one that came back while
+// no replica led. One that died after its report is found silent, and its pods
+// leave then. In its recovery period a node has its taints on purpose, and they
+// act.
+func (c *Controller) holdTaintsOfReady(now time.Time, n *node) {
+	held := hasNoExecute(n.object.Spec.Taints) && n.ready == corev1.ConditionTrue &&
+		!c.silences.recovering(n)
+	c.evictions.SetHold(now, HoldReady, n.object.Name, held)
+}
+
+// noteAnswer is called with the result of each write before that is taken. If
+// the API server has stored something then heartbeats would be heard, too.
+func (c *Controller) noteAnswer(now, sent time.Time, stored bool) {
+	if stored {
+		c.Answered(now, sent)
+	}
+	c.evaluateLasting(now)
+}
+
+// Jobs returns what the controller hands out: Events first, then all else under
+// the budget of requests. It must be called once. Now must not be the zero
+// time.
+func (c *Controller) Jobs(
+	actions Actions, now time.Time,
+) (timedqueue.Source[timedqueue.Job], error) {
+	requests, err := timedqueue.NewThrottle(timedqueue.ThrottleConfig{
+		Limit: c.config.Requests.PerSecond,
+		Burst: c.config.Requests.Burst,
+		Kinds: c.kinds(actions),
+	}, now)
+	if err != nil {
+		return nil, err
+	}
+	return turns{c, timedqueue.InOrder(
+		timedqueue.Jobs(recorder{c}, actions.Record),
+		timedqueue.Jobs(teller{recorder{c}}, actions.Record),
+		requests,
+	)}, nil
+}
+
+// kinds are the kinds of work that divide the budget of requests. What says
+// that a node is not ready comes before what follows from it.
+func (c *Controller) kinds(actions Actions) []timedqueue.Kind {
+	return []timedqueue.Kind{{
+		Name: "declarations", Reserved: declarationsPart,
+		Source: timedqueue.InOrder(
+			timedqueue.Jobs(reader{c}, actions.ReadLeases),
+			timedqueue.Jobs(declarer{c}, actions.Declare),
+		),
+	}, {
+		Name: "recoveries", Reserved: 0.25,
+		Source: timedqueue.Jobs(recoverer{writer{c}}, actions.ChangeNode),
+	}, {
+		Name: "evictions", Reserved: 0.25, Cost: c.config.Requests.Eviction,
+		Source: timedqueue.Jobs(evictor{c}, actions.Evict),
+	}, {
+		Name: "other writes", Reserved: 0.25,
+		// The one of the two that handles many pods must not starve the other.
+		Source: timedqueue.RoundRobin(
+			timedqueue.Jobs(otherWriter{writer{c}}, actions.ChangeNode),
+			timedqueue.Jobs(marker{c}, actions.MarkPod),
+		),
+	}}
 }

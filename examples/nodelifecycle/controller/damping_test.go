@@ -164,7 +164,7 @@ func TestC2WhatIsTakenBackIsNotWritten(t *testing.T) {
 	}
 	w.advance(longestWait + time.Second)
 	w.done = nil
-	n := w.c.nodes[sick[0]]
+	n := w.c.objects.nodes[sick[0]]
 	require.True(t, n.pace.damped())
 	for range 10 {
 		w.cordonIs(sick[0], true)
@@ -207,7 +207,7 @@ func TestC2WhatProtectsPodsWaitsForSecondsOnly(t *testing.T) {
 
 	w.advance(interval + time.Second)
 	require.Contains(t, w.taintsOf(sick[0]), notReadyNoExecute, "a zone's rate does not wait for that")
-	w.c.nodes[sick[0]].pace = pace{writes: 200, last: w.now}
+	w.c.objects.nodes[sick[0]].pace = pace{writes: 200, last: w.now}
 	w.beat(sick[0])
 	w.advance(longestProtectiveWait - time.Millisecond)
 	require.NotEmpty(t, w.taintsOf(sick[0]))
@@ -219,7 +219,7 @@ func TestC2WhatProtectsPodsWaitsForSecondsOnly(t *testing.T) {
 // wait when it does not any more.
 func TestC2WhatDoesNotProtectAnyMoreWaitsOn(t *testing.T) {
 	w, sick, _ := starved(t, 60)
-	w.c.nodes[sick[0]].pace = pace{writes: 200, last: w.now}
+	w.c.objects.nodes[sick[0]].pace = pace{writes: 200, last: w.now}
 	began := w.now
 	w.report(sick[0], corev1.ConditionFalse)
 	w.advance(time.Second)
@@ -241,7 +241,7 @@ func TestC2NodesThatFlapRecoverLast(t *testing.T) {
 	for _, name := range sick {
 		tainted := w.nodes[name].DeepCopy()
 		tainted.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
-		w.c.nodes[name].pace = pace{writes: 200, last: w.now.Add(time.Second - longestWait)}
+		w.c.objects.nodes[name].pace = pace{writes: 200, last: w.now.Add(time.Second - longestWait)}
 		w.setNode(tainted)
 	}
 	w.advance(2 * time.Second)
@@ -372,7 +372,7 @@ func TestC2MarksOfANodeThatFlapsAreDamped(t *testing.T) {
 		}
 		w.advance(500 * time.Millisecond)
 		w.beat(sick[0])
-		for _, p := range w.c.podsOn[sick[0]] { // its kubelet disagrees
+		for _, p := range w.c.objects.podsOn[sick[0]] { // its kubelet disagrees
 			ready := p.object.DeepCopy()
 			ready.Status.Conditions[1].Status = corev1.ConditionTrue
 			w.setPod(ready)
@@ -384,7 +384,7 @@ func TestC2MarksOfANodeThatFlapsAreDamped(t *testing.T) {
 
 	w.report(sick[0], corev1.ConditionUnknown)
 	w.advance(longestWait + 10*time.Second)
-	for _, p := range w.c.podsOn[sick[0]] {
+	for _, p := range w.c.objects.podsOn[sick[0]] {
 		require.Equal(t, corev1.ConditionFalse, p.object.Status.Conditions[1].Status)
 	}
 }

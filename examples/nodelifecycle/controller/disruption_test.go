@@ -144,7 +144,7 @@ func TestZ3OutageIsNoticedWhileAllWorkersAreBusy(t *testing.T) {
 	for _, name := range w.names() {
 		w.report(name, corev1.ConditionFalse)
 	}
-	require.Equal(t, zone.PhaseActive, w.c.zones.Phase(), "it was not asked")
+	require.Equal(t, zone.PhaseActive, w.c.zones.tracker.Phase(), "it was not asked")
 	w.now = w.now.Add(2 * time.Second)
 	for _, name := range w.names() {
 		w.report(name, corev1.ConditionTrue)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/zone"
 )
@@ -130,4 +132,95 @@ func appendDoubts(doubts []Doubt, f doubtFacts) []Doubt {
 	case zone.PhaseActive:
 	}
 	return doubts
+}
+
+// tellPeriod is the shortest time between two Events that a doubt of the same
+// kind has begun. So a doubt that comes and goes is told of now and then.
+const tellPeriod = 5 * time.Minute
+
+// doubtLog is what is recorded of each kind of doubt, by its place in
+// doubtKinds.
+type doubtLog [len(doubtKinds)]doubtRecord
+
+type doubtRecord struct {
+	// since is when the doubt began, zero if there is none.
+	since time.Time
+	// lasted is how long all doubts of the kind lasted that have ended.
+	lasted time.Duration
+	// told says that its beginning was told, at toldAt; its end will be.
+	told   bool
+	toldAt time.Time
+}
+
+// note records the doubts that there are now. The Events to record are appended
+// to events.
+func (l *doubtLog) note(now time.Time, doubts []Doubt, grace time.Duration, events []*Record) []*Record {
+	for i, kind := range doubtKinds {
+		r := &l[i]
+		if len(doubts) == 0 || doubts[0].Kind != kind {
+			events = r.end(now, kind, events)
+			continue
+		}
+		d := doubts[0]
+		doubts = doubts[1:]
+		if r.since.IsZero() {
+			r.since = d.Since
+		}
+		if at, tells := r.tells(kind, grace); tells && !now.Before(at) {
+			r.told, r.toldAt = true, now
+			events = append(events, &Record{
+				Type: corev1.EventTypeWarning, Reason: ReasonDoubt, Message: d.String(),
+			})
+		}
+	}
+	return events
+}
+
+// tells returns when the beginning of a doubt is told, if it has yet to be. A
+// suspension is told at once. Other doubts that end before a grace period
+// has passed are no news, nor is a stabilization window, which ends by itself.
+func (r *doubtRecord) tells(kind DoubtKind, grace time.Duration) (time.Time, bool) {
+	if r.since.IsZero() || r.told || kind == DoubtRecovering {
+		return time.Time{}, false
+	}
+	at := r.since
+	if kind != DoubtSuspended {
+		at = at.Add(grace)
+	}
+	if again := r.toldAt.Add(tellPeriod); !r.toldAt.IsZero() && at.Before(again) {
+		at = again
+	}
+	return at, true
+}
+
+// untell records that nothing was told.
+func (l *doubtLog) untell() {
+	for i := range l {
+		l[i].told, l[i].toldAt = false, time.Time{}
+	}
+}
+
+func (r *doubtRecord) end(now time.Time, kind DoubtKind, events []*Record) []*Record {
+	if r.since.IsZero() {
+		return events
+	}
+	if r.told {
+		events = append(events, &Record{
+			Type: corev1.EventTypeNormal, Reason: ReasonDoubtEnded,
+			Message: "Doubt of the kind " + string(kind) + " has ended. It began at " + utc(r.since) + ".",
+		})
+	}
+	r.lasted += max(now.Sub(r.since), 0)
+	r.since, r.told = time.Time{}, false
+	return events
+}
+
+// next returns when the beginning of a doubt has to be told.
+func (l *doubtLog) next(grace time.Duration) (next time.Time, ok bool) {
+	for i, kind := range doubtKinds {
+		if at, tells := l[i].tells(kind, grace); tells && (!ok || at.Before(next)) {
+			next, ok = at, true
+		}
+	}
+	return next, ok
 }

@@ -317,7 +317,7 @@ func TestH4ADeadNodeIsDeclaredBehindASilentWatch(t *testing.T) {
 	w.advance(interval + time.Second)
 	_, doubted := w.doubt(DoubtWatch)
 	require.False(t, doubted)
-	require.Zero(t, w.c.reads.behind)
+	require.Zero(t, w.c.silences.reads.behind)
 	require.Equal(t, []string{ReasonDoubt, ReasonDoubtEnded}, w.told())
 }
 
@@ -349,7 +349,7 @@ func TestH4DeadNodesAreDeclaredAfterReadsFail(t *testing.T) {
 				require.LessOrEqual(t, declared[name].Sub(mended), afterReadsFail)
 			}
 			require.Empty(t, w.c.Doubts(w.now))
-			require.Zero(t, w.c.reads.failing)
+			require.Zero(t, w.c.silences.reads.failing)
 			require.Equal(t, []string{ReasonDoubt, ReasonDoubtEnded}, w.told())
 		})
 	}
@@ -384,7 +384,7 @@ func TestH4ReadsThatFailedAreForgotten(t *testing.T) {
 		require.Equal(t, size, w.mustDoubt(DoubtUnread).Nodes)
 		revive()
 		require.Empty(t, w.c.Doubts(w.now))
-		require.False(t, w.c.reads.fail(1), "with the next suspect")
+		require.False(t, w.c.silences.reads.fail(1), "with the next suspect")
 	}
 	w.silent["a-000"] = true
 	w.finishFailed(w.until(isRead))
@@ -392,7 +392,7 @@ func TestH4ReadsThatFailedAreForgotten(t *testing.T) {
 	reads, writes = nil, errServer
 	w.advance(time.Minute)
 	require.Equal(t, 1, w.c.Undeclared())
-	require.False(t, w.c.reads.fail(1))
+	require.False(t, w.c.silences.reads.fail(1))
 }
 
 // A budget that is small compared with the number of silent nodes.
@@ -491,7 +491,7 @@ func TestH4AStandbyTellsNoDoubt(t *testing.T) {
 		w.c.Idle(w.now)
 	}
 	require.Equal(t, 2*time.Minute+beginning, w.c.Doubted(w.now, DoubtBlind))
-	require.Empty(t, w.c.events)
+	require.Empty(t, w.c.told.events)
 	w.c.Lead(w.now)
 	w.act()
 	require.Equal(t, []string{ReasonDoubt}, w.told())

@@ -24,52 +24,6 @@ type Actions struct {
 	Record     func(context.Context, Record) struct{}
 }
 
-// Jobs returns what the controller hands out: Events first, then all else under
-// the budget of requests. It must be called once. Now must not be the zero
-// time.
-func (c *Controller) Jobs(
-	actions Actions, now time.Time,
-) (timedqueue.Source[timedqueue.Job], error) {
-	requests, err := timedqueue.NewThrottle(timedqueue.ThrottleConfig{
-		Limit: c.config.Requests.PerSecond,
-		Burst: c.config.Requests.Burst,
-		Kinds: c.kinds(actions),
-	}, now)
-	if err != nil {
-		return nil, err
-	}
-	return turns{c, timedqueue.InOrder(
-		timedqueue.Jobs(recorder{c}, actions.Record),
-		timedqueue.Jobs(teller{recorder{c}}, actions.Record),
-		requests,
-	)}, nil
-}
-
-// kinds are the kinds of work that divide the budget of requests. What says
-// that a node is not ready comes before what follows from it.
-func (c *Controller) kinds(actions Actions) []timedqueue.Kind {
-	return []timedqueue.Kind{{
-		Name: "declarations", Reserved: declarationsPart,
-		Source: timedqueue.InOrder(
-			timedqueue.Jobs(reader{c}, actions.ReadLeases),
-			timedqueue.Jobs(declarer{c}, actions.Declare),
-		),
-	}, {
-		Name: "recoveries", Reserved: 0.25,
-		Source: timedqueue.Jobs(recoverer{writer{c}}, actions.ChangeNode),
-	}, {
-		Name: "evictions", Reserved: 0.25, Cost: c.config.Requests.Eviction,
-		Source: timedqueue.Jobs(evictor{c}, actions.Evict),
-	}, {
-		Name: "other writes", Reserved: 0.25,
-		// The one of the two that handles many pods must not starve the other.
-		Source: timedqueue.RoundRobin(
-			timedqueue.Jobs(otherWriter{writer{c}}, actions.ChangeNode),
-			timedqueue.Jobs(marker{c}, actions.MarkPod),
-		),
-	}}
-}
-
 // turns are the jobs of a controller. Before each it applies what time and
 // answers have changed.
 type turns struct {
@@ -79,30 +33,21 @@ type turns struct {
 }
 
 func (c turns) Start(now time.Time) (timedqueue.Job, bool) {
-	if !c.synced || c.prepare(now) {
+	if !c.objects.synced || c.prepare(now) {
 		return timedqueue.Job{}, false
 	}
 	return c.sources.Start(now)
 }
 
 func (c turns) Next(now time.Time) (time.Time, bool) {
-	if !c.synced {
+	if !c.objects.synced {
 		return time.Time{}, false
 	}
 	next, ok := c.sources.Next(now)
-	for _, wait := range []func(time.Time) (time.Time, bool){c.nextPreparation, c.health.Next} {
+	for _, wait := range []func(time.Time) (time.Time, bool){c.nextPreparation, c.silences.health.Next} {
 		if at, waits := wait(now); waits && (!ok || at.Before(next)) {
 			next, ok = at, true
 		}
 	}
 	return next, ok
-}
-
-// noteAnswer is called with the result of each write before that is taken. If
-// the API server has stored something then heartbeats would be heard, too.
-func (c *Controller) noteAnswer(now, sent time.Time, stored bool) {
-	if stored {
-		c.Answered(now, sent)
-	}
-	c.evaluateLasting(now)
 }

@@ -19,14 +19,14 @@ type node struct {
 	// behind: its last sign of life is a live read, not the watch. It is written
 	// by setBehind alone.
 	behind bool
-	// blindnesses is Controller.blindnesses when its zone counted it last, zero if
+	// blindnesses is silences.blindnesses when its zone counted it last, zero if
 	// that was as unconfirmed. It is written by count alone.
 	blindnesses uint32
 	// silence is that of a node that is silent and was not declared, else nil.
 	silence *silence
 
 	object *corev1.Node
-	slot   int // in Controller.ordered
+	slot   int // in objects.ordered
 	zone   string
 	ready  corev1.ConditionStatus // empty while nothing was reported
 	// excluded: it does not count in its zone. When thousands fall silent, reading
@@ -46,7 +46,7 @@ type node struct {
 	emptied bool
 
 	// wanted is the list of taints to write in state due; nil if taints are right.
-	// It was computed in the generation planned of the controller.
+	// It was computed in the generation planned of zones.
 	wanted  []corev1.Taint
 	planned int
 	// pace damps the writes to the node, marking those to its pods: there an
@@ -79,7 +79,7 @@ type node struct {
 // Plan also takes due to steady, a token takes due to released, and ForgetNode
 // takes each state to resting. A token is the zone's. A node that waits for it
 // is steady, due or writing meanwhile, and in releases as well.
-// Controller.enter is the one function that writes the state.
+// writes.enter is the one function that writes the state.
 type writeState uint8
 
 const (
@@ -117,6 +117,39 @@ func (s writeState) holdsToken() bool { return s == released || s == releasing }
 // notReady reports whether a node was reported not to be ready, by its kubelet
 // or by us. A node without any report is starting.
 func (n *node) notReady() bool { return n.ready != "" && n.ready != corev1.ConditionTrue }
+
+// accepted records that the API server has accepted a write of ours, unless it
+// has not.
+func (n *node) accepted(now time.Time, err error) {
+	if n != nil && err == nil {
+		n.wroteAt = now
+	}
+}
+
+// mustRead reports whether a node has to be read before anything is written to
+// it.
+func (n *node) mustRead() bool { return !n.readAt.IsZero() }
+
+// mayWriteAt returns when what a node wants may be written, or the node read
+// before that, and the zero time if that needs no wait.
+func (n *node) mayWriteAt() time.Time {
+	if n.mustRead() {
+		return n.readAt
+	}
+	return n.pace.next(n.pace.damped() && n.protects())
+}
+
+// protects reports whether the taints that a node wants protect pods. They do
+// if they keep pods from a node that cannot run them, or from leaving one that
+// can. So a node that flaps is closed soon and opened late, and stays closed in
+// between. Swapping a taint that closes the node for another one may wait. So
+// may labels, pressure, which most pods tolerate, and spec.unschedulable, which
+// the scheduler reads itself.
+func (n *node) protects() bool {
+	has := n.object.Spec.Taints
+	return n.wanted != nil && (!closed(has) && closed(n.wanted) ||
+		hasNoExecute(has) && !hasNoExecute(n.wanted))
+}
 
 // Kinds of writes to nodes.
 const (

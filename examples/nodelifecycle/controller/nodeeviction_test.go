@@ -113,7 +113,7 @@ func TestE9NodeThatIsReadyAgainKeepsItsPods(t *testing.T) {
 	w.report("a-003", corev1.ConditionTrue)
 	w.advance(time.Minute)
 	require.Empty(t, w.evicted(ill))
-	require.Zero(t, w.c.Queued(w.c.nodes["a-003"].zone))
+	require.Zero(t, w.c.Queued(w.c.objects.nodes["a-003"].zone))
 
 	w.fail = func(task any) error {
 		if _, is := task.(eviction.Task); is {
@@ -203,7 +203,7 @@ func TestE9OutageOfAllZonesBeginsTheTimeoutAgain(t *testing.T) {
 	w.silent["a-000"] = true
 	w.report("a-000", corev1.ConditionFalse)
 	w.advance(timeout + time.Minute)
-	require.True(t, w.c.nodes["a-000"].emptied)
+	require.True(t, w.c.objects.nodes["a-000"].emptied)
 	w.addPod("stays", "b-000")
 	for _, name := range w.names() {
 		w.silent[name] = true

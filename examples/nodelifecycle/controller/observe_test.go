@@ -48,13 +48,13 @@ func TestE13PodsWithoutUIDsDoNotMerge(t *testing.T) {
 	one := add("one", "a-002") // recreated, and the watch has skipped the deletion
 	_, pods = w.c.Len()
 	require.Equal(t, before+2, pods)
-	require.Len(t, w.c.podsOn["a-001"], 1)
-	require.Len(t, w.c.podsOn["a-002"], 3)
+	require.Len(t, w.c.objects.podsOn["a-001"], 1)
+	require.Len(t, w.c.objects.podsOn["a-002"], 3)
 	w.c.ForgetPod(w.now, PodID(one))
 	w.c.ForgetPod(w.now, PodID(other))
 	_, pods = w.c.Len()
 	require.Equal(t, before, pods)
-	require.Len(t, w.c.podsOn["a-002"], 1)
+	require.Len(t, w.c.objects.podsOn["a-002"], 1)
 }
 
 // H1: the API server taints each new node as not ready. The first report after
@@ -99,12 +99,12 @@ func TestNothingIsKeptOfZonesThatANodePassesThrough(t *testing.T) {
 		w.setNode(moved)
 	}
 	w.act()
-	require.Len(t, w.c.queued, 1)
+	require.Len(t, w.c.releases.queued, 1)
 	require.Less(t, heapInUse()-before, 50*names)
 	w.deleteNode("a-000")
 	w.act()
-	require.Empty(t, w.c.queued)
-	require.Len(t, w.c.members, 2)
+	require.Empty(t, w.c.releases.queued)
+	require.Len(t, w.c.releases.members, 2)
 }
 
 func heapInUse() int {

@@ -61,7 +61,7 @@ func TestReleaseThatFailedDoesNotOutliveTheRecovery(t *testing.T) {
 		}
 	}
 	require.True(t, released)
-	require.Zero(t, w.c.Queued(w.c.nodes["a-000"].zone))
+	require.Zero(t, w.c.Queued(w.c.objects.nodes["a-000"].zone))
 }
 
 // ill has nodes reported as not ready, and no others after that. It returns
@@ -116,7 +116,7 @@ func TestTokenIsNotUsedForANodeThatIsBeingWritten(t *testing.T) {
 	names, at := w.releases(known)
 	require.Equal(t, []string{"a-001", "a-002", "a-003"}, names)
 	require.Equal(t, []time.Duration{0, 10 * time.Second, 20 * time.Second}, at)
-	require.Zero(t, w.c.Queued(w.c.nodes["a-000"].zone))
+	require.Zero(t, w.c.Queued(w.c.objects.nodes["a-000"].zone))
 }
 
 // Its turn comes when the write is over, before those of nodes that fell with
@@ -126,7 +126,7 @@ func TestNodeThatIsBeingWrittenKeepsItsPlace(t *testing.T) {
 	known := w.ill("a-000", "a-001", "a-002", "a-003")
 	finish := w.write("a-001")
 	w.advance(interval + 15*time.Second)
-	require.Equal(t, 2, w.c.Queued(w.c.nodes["a-001"].zone), "it waits as before")
+	require.Equal(t, 2, w.c.Queued(w.c.objects.nodes["a-001"].zone), "it waits as before")
 	finish()
 	w.advance(time.Minute)
 	names, at := w.releases(known)
@@ -162,7 +162,7 @@ func TestTurnThatWasPassedDoesNotOutliveTheRecovery(t *testing.T) {
 	finish := w.write("a-000")
 	w.advance(interval + time.Second)
 	w.report("a-000", corev1.ConditionTrue)
-	require.Zero(t, w.c.Queued(w.c.nodes["a-000"].zone))
+	require.Zero(t, w.c.Queued(w.c.objects.nodes["a-000"].zone))
 	w.advance(time.Second)
 	w.report("a-000", corev1.ConditionFalse)
 	finish()
@@ -236,7 +236,7 @@ func TestNodeMovesZoneWhileItWaits(t *testing.T) {
 	node := w.nodes["a-000"].DeepCopy()
 	node.Labels[corev1.LabelTopologyZone] = "b"
 	w.setNode(node)
-	require.Equal(t, 1, w.c.Queued(w.c.nodes["a-000"].zone))
+	require.Equal(t, 1, w.c.Queued(w.c.objects.nodes["a-000"].zone))
 	w.advance(2 * interval)
 	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
 }

@@ -75,7 +75,7 @@ func TestC1RecoveriesAndEvictionsDoNotWaitForDeclarations(t *testing.T) {
 	tainted := w.nodes["b-001"].DeepCopy()
 	tainted.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
 	w.setNode(tainted)
-	pod := w.c.podsOn["b-001"][0].object
+	pod := w.c.objects.podsOn["b-001"][0].object
 	pod = pod.DeepCopy()
 	pod.Spec.Tolerations = nil
 	w.setPod(pod)
@@ -105,15 +105,15 @@ func TestReleasedNodeIsNoRecovery(t *testing.T) {
 		return nil
 	}
 	known := w.ill("a-000")
-	require.Equal(t, recovery, kindOfWrite("", w.c.nodes["a-000"]))
+	require.Equal(t, recovery, kindOfWrite("", w.c.objects.nodes["a-000"]))
 	for !w.now.After(known) {
 		w.now = w.now.Add(100 * time.Millisecond)
 		for task, ok := w.jobs.Start(w.now); ok; task, ok = w.jobs.Start(w.now) {
-			require.NotEqual(t, released, w.c.nodes["a-000"].state)
+			require.NotEqual(t, released, w.c.objects.nodes["a-000"].state)
 			w.done = append(w.done, deed{w.now, task.Task(), nil})
 			w.finish(task)
 		}
-		require.NotEqual(t, released, w.c.nodes["a-000"].state)
+		require.NotEqual(t, released, w.c.objects.nodes["a-000"].state)
 	}
 	names, _ := w.releases(known)
 	require.Equal(t, []string{"a-000"}, names)

@@ -122,9 +122,9 @@ func (w *world) heal() {
 func (w *world) recount(seed uint64) {
 	w.t.Helper()
 	ready, counts := 0, map[string]zone.Counts{}
-	for _, n := range w.c.ordered {
+	for _, n := range w.c.objects.ordered {
 		of := counts[n.zone]
-		is := w.c.countsInZone(n)
+		is := w.c.zones.countsInZone(n)
 		switch {
 		case is.Excluded:
 		case is.Unconfirmed:
@@ -137,7 +137,7 @@ func (w *world) recount(seed uint64) {
 		}
 		counts[n.zone] = of
 	}
-	require.Equal(w.t, ready, w.c.ready, "seed %d", seed)
+	require.Equal(w.t, ready, w.c.zones.ready, "seed %d", seed)
 	for _, z := range w.c.Zones() {
 		require.Equal(w.t, counts[z.Zone], z.Counts, "seed %d: zone %s", seed, z.Zone)
 	}

@@ -32,7 +32,7 @@ func TestH4NothingIsDoneWhileNoNodeCanBeHeard(t *testing.T) {
 	w := withDeadNode(t)
 	w.blind = true
 	w.advance(10*time.Minute + interval/40) // no heartbeat, and no write is answered
-	require.Equal(t, holdProvisional, w.c.hold)
+	require.Equal(t, zone.PhaseHolding, w.c.zones.phase.obeyed)
 	require.Empty(t, deeds[eviction.Task](w))
 	require.Empty(t, deeds(w, patchesTaints), "and nothing is undone")
 	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
@@ -83,7 +83,7 @@ func TestH4AnAnsweredWriteIsAProof(t *testing.T) {
 		}, like[eviction.Task](), nil), true},
 		"failed": {job(labels, like(patchesLabels), errServer), false},
 		"node read": {job(func(w *world) {
-			w.c.nodes["a-000"].readAt = w.now
+			w.c.objects.nodes["a-000"].readAt = w.now
 			w.report("a-000", corev1.ConditionTrue)
 		}, like(readsNode), nil), false},
 		"without result": {job(labels, like(patchesLabels), errPanicked), false},
@@ -100,7 +100,7 @@ func TestH4AnAnsweredWriteIsAProof(t *testing.T) {
 			w.blind = true
 			w.now = w.now.Add(10 * time.Second)
 			end()
-			blind, now := w.c.health.Blind(w.now)
+			blind, now := w.c.silences.health.Blind(w.now)
 			require.Equal(t, !test.proves, now)
 			require.Zero(t, blind, "it was sent in time")
 		})
@@ -121,7 +121,7 @@ func TestH4WritesThatFailHoldDeclarationsOnly(t *testing.T) {
 	}
 	require.NotContains(t, w.declaredAt(), "b-000")
 	require.Len(t, deeds[eviction.Task](w), 1)
-	require.Equal(t, holdNone, w.c.hold)
+	require.Equal(t, zone.PhaseActive, w.c.zones.phase.obeyed)
 	w.run(2 * interval)
 	require.Contains(t, w.declaredAt(), "b-000")
 }
@@ -175,7 +175,7 @@ func TestZ3AWindowThatEndsInBlindnessBeginsAgain(t *testing.T) {
 	w.blind = true
 	w.advance(5 * time.Minute) // calls get through, but nothing says so
 	w.blind = false
-	require.Equal(t, zone.PhaseActive, w.c.zones.Phase())
+	require.Equal(t, zone.PhaseActive, w.c.zones.tracker.Phase())
 	require.Equal(t, zone.PhaseHolding, w.c.Phase())
 	regained := w.now
 	w.run(3 * grace)

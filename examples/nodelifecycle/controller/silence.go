@@ -18,7 +18,7 @@ type silence struct {
 	// retryAt is when the node may be read again, after so many failures.
 	retryAt  time.Time
 	failures int
-	slot     int // in Controller.suspects, while suspected
+	slot     int // in silences.suspects, while suspected
 }
 
 // silenceState is where a silence is in its life:
@@ -34,7 +34,7 @@ type silence struct {
 //
 // A reading that fails leads back to suspected. The first three states end when
 // the node is heard or forgotten. The last two end with the write.
-// Controller.enterSilence is the one function that writes the state.
+// silences.enter is the one function that writes the state.
 type silenceState uint8
 
 const (

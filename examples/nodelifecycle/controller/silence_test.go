@@ -141,7 +141,7 @@ func TestZ6AnUnconfirmedOutageHolds(t *testing.T) {
 	w.silent["a-000"] = true
 	w.advance(grace + interval + 12*time.Second)
 	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
-	require.Contains(t, w.pods, w.c.podsOn["a-000"][0].object.UID, "it tolerates that for 30 s")
+	require.Contains(t, w.pods, w.c.objects.podsOn["a-000"][0].object.UID, "it tolerates that for 30 s")
 
 	unreadable := true
 	w.fail = func(task any) error {
@@ -200,7 +200,7 @@ func TestH5ANodeIsHeardWhileItIsBeingDeclared(t *testing.T) {
 	w.finish(task)
 	require.Equal(t, corev1.ConditionUnknown, w.nodes["a-000"].Status.Conditions[0].Status,
 		"the write could not know")
-	require.Nil(t, w.c.nodes["a-000"].silence)
+	require.Nil(t, w.c.objects.nodes["a-000"].silence)
 	w.next["a-000"] = w.now.Add(time.Second)
 	w.advance(time.Minute)
 	require.Empty(t, w.taintsOf("a-000"))
@@ -221,8 +221,8 @@ func TestH5ARecreatedNodeHasNoSilenceOfItsPredecessor(t *testing.T) {
 			w.silent["a-000"] = false
 			w.addNode("a-000", "a")
 			w.finish(underWay)
-			require.Nil(t, w.c.nodes["a-000"].silence)
-			require.True(t, w.c.nodes["a-000"].counts.Ready)
+			require.Nil(t, w.c.objects.nodes["a-000"].silence)
+			require.True(t, w.c.objects.nodes["a-000"].counts.Ready)
 			w.silent["a-000"] = true
 			w.done = nil
 			w.advance(grace + 2*interval)
@@ -244,14 +244,14 @@ func TestC3NodesThatFallSilentAreTakenInSlices(t *testing.T) {
 		}
 	}
 	w.start()
-	w.c.events = nil
+	w.c.told.events = nil
 	w.now = w.now.Add(grace - time.Second)
 	w.beat(zoneNode(size)) // the other zone lives
 	w.now = w.now.Add(time.Second)
 	for taken := mostVisited; taken < size; taken += mostVisited {
 		_, ok := w.jobs.Start(w.now)
 		require.False(t, ok, "nothing is handed out before all are known")
-		require.Len(t, w.c.suspects, taken)
+		require.Len(t, w.c.silences.suspects, taken)
 		next, _ := w.jobs.Next(w.now)
 		require.False(t, next.After(w.now))
 	}
@@ -265,7 +265,7 @@ func TestC3NodesThatFallSilentAreTakenInSlices(t *testing.T) {
 	for left := size - mostVisited; left > 0; left -= mostVisited {
 		_, ok := w.jobs.Start(w.now)
 		require.False(t, ok)
-		require.Len(t, w.c.suspects, left)
+		require.Len(t, w.c.silences.suspects, left)
 	}
 	task, ok := w.jobs.Start(w.now)
 	for !ok {
@@ -290,7 +290,7 @@ func TestC3NodesArePlannedAgainInSlices(t *testing.T) {
 	for _, name := range w.names() {
 		w.report(name, corev1.ConditionFalse)
 	}
-	w.c.setHold(w.now, holdOutage)
+	w.suspend()
 	for left := size; left > 0; left -= mostVisited {
 		require.Equal(t, left, w.c.unswept)
 		w.c.sweep(w.now)
@@ -315,8 +315,8 @@ func TestZ6AListConfirmsOnlyWhatWasSilentBefore(t *testing.T) {
 	w.c.collect(w.now)
 	list.Finish(w.now)
 	w.c.compare(w.now)
-	require.Equal(t, suspected, w.c.nodes["a-007"].silence.state)
-	require.Equal(t, confirmed, w.c.nodes["a-019"].silence.state)
+	require.Equal(t, suspected, w.c.objects.nodes["a-007"].silence.state)
+	require.Equal(t, confirmed, w.c.objects.nodes["a-019"].silence.state)
 }
 
 // Z3: what was planned before the suspension is not written after it, even if
@@ -331,11 +331,11 @@ func TestC3AWritePlannedBeforeASuspensionIsPlannedAgain(t *testing.T) {
 	}
 	w.report("a-000", corev1.ConditionFalse)
 	w.act()
-	require.Equal(t, due, w.c.nodes["a-000"].state, "the other key of the lineage")
-	w.c.setHold(w.now, holdOutage)
+	require.Equal(t, due, w.c.objects.nodes["a-000"].state, "the other key of the lineage")
+	w.suspend()
 	w.c.unswept = 0 // the sweep has not come to it
 	w.fail = nil
-	w.c.writes.Retry("a-000")
+	w.c.writes.queue.Retry("a-000")
 	change, ok := otherWriter{writer{w.c}}.Start(w.now)
 	require.True(t, ok)
 	require.Equal(t, NodeActionTaint, change.Action)
@@ -364,11 +364,11 @@ func TestH4ASilenceThatEndedInBlindnessIsNotConfirmed(t *testing.T) {
 	w.now = w.now.Add(10 * time.Second)
 	w.c.Answered(w.now, w.now)
 	w.finish(read)
-	require.Equal(t, suspected, w.c.nodes["a-000"].silence.state)
+	require.Equal(t, suspected, w.c.objects.nodes["a-000"].silence.state)
 	w.act()
 	require.Empty(t, deeds[Declaration](w))
 	w.beat("a-000")
-	require.Nil(t, w.c.nodes["a-000"].silence)
+	require.Nil(t, w.c.objects.nodes["a-000"].silence)
 }
 
 // Z6: the pods of a node that is being emptied stay while all zones may be
@@ -391,7 +391,7 @@ func TestZ6AnUnconfirmedOutageHoldsTheEvictionOfNodes(t *testing.T) {
 	for range 10 {
 		w.advance(time.Minute)
 	}
-	require.True(t, w.c.nodes["a-000"].emptied)
+	require.True(t, w.c.objects.nodes["a-000"].emptied)
 	require.NotZero(t, evictions)
 	w.silence("")
 	w.now = w.now.Add(grace)

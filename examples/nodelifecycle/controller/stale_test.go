@@ -51,7 +51,7 @@ func TestANodeThatTheCacheDoesNotHaveIsReadAndDeclared(t *testing.T) {
 	w.stalled = true
 	w.report("a-003", corev1.ConditionTrue)
 	w.silent["a-003"] = true
-	lastBeat, _ := w.c.health.LastHeartbeat("a-003")
+	lastBeat, _ := w.c.silences.health.LastHeartbeat("a-003")
 	w.advance(3 * time.Minute)
 	require.Equal(t, 1, w.writesRefused())
 	require.Len(t, deeds(w, readsNode), 1)
@@ -163,11 +163,11 @@ func TestH8ANodeThatIsGoneIsReadNowAndThen(t *testing.T) {
 	require.Equal(t, 1, w.writesRefused())
 	require.GreaterOrEqual(t, w.reads(), 9)
 	require.LessOrEqual(t, w.reads(), 11)
-	require.Equal(t, gone, w.c.nodes["a-003"].object)
+	require.Equal(t, gone, w.c.objects.nodes["a-003"].object)
 
 	created := w.addNode("a-003", "a")
 	w.advance(time.Minute + time.Second)
-	require.Equal(t, created.UID, w.c.nodes["a-003"].object.UID)
+	require.Equal(t, created.UID, w.c.objects.nodes["a-003"].object.UID)
 	w.advance(2 * time.Minute)
 	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-003"))
 	require.Equal(t, 1, w.writesRefused())
@@ -176,7 +176,7 @@ func TestH8ANodeThatIsGoneIsReadNowAndThen(t *testing.T) {
 	w.c.ForgetNode(w.now, "a-003") // the one before, as the watch shows it in the end
 	w.relist()
 	w.advance(time.Minute)
-	require.Equal(t, created.UID, w.c.nodes["a-003"].object.UID)
+	require.Equal(t, created.UID, w.c.objects.nodes["a-003"].object.UID)
 	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-003"))
 }
 
@@ -213,7 +213,7 @@ func TestALiveReadCountsAfterARestore(t *testing.T) {
 	w.advance(5 * time.Second)
 	require.Equal(t, 1, w.writesRefused())
 	require.Equal(t, 1, w.reads())
-	require.Equal(t, restored, w.c.nodes["a-003"].object)
+	require.Equal(t, restored, w.c.objects.nodes["a-003"].object)
 	require.Equal(t, 1, w.c.Stale())
 }
 
@@ -314,7 +314,7 @@ func TestPodsOfANodeThatMayBeBackAreNotEvictedBeforeItIsRead(t *testing.T) {
 		w := back(t)
 		w.stalled = false
 		w.taint("a-003", corev1.TaintEffectNoExecute)
-		pod := w.c.podsOn["a-003"][0].object.DeepCopy()
+		pod := w.c.objects.podsOn["a-003"][0].object.DeepCopy()
 		pod.Spec.Tolerations = nil
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
 			Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists,
@@ -353,7 +353,7 @@ func TestAPodThatTheCacheDoesNotHaveIsReadAndMarked(t *testing.T) {
 		require.Equal(t, 1, readsOf(w))
 		require.Equal(t, corev1.ConditionFalse, w.pods[pod.UID].Status.Conditions[1].Status)
 		require.Equal(t, 1, w.c.Stale())
-		require.Empty(t, w.c.staleness.pods)
+		require.Empty(t, w.c.marks.refused)
 
 		w.c.ObservePod(w.now, pod) // what the watch shows late
 		w.advance(5 * time.Second)
@@ -374,9 +374,9 @@ func TestAPodThatTheCacheDoesNotHaveIsReadAndMarked(t *testing.T) {
 			require.Equal(t, 1, w.writesRefused())
 			require.GreaterOrEqual(t, readsOf(w), 9)
 			require.LessOrEqual(t, readsOf(w), 11)
-			require.Contains(t, w.c.pods, pod.UID, "only the watch says so")
+			require.Contains(t, w.c.objects.pods, pod.UID, "only the watch says so")
 			w.c.ForgetPod(w.now, pod.UID)
-			require.Empty(t, w.c.staleness.pods)
+			require.Empty(t, w.c.marks.refused)
 			w.done = nil
 			w.advance(10 * time.Minute)
 			require.Zero(t, readsOf(w))

@@ -50,7 +50,7 @@ func playAtRandom(t *testing.T, seed uint64, entered func(from, to writeState)) 
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 0))
 	w := active(t, "a")
-	w.c.watch.entered = entered
+	w.c.writes.watch.entered = entered
 	type begun struct {
 		job       timedqueue.Job
 		performed bool
@@ -126,15 +126,15 @@ func playAtRandom(t *testing.T, seed uint64, entered func(from, to writeState)) 
 func agree(t *testing.T, c *Controller, seed uint64, step int) {
 	t.Helper()
 	queued, members := map[string]int{}, map[string]int{}
-	for name, n := range c.nodes {
+	for name, n := range c.objects.nodes {
 		check := func(holds bool, what string) {
 			if !holds {
 				t.Fatalf("seed %d, step %d: %s is %v, and %s", seed, step, name, n.state, what)
 			}
 		}
 		members[n.zone]++
-		write, inWrites := c.writes.Find(name)
-		release, inReleases := c.releases.Find(name)
+		write, inWrites := c.writes.queue.Find(name)
+		release, inReleases := c.releases.queue.Find(name)
 		if inReleases {
 			queued[n.zone]++
 			check(n == *release.Value(), "releases has another node")
@@ -143,19 +143,19 @@ func agree(t *testing.T, c *Controller, seed uint64, step int) {
 			check(n == *write.Value(), "writes has another node")
 		}
 		check(n.state != released, "no Start is under way")
-		hasToken := inReleases && c.releases.Acting(release)
+		hasToken := inReleases && c.releases.queue.Acting(release)
 		check((n.state == releasing) == hasToken, "its token says otherwise")
 		check(n.state == due || n.state.underWay() || n.wanted == nil, "has taints to write")
 		check(n.state != due || inWrites, "is not in writes")
-		check(!n.state.underWay() || inWrites && c.writes.Acting(write), "is not being written")
+		check(!n.state.underWay() || inWrites && c.writes.queue.Acting(write), "is not being written")
 		ready := n.ready == corev1.ConditionTrue
-		check(n.state != steady || n.notReady() || c.health.HasHeartbeat(name) && ready, "was not heard")
-		check(n.state.underWay() || c.wantsRelease(n) == inReleases, "is in releases or is not")
+		check(n.state != steady || n.notReady() || c.silences.health.HasHeartbeat(name) && ready, "was not heard")
+		check(n.state.underWay() || c.releases.wants(n) == inReleases, "is in releases or is not")
 	}
-	require.True(t, maps.Equal(queued, c.queued),
-		"seed %d, step %d: %v in releases, counted %v", seed, step, queued, c.queued)
-	require.True(t, maps.Equal(members, c.members),
-		"seed %d, step %d: %v in zones, counted %v", seed, step, members, c.members)
+	require.True(t, maps.Equal(queued, c.releases.queued),
+		"seed %d, step %d: %v in releases, counted %v", seed, step, queued, c.releases.queued)
+	require.True(t, maps.Equal(members, c.releases.members),
+		"seed %d, step %d: %v in zones, counted %v", seed, step, members, c.releases.members)
 }
 
 // C6: each time that a node is observed its wanted taints are computed once. A
@@ -164,9 +164,9 @@ func TestC6WantedTaintsAreComputedOnce(t *testing.T) {
 	w := active(t, "a", "b")
 	costs := func(times int, what string, do func()) {
 		t.Helper()
-		w.c.watch.computed = 0
+		w.c.writes.watch.computed = 0
 		do()
-		require.Equal(t, times, w.c.watch.computed, what)
+		require.Equal(t, times, w.c.writes.watch.computed, what)
 	}
 	start := func() timedqueue.Job {
 		task, ok := w.jobs.Start(w.now)
@@ -191,13 +191,13 @@ func TestC6WantedTaintsAreComputedOnce(t *testing.T) {
 	costs(1, "a failure", func() {
 		cordon(false)
 		write = start()
-		w.c.watch.computed = 0
+		w.c.writes.watch.computed = 0
 		w.finishFailed(write)
 	})
 	w.advance(interval)
 	costs(1, "a node that falls", func() { w.report("a-001", corev1.ConditionFalse) })
 	w.act()
-	w.now = w.c.zones.NotBefore(w.c.nodes["a-001"])
+	w.now = w.c.zones.tracker.NotBefore(w.c.objects.nodes["a-001"])
 	costs(1, "its token", func() { write = start() })
 	require.True(t, write.Task().(NodeChange).Released)
 	w.blind = true
@@ -224,9 +224,9 @@ func TestC6OneFunctionWritesEachState(t *testing.T) {
 		}
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for _, write := range regexp.MustCompile(`\.(state|hold) = `).FindAllString(string(text), -1) {
+		for _, write := range regexp.MustCompile(`\.(state|phase) = `).FindAllString(string(text), -1) {
 			found = append(found, file+write)
 		}
 	}
-	require.Equal(t, []string{"controller.go.state = ", "suspects.go.state = ", "zones.go.hold = "}, found)
+	require.Equal(t, []string{"silences.go.state = ", "writes.go.state = ", "zones.go.phase = "}, found)
 }

@@ -20,25 +20,25 @@ func TestC3WhatIsNotNeededIsDroppedSomeAtATime(t *testing.T) {
 	}
 	w.start()
 	w.act()
-	for _, p := range w.c.podsOn["n"] {
-		w.c.marks.Add(PodID(p.object), p, w.now)
+	for _, p := range w.c.objects.podsOn["n"] {
+		w.c.marks.queue.Add(PodID(p.object), p, w.now)
 	}
 	_, ok := marker{w.c}.Start(w.now)
 	require.False(t, ok)
-	require.Equal(t, size-mostVisited, w.c.marks.Len())
+	require.Equal(t, size-mostVisited, w.c.marks.queue.Len())
 
 	for i := range size {
-		w.c.writes.Add(strconv.Itoa(i), w.c.nodes["n"], w.now)
+		w.c.writes.queue.Add(strconv.Itoa(i), w.c.objects.nodes["n"], w.now)
 	}
 	others := otherWriter{writer{w.c}}
 	_, ok = others.Start(w.now)
 	require.False(t, ok)
-	require.Equal(t, size-mostVisited, w.c.writes.Len())
+	require.Equal(t, size-mostVisited, w.c.writes.queue.Len())
 	next, ok := others.Next(w.now)
 	require.True(t, ok)
 	require.False(t, next.After(w.now), "there is more to do")
 	w.act()
-	require.Zero(t, w.c.marks.Len()+w.c.writes.Len())
+	require.Zero(t, w.c.marks.queue.Len()+w.c.writes.queue.Len())
 }
 
 // C3: in node mode nodes without pods cost no token, and are emptied some at a
@@ -56,8 +56,8 @@ func TestC3NodesAreEmptiedSomeAtATime(t *testing.T) {
 	}
 	w.act()
 	w.now = w.now.Add(time.Hour)
-	w.c.emptyNodes(w.now)
-	require.Equal(t, 10, w.c.releases.Len())
+	w.c.releases.emptyNodes(w.now)
+	require.Equal(t, 10, w.c.releases.queue.Len())
 }
 
 // C3: the grace periods of all nodes come up together after a start.

@@ -20,7 +20,7 @@ import (
 // reasons are why nodes wait, by name.
 func (w *world) reasons() map[string]WaitReason {
 	all := map[string]WaitReason{}
-	for _, wait := range w.c.NodeWaits(w.now, 0, len(w.c.ordered)) {
+	for _, wait := range w.c.NodeWaits(w.now, 0, len(w.c.objects.ordered)) {
 		all[wait.Node] = wait.Reason
 	}
 	return all
@@ -101,7 +101,7 @@ func TestEachNodeThatWaitsHasItsReason(t *testing.T) {
 	}{
 		WaitUnconfirmed: {do: func(w *world) {
 			dead(w)
-			for len(w.c.suspects) == 0 {
+			for len(w.c.silences.suspects) == 0 {
 				w.now = w.now.Add(time.Second)
 				w.c.Answered(w.now, w.now)
 				w.c.prepare(w.now)
@@ -257,8 +257,8 @@ func TestANodeThatIsNotActedOnHasAReasonWhateverHappens(t *testing.T) {
 func (w *world) requireReasons(seed uint64) {
 	w.t.Helper()
 	reasons := w.reasons()
-	for name, n := range w.c.nodes {
-		silent := w.c.health.Silent(name) && !w.c.health.Returning(name)
+	for name, n := range w.c.objects.nodes {
+		silent := w.c.silences.health.Silent(name) && !w.c.silences.health.Returning(name)
 		ready := nodehealth.ReadyStatus(n.object)
 		acted := hasNoExecute(n.object.Spec.Taints)
 		if w.config.EvictionMode == EvictionModeNode {

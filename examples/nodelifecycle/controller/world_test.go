@@ -383,7 +383,7 @@ func (w *world) nodeResult(node *corev1.Node, err error) Result[*corev1.Node] {
 	if w.err = err; err != nil {
 		return Result[*corev1.Node]{Err: err}
 	}
-	n := w.c.nodes[node.Name]
+	n := w.c.objects.nodes[node.Name]
 	if n != nil && older(n.object.ResourceVersion, node.ResourceVersion) {
 		w.c.ObserveNode(w.now, node)
 	}
@@ -394,7 +394,7 @@ func (w *world) podResult(pod *corev1.Pod, err error) Result[*corev1.Pod] {
 	if w.err = err; err != nil {
 		return Result[*corev1.Pod]{Err: err}
 	}
-	p := w.c.pods[PodID(pod)]
+	p := w.c.objects.pods[PodID(pod)]
 	if p != nil && older(p.object.ResourceVersion, pod.ResourceVersion) {
 		w.c.ObservePod(w.now, pod)
 	}
@@ -549,3 +549,8 @@ const (
 	notReadyNoSchedule    = corev1.TaintNodeNotReady + ":NoSchedule"
 	notReadyNoExecute     = corev1.TaintNodeNotReady + ":NoExecute"
 )
+
+// suspend suspends the cluster, as when all zones are found to be down.
+func (w *world) suspend() {
+	w.c.obey(w.now, w.c.zones.enter(w.now, phase{zone.PhaseSuspended, zone.PhaseSuspended}))
+}

@@ -21,7 +21,7 @@ func TestWhatIsObservedIsBelieved(t *testing.T) {
 	require.NotEmpty(t, w.taintsOf("a-000"))
 	w.nodes["a-000"] = old // with its version
 	w.c.ObserveNode(w.now, old)
-	require.Same(t, old, w.c.nodes["a-000"].object)
+	require.Same(t, old, w.c.objects.nodes["a-000"].object)
 	w.advance(grace + interval + time.Second)
 	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-000"))
 
@@ -32,7 +32,7 @@ func TestWhatIsObservedIsBelieved(t *testing.T) {
 	terminating.ResourceVersion, terminating.DeletionTimestamp = "7", &metav1.Time{Time: w.now}
 	w.c.ObservePod(w.now, terminating)
 	w.c.ObservePod(w.now, pod)
-	require.Same(t, pod, w.c.pods["p"].object)
+	require.Same(t, pod, w.c.objects.pods["p"].object)
 }
 
 // A node that was deleted and recreated during a write is another one.

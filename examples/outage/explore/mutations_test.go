@@ -118,9 +118,9 @@ func ofSight(test string) mutant.Catch {
 // ofNodes are faults that controllers of this kind have had, among them those
 // of kube-controller-manager that the packages list.
 var ofNodes = []mutant.Mutation{
-	mutant.New("a node that is heard again is tainted all the same", controller, "(*Controller) wantsRelease(n)",
+	mutant.New("a node that is heard again is tainted all the same", controller, "(*releases) wants(n)",
 		`!c.isSilent(n) -> false`, unit("nodelifecycle/controller", "TestANodeThatIsHeardAgainGetsNoNoExecuteTaint")),
-	mutant.New("a zone without a rate is no reason", controller, "(*Controller) whyQueued", `limit == 0 -> limit < 0`,
+	mutant.New("a zone without a rate is no reason", controller, "(*view) whyQueued", `limit == 0 -> limit < 0`,
 		unit("nodelifecycle/controller", "TestAZoneWithoutARateIsTheReasonOfItsNodes")),
 	mutant.New("a node that waits is told of nowhere", controller, "(*Controller) replan(now)",
 		`n.notReady() && !c.isActedOn(n) -> false`,
@@ -136,20 +136,20 @@ var ofNodes = []mutant.Mutation{
 				}
 			}`,
 		ordinary(invariant.NoIdleToken)),
-	mutant.New("a refused write is sent again without a read", controller, "(*Controller) noteNodeRefusal(now)",
+	mutant.New("a refused write is sent again without a read", controller, "(*writes) noteRefusal(now)",
 		"n.readAt = now.Add(w) -> _ = now.Add(w)", ordinary(invariant.ReadFirst)),
-	mutant.New("a node is not taken for what a live read shows", controller, "(*Controller) observeReadNode(now)",
+	mutant.New("a node is not taken for what a live read shows", controller, "(writer) observeRead(now)",
 		"c.ObserveNode(now, l) -> _ = now", unit("nodelifecycle/controller", "TestALiveReadCountsAfterARestore")),
 	mutant.New("pods leave a node that is back and whose watch has stalled", controller, "(evictor) Start(now)",
 		"c.readsFirst(now, t) -> false", comesOut("node-watch-stalls-at-recovery")),
 	mutant.New("a failed mark is dropped when the kubelet is back and not ready", controller, "needsMark",
 		`!p.owedMark(n) -> true`, unit("nodelifecycle/controller", "TestH6PodsAreMarkedWhateverHappens")),
 	mutant.New("adding a node again puts it at the end", controller, "(*Controller) replan(now)",
-		`c.planRelease(n) ->
-			c.planRelease(n)
-			if item, waits := c.releases.Get(n.object.Name); waits && !item.Due.IsZero() &&
+		`c.releases.plan(now, n) ->
+			c.releases.plan(now, n)
+			if item, waits := c.releases.queue.Get(n.object.Name); waits && !item.Due.IsZero() &&
 				!n.state.holdsToken() && n.turn.Before(now) {
-				c.releases.Set(n.object.Name, n, now)
+				c.releases.queue.Set(n.object.Name, n, now)
 			}`,
 		ordinary(invariant.InOrder)),
 	mutant.New("a restart starts tolerations again", "eviction", "StartTime",
@@ -167,12 +167,12 @@ var ofNodes = []mutant.Mutation{
 			s.failed(n, e, o, r)
 			if s.note(e).failures >= 5 { attempt.terminating = true }`,
 		ordinary(invariant.InTime).From(620)),
-	mutant.New("tainted nodes are untainted at the start", controller, "(*Controller) wantedTaints",
+	mutant.New("tainted nodes are untainted at the start", controller, "(*writes) wantedTaints",
 		`n.ready == "" || !o && !c.health.HasHeartbeat(n.object.Name) -> false`,
 		ordinary(invariant.UntaintedByABeat)),
 	mutant.New("a node that moves goes on to wait for the zone that it left",
-		controller, "(*Controller) setZone",
-		"c.releases.Refile(e) -> _ = e",
+		controller, "(*releases) setZone",
+		"r.queue.Refile(e) -> _ = e",
 		ordinary(invariant.NoIdleToken)),
 	mutant.New("a full disruption holds what an administrator asks for", "eviction", "(*Hold) holds",
 		"h.Taints(t) -> true",
@@ -188,9 +188,9 @@ var ofNodes = []mutant.Mutation{
 	mutant.New("a toleration begins before the pod has arrived", "eviction", "(*ruling) decide",
 		"later(t.Start, p.Arrived) -> t.Start",
 		ordinary(invariant.NeverEarly)),
-	mutant.New("a disrupted zone keeps its rate", controller, "(*Controller) evaluateZones",
-		`c.releases.SetLimit(t, zoneBudget, d.Zone, l) ->
-			if d.Rate > 0 { c.releases.SetLimit(t, zoneBudget, d.Zone, l) }`,
+	mutant.New("a disrupted zone keeps its rate", controller, "(*releases) setRates",
+		`r.queue.SetLimit(t, zoneBudget, d.Zone, l) ->
+			if d.Rate > 0 { r.queue.SetLimit(t, zoneBudget, d.Zone, l) }`,
 		ordinary(invariant.WithinRate)),
 	mutant.New("nodes are acted against as soon as one zone is back",
 		"zone", "(*Tracker) nextPhase",
@@ -211,7 +211,7 @@ var ofNodes = []mutant.Mutation{
 		`f.GetUID() == u.GetUID() -> f.GetUID() != ""`,
 		ordinary(invariant.NothingLeft)),
 	mutant.New("a pod that could not be marked not ready is not tried again",
-		controller, "(*Controller) marked",
+		controller, "(*marks) finish",
 		"k && r.Object != nil -> k",
 		ordinary(invariant.PodsNotReady).From(520)).At(1),
 	mutant.New("a pod that terminates on a silent node stays ready", controller, "needsMark",
@@ -221,8 +221,8 @@ var ofNodes = []mutant.Mutation{
 		"nodehealth", "(*sight) prove",
 		"s.blind += g -> _ = g",
 		ordinary(invariant.NotDeclaredAlive)),
-	mutant.New("what cannot be heard is acted on", controller, "(*Controller) evaluateZones",
-		"!c.health.Sight(t).Settled() -> false",
+	mutant.New("what cannot be heard is acted on", controller, "(phase) next",
+		"!s -> false",
 		ordinary(invariant.SparedInOutage).From(6050)),
 	mutant.New("a window passes in which nothing could be heard", "zone", "(*Tracker) Unconfirm",
 		"t.Stabilize(n) -> _ = n",
@@ -287,7 +287,7 @@ var ofEvictions = []mutant.Mutation{
 		"SaysGone(err) -> SaysGone(err) || CauseOf(err) == causeTimeout",
 		ofEviction("TestE5WhatTheAPIRefusesIsAFailureWithItsCause")),
 	mutant.New("a node that is ready again is emptied all the same",
-		controller, "(*Controller) cancelEmptying",
+		controller, "(*releases) cancelEmptying",
 		"c.evictions.CancelNodeEviction(t, n.object.Name) ->",
 		ordinary(invariant.SparedWhenReady)),
 	mutant.New("a tainted node that is ready again loses its pods all the same",
@@ -298,28 +298,28 @@ var ofEvictions = []mutant.Mutation{
 		controller, "(*Controller) holdTaintsOfReady",
 		"c.evictions.SetHold(t, HoldReady, n, h) -> if h { c.evictions.SetHold(t, HoldReady, n, h) }",
 		ordinary(invariant.InTime).From(190)),
-	mutant.New("nodes are emptied without a timeout", controller, "(*Controller) turnOf",
+	mutant.New("nodes are emptied without a timeout", controller, "(*releases) turnOf",
 		"n.notReadySince.Add(c.config.PodEvictionTimeout) -> n.notReadySince",
 		ordinary(invariant.TimeoutKept)),
 	mutant.New("an outage of all zones does not begin the timeout again",
-		controller, "(*Controller) turnOf",
-		"c.resumedAt.Add(c.config.PodEvictionTimeout) -> c.resumedAt",
+		controller, "(*releases) turnOf",
+		"z.resumedAt.Add(c.config.PodEvictionTimeout) -> z.resumedAt",
 		ordinary(invariant.TimeoutKept)),
-	mutant.New("a node that is emptied uses no token", controller, "(*Controller) emptyNodes",
+	mutant.New("a node that is emptied uses no token", controller, "(*releases) emptyNodes",
 		"c.isEmptying(i.Key) -> !c.isEmptying(i.Key)",
 		ordinary(invariant.WithinRate)),
 	mutant.New("pods of DaemonSets leave with their node", "eviction", "(*pod) nodeEviction",
 		"p.kind == ofNode -> false",
 		ordinary(invariant.TimeoutKept)),
 	mutant.New("nodes are tainted in both modes", controller, "(c otherWriter) Start",
-		`if c.config.EvictionMode == EvictionModeNode { c.emptyNodes(t) }
+		`if c.config.EvictionMode == EvictionModeNode { c.releases.emptyNodes(t) }
 			for range mostVisited {
-				if c.config.EvictionMode != EvictionModeNode { c.takeRelease(t) }
-				if a, s, m := c.startWrite(t, w); e { return a, s }
+				if c.config.EvictionMode != EvictionModeNode { c.writes.takeRelease(t) }
+				if a, s, m := c.start(t, w); e { return a, s }
 			} ->
 			for range mostVisited {
-				c.takeRelease(t)
-				if a, s, m := c.startWrite(t, w); e { return a, s }
+				c.writes.takeRelease(t)
+				if a, s, m := c.start(t, w); e { return a, s }
 			}`,
 		ordinary(invariant.AsConfigured)),
 }
@@ -328,7 +328,7 @@ var ofEvictions = []mutant.Mutation{
 // server cannot be heard, or when something lies.
 var ofMassFailure = []mutant.Mutation{
 	mutant.New("a zone counts silent nodes only when that is written",
-		controller, "(*Controller) countsInZone",
+		controller, "(*zones) countsInZone",
 		"n.silence.lasts() -> false && n.silence.lasts()",
 		starved(invariant.SparedInOutage).From(6)),
 	mutant.New("recoveries have no part of the requests", controller, "(*Controller) kinds",
@@ -343,20 +343,20 @@ var ofMassFailure = []mutant.Mutation{
 		`[]timedqueue.Kind{d, r, e, {Name: "other writes", Reserved: p, Source: s}} ->
 			[]timedqueue.Kind{d, r, e, {Name: "other writes", Source: s}}`,
 		starved(invariant.TaintsFollow)),
-	mutant.New("leases are read one by one, however many", controller, "(reader) Start",
+	mutant.New("leases are read one by one, however many", controller, "(*silences) startRead",
 		"mostSingleReads -> 1 << 20",
 		starved(invariant.NoIdleToken).From(20)),
 	mutant.New("nodes are tainted as soon as the caches are filled",
 		controller, "(*Controller) MarkSynced",
-		"c.zones.Stabilize(t) ->",
+		"z.tracker.Stabilize(t) ->",
 		hostile(invariant.SparedInOutage)),
 	mutant.New("nodes are tainted as soon as another replica acts",
 		controller, "(*Controller) Lead",
-		"c.zones.Stabilize(t) -> c.zones.Next(t)",
+		"z.tracker.Stabilize(t) -> z.tracker.Next(t)",
 		ordinary(invariant.SparedInOutage)),
 	mutant.New("a node that could not be declared is not declared later",
-		controller, "(declarer) Finish",
-		"err != nil -> false",
+		controller, "(*silences) declared",
+		"err == nil -> true",
 		ordinary(invariant.DeclaredInTime).From(310)),
 	mutant.New("a heartbeat does not show that others would be heard", "nodehealth", "(*NodeMonitor) ObserveLease",
 		"m.monitor.hear(t) -> m.monitor.advance(t)", ofSight("TestH4AHeartbeatOfAnyKeyProvesSight")),
@@ -377,13 +377,13 @@ var ofMassFailure = []mutant.Mutation{
 var ofPolicies = []mutant.Mutation{
 	mutant.New("a grace period is as short as its flag says", "examples/nodelifecycle/options", "(o *Options) GracePeriod()",
 		`max(o.MonitorGracePeriod, x) -> o.MonitorGracePeriod`, comesOut("grace-equals-interval")),
-	mutant.New("a pause holds no evictions", controller, "(*Controller) evaluateZones",
-		"c.setHold(t, holdPaused) -> c.setHold(t, holdNone)",
+	mutant.New("a pause holds no evictions", controller, "(phase) next",
+		"phase{z, zone.PhasePaused} -> phase{z, zone.PhaseActive}",
 		pausing(invariant.NeverEarly)),
 	mutant.New("what a pause has held leaves as soon as it ends",
-		controller, "(*Controller) evaluateZones",
-		`c.hold == holdPaused && e.Phase != zone.PhaseActive ->
-			c.hold == holdPaused && e.Phase == zone.PhasePaused`,
+		controller, "(phase) next",
+		`p.obeyed == zone.PhasePaused && z != zone.PhaseActive ->
+			p.obeyed == zone.PhasePaused && z == zone.PhasePaused`,
 		pausing(invariant.NeverEarly)),
 	mutant.New("nodes are acted against as soon as a pause ends", "zone", "(*Tracker) nextPhase",
 		"t.phase == PhaseSuspended || t.phase == PhasePaused -> t.phase == PhaseSuspended",
@@ -396,8 +396,8 @@ var ofPolicies = []mutant.Mutation{
 
 // ofHalts are faults in how an operator stops the controller.
 var ofHalts = []mutant.Mutation{
-	mutant.New("a halt holds no taints", controller, "(*Controller) mayRelease",
-		"!c.Halted() && c.hold == holdNone -> c.hold == holdNone",
+	mutant.New("a halt holds no taints", controller, "(*releases) may",
+		"!h && !s -> !s",
 		ordinary(invariant.Halted)),
 	mutant.New("a halt holds nothing", "eviction", "(*pods) hold",
 		"r.held = h ->",
