@@ -293,10 +293,10 @@ func (c *Controller) collect(now time.Time) (more bool) {
 // compare decides about the suspects by the last list of leases, and reports
 // whether it has left some for the next Start.
 func (c *Controller) compare(now time.Time) (more bool) {
-	for range mostVisited {
-		n, follows, more := c.silences.compare(now)
-		if !more {
-			return false
+	for visits := mostVisited; visits > 0; {
+		n, follows := c.silences.compare(now, &visits)
+		if n == nil {
+			return visits == 0
 		}
 		c.follow(now, n, follows)
 	}

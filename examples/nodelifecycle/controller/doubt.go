@@ -92,17 +92,15 @@ func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // doubtFacts is what doubts follow from.
 type doubtFacts struct {
 	sight nodehealth.Sight
-	// behind and refutedAt are the nodes whose last sign of life is a live read,
-	// and when there was none of them last.
-	behind    int
-	refutedAt time.Time
-	// unconfirmed are the silent nodes without a confirmation, since suspectedAt
-	// some are. Unread says that live reads have failed since failedAt.
-	unconfirmed           int
-	suspectedAt, failedAt time.Time
-	unread                bool
-	phase                 zone.Phase
-	phaseAt               time.Time
+	// behind are the nodes whose last sign of life is a live read, and unconfirmed
+	// the silent nodes without a confirmation.
+	behind, unconfirmed tally
+	// unread: live reads have failed since failedAt.
+	unread   bool
+	failedAt time.Time
+	// phase is what the zones have called for since phaseAt.
+	phase   zone.Phase
+	phaseAt time.Time
 }
 
 // appendDoubts appends all doubts that there are, in the order of doubtKinds.
@@ -110,19 +108,20 @@ func appendDoubts(doubts []Doubt, f doubtFacts) []Doubt {
 	if !f.sight.Counts() {
 		doubts = append(doubts, Doubt{Kind: DoubtBlind, Since: f.sight.LostAt})
 	}
-	if f.behind > 0 {
-		doubts = append(doubts, Doubt{Kind: DoubtWatch, Since: f.refutedAt, Nodes: f.behind})
+	if f.behind.count > 0 {
+		doubts = append(doubts, Doubt{DoubtWatch, f.behind.since, f.behind.count})
 	}
+	silent := f.unconfirmed.count
 	switch {
-	case f.unconfirmed == 0:
+	case silent == 0:
 	case f.unread:
-		doubts = append(doubts, Doubt{Kind: DoubtUnread, Since: f.failedAt, Nodes: f.unconfirmed})
+		doubts = append(doubts, Doubt{DoubtUnread, f.failedAt, silent})
 	default:
-		doubts = append(doubts, Doubt{Kind: DoubtUnconfirmed, Since: f.suspectedAt, Nodes: f.unconfirmed})
+		doubts = append(doubts, Doubt{DoubtUnconfirmed, f.unconfirmed.since, silent})
 	}
 	switch f.phase {
 	case zone.PhaseHolding:
-		doubts = append(doubts, Doubt{Kind: DoubtHolding, Since: f.phaseAt, Nodes: f.unconfirmed})
+		doubts = append(doubts, Doubt{DoubtHolding, f.phaseAt, silent})
 	case zone.PhaseSuspended:
 		doubts = append(doubts, Doubt{Kind: DoubtSuspended, Since: f.phaseAt})
 	case zone.PhasePaused:

@@ -43,14 +43,14 @@ func TestH4DoubtsFollowFromTheFacts(t *testing.T) {
 				"is tainted NoExecute either, and no pod evicted for one of our taints.",
 		},
 		"a watch that is behind": {
-			facts:  facts(func(f *doubtFacts) { f.behind, f.refutedAt = 3, at(90) }),
+			facts:  facts(func(f *doubtFacts) { f.behind = tally{3, at(90)} }),
 			doubts: []Doubt{{Kind: DoubtWatch, Since: at(90), Nodes: 3}},
 			says: "Since 2026-11-22T12:01:30Z the watch of leases is behind: live reads show " +
 				"heartbeats of 3 silent nodes.",
 		},
 		"unconfirmed": {
 			facts: facts(func(f *doubtFacts) {
-				f.unconfirmed, f.suspectedAt = 10, at(99)
+				f.unconfirmed = tally{10, at(99)}
 			}),
 			doubts: []Doubt{{Kind: DoubtUnconfirmed, Since: at(99), Nodes: 10}},
 			says: "Since 2026-11-22T12:01:39Z a live read of leases has yet to confirm 10 silent " +
@@ -58,7 +58,7 @@ func TestH4DoubtsFollowFromTheFacts(t *testing.T) {
 		},
 		"all zones may be down, and reads fail": {
 			facts: facts(func(f *doubtFacts) {
-				f.unconfirmed, f.suspectedAt, f.failedAt, f.unread = 10, at(60), at(61), true
+				f.unconfirmed, f.failedAt, f.unread = tally{10, at(60)}, at(61), true
 				f.phase = zone.PhaseHolding
 			}),
 			doubts: []Doubt{
@@ -317,7 +317,7 @@ func TestH4ADeadNodeIsDeclaredBehindASilentWatch(t *testing.T) {
 	w.advance(interval + time.Second)
 	_, doubted := w.doubt(DoubtWatch)
 	require.False(t, doubted)
-	require.Zero(t, w.c.silences.reads.behind)
+	require.Zero(t, w.c.silences.behind.count)
 	require.Equal(t, []string{ReasonDoubt, ReasonDoubtEnded}, w.told())
 }
 
@@ -384,7 +384,7 @@ func TestH4ReadsThatFailedAreForgotten(t *testing.T) {
 		require.Equal(t, size, w.mustDoubt(DoubtUnread).Nodes)
 		revive()
 		require.Empty(t, w.c.Doubts(w.now))
-		require.False(t, w.c.silences.reads.fail(1), "with the next suspect")
+		require.Zero(t, w.c.silences.reads.failing+w.c.silences.reads.failures, "with the next suspect")
 	}
 	w.silent["a-000"] = true
 	w.finishFailed(w.until(isRead))
@@ -392,7 +392,7 @@ func TestH4ReadsThatFailedAreForgotten(t *testing.T) {
 	reads, writes = nil, errServer
 	w.advance(time.Minute)
 	require.Equal(t, 1, w.c.Undeclared())
-	require.False(t, w.c.silences.reads.fail(1))
+	require.Zero(t, w.c.silences.reads.failing+w.c.silences.reads.failures)
 }
 
 // A budget that is small compared with the number of silent nodes.

@@ -18,7 +18,7 @@ type silence struct {
 	// retryAt is when the node may be read again, after so many failures.
 	retryAt  time.Time
 	failures int
-	slot     int // in silences.suspects, while suspected
+	slot     int // in reads.suspects, while suspected
 }
 
 // silenceState is where a silence is in its life:
@@ -61,13 +61,3 @@ func (s *silence) lasts() bool { return s != nil && s.state != overtaken }
 // isConfirmed reports whether a live read has confirmed the silence. That it is
 // read again changes nothing about that.
 func (s *silence) isConfirmed() bool { return !s.confirmedAt.IsZero() }
-
-// setFailures counts the failed reads of a silence, and the silences with some.
-func (s *silence) setFailures(r *reads, failures int) {
-	if s.failures > 0 {
-		r.failing--
-	}
-	if s.failures = failures; failures > 0 {
-		r.failing++
-	}
-}

@@ -251,7 +251,7 @@ func TestC3NodesThatFallSilentAreTakenInSlices(t *testing.T) {
 	for taken := mostVisited; taken < size; taken += mostVisited {
 		_, ok := w.jobs.Start(w.now)
 		require.False(t, ok, "nothing is handed out before all are known")
-		require.Len(t, w.c.silences.suspects, taken)
+		require.Len(t, w.c.silences.reads.suspects, taken)
 		next, _ := w.jobs.Next(w.now)
 		require.False(t, next.After(w.now))
 	}
@@ -265,7 +265,7 @@ func TestC3NodesThatFallSilentAreTakenInSlices(t *testing.T) {
 	for left := size - mostVisited; left > 0; left -= mostVisited {
 		_, ok := w.jobs.Start(w.now)
 		require.False(t, ok)
-		require.Len(t, w.c.silences.suspects, left)
+		require.Len(t, w.c.silences.reads.suspects, left)
 	}
 	task, ok := w.jobs.Start(w.now)
 	for !ok {

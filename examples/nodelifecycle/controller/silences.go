@@ -22,11 +22,16 @@ type silences struct {
 	// fixedGrace: no heartbeat makes a grace period end earlier.
 	fixedGrace bool
 
-	// suspects are the silent nodes that wait for a live read, and declarations
+	// reads are the live reads of those that are suspected. Declarations holds
 	// those whose silence was confirmed.
-	suspects     []*node
 	reads        reads
 	declarations *timedqueue.Queue[string, *node]
+
+	// unconfirmed are the silences that are not confirmed. Behind are the nodes
+	// that have shown life to a live read, and not to the watch since. Refuted
+	// counts the silences that a live read has refuted.
+	unconfirmed, behind tally
+	refuted             int
 
 	// blindnesses is one more than how many have ended. Blind is how much time they
 	// took, in which no heartbeat could be heard.
@@ -46,6 +51,20 @@ const (
 	replans
 )
 
+// tally is how many there are of something, and since when there are some.
+type tally struct {
+	count int
+	since time.Time
+}
+
+// add counts so many more.
+func (t *tally) add(now time.Time, more int) {
+	if t.count == 0 {
+		t.since = now
+	}
+	t.count += more
+}
+
 func newSilences(config Config, o *objects, now time.Time) (*silences, error) {
 	s := &silences{
 		config: config, objects: o, blindnesses: 1,
@@ -55,6 +74,7 @@ func newSilences(config Config, o *objects, now time.Time) (*silences, error) {
 	if s.health, err = nodehealth.NewNodeMonitor(config.Health, now); err != nil {
 		return nil, err
 	}
+	s.reads = reads{health: s.health, backoff: config.Backoff}
 	s.declarations, err = timedqueue.NewQueue(timedqueue.QueueConfig[string, *node]{
 		Backoff: config.Backoff,
 	}, now)
@@ -163,11 +183,8 @@ func (s *silences) collect(now time.Time, visits *int) (*node, consequence) {
 // begin records that a node has fallen silent.
 func (s *silences) begin(now time.Time, n *node, task nodehealth.NodeTask) consequence {
 	n.silence = &silence{task: task, since: now}
-	if s.reads.unconfirmed == 0 {
-		s.reads.suspectedAt = now
-	}
-	s.reads.unconfirmed++
-	s.addSuspect(n)
+	s.unconfirmed.add(now, +1)
+	s.reads.add(n)
 	if s.config.DeclareUnconfirmed {
 		return s.confirm(now, n)
 	}
@@ -179,7 +196,7 @@ func (s *silences) begin(now time.Time, n *node, task nodehealth.NodeTask) conse
 func (s *silences) confirm(now time.Time, n *node) consequence {
 	silence := n.silence
 	if !silence.isConfirmed() {
-		s.reads.unconfirmed--
+		s.unconfirmed.add(now, -1)
 	}
 	silence.confirmedAt = now
 	s.setBehind(now, n, false)
@@ -206,11 +223,11 @@ func (s *silences) end(now time.Time, n *node, outcome nodehealth.Outcome) conse
 func (s *silences) drop(now time.Time, n *node, outcome nodehealth.Outcome) {
 	silence := n.silence
 	if silence.state == suspected {
-		s.removeSuspect(silence)
+		s.reads.remove(silence)
 	}
-	silence.setFailures(&s.reads, 0)
+	s.reads.setFailures(silence, 0)
 	if !silence.isConfirmed() {
-		s.reads.unconfirmed--
+		s.unconfirmed.add(now, -1)
 	}
 	s.declarations.Remove(n.object.Name)
 	n.silence = nil
@@ -242,28 +259,10 @@ func (s *silences) noticeHeartbeat(now time.Time, n *node) consequence {
 func (s *silences) enter(n *node, next silenceState) {
 	silence := n.silence
 	if silence.state == suspected {
-		s.removeSuspect(silence)
+		s.reads.remove(silence)
 	}
 	if silence.state = next; next == suspected {
-		s.addSuspect(n)
-	}
-}
-
-func (s *silences) addSuspect(n *node) {
-	n.silence.slot = len(s.suspects)
-	s.suspects = append(s.suspects, n)
-}
-
-// removeSuspect may change the order of those that are left. None is forgotten
-// by that: compare goes from the last to the first, and only the last moves.
-func (s *silences) removeSuspect(silence *silence) {
-	last := len(s.suspects) - 1
-	moved := s.suspects[last]
-	s.suspects[silence.slot], moved.silence.slot = moved, silence.slot
-	s.suspects[last] = nil
-	s.suspects = s.suspects[:last]
-	if last == 0 {
-		s.reads.failures = 0 // of other nodes than those that come next
+		s.reads.add(n)
 	}
 }
 
@@ -272,81 +271,21 @@ func (s *silences) setBehind(now time.Time, n *node, behind bool) {
 	if n.behind == behind {
 		return
 	}
-	if n.behind = behind; !behind {
-		s.reads.behind--
-		return
+	if n.behind = behind; behind {
+		s.behind.add(now, +1)
+	} else {
+		s.behind.add(now, -1)
 	}
-	if s.reads.behind == 0 {
-		s.reads.refutedAt = now
-	}
-	s.reads.behind++
 }
 
 // startRead hands out the next live read.
 func (s *silences) startRead(now time.Time) (LeaseRead, bool) {
-	for {
-		if at, ok := s.nextRead(now); !ok || at.After(now) {
-			return LeaseRead{}, false
-		}
-		if len(s.suspects) > mostSingleReads {
-			return s.listLeases(now)
-		}
-		if read, ok := s.readLease(now); ok {
-			return read, true
-		}
+	n, ok := s.reads.start(now)
+	if n == nil {
+		return LeaseRead{}, ok
 	}
-}
-
-// nextRead returns when the next live read may start.
-func (s *silences) nextRead(now time.Time) (time.Time, bool) {
-	switch r := &s.reads; {
-	case len(s.suspects) == 0 || r.list != listIdle:
-		return time.Time{}, false
-	case len(s.suspects) > mostSingleReads:
-		return latest(r.listAt, now), true
-	case r.single >= mostSingleReads && now.Before(r.period):
-		return r.period, true
-	default:
-		return latest(s.nextSuspect().silence.retryAt, now), true
-	}
-}
-
-// nextSuspect returns the suspect that may be read first. It is called with a
-// few only.
-func (s *silences) nextSuspect() *node {
-	first := s.suspects[0]
-	for _, n := range s.suspects[1:] {
-		if n.silence.retryAt.Before(first.silence.retryAt) {
-			first = n
-		}
-	}
-	return first
-}
-
-func (s *silences) readLease(now time.Time) (LeaseRead, bool) {
-	n := s.nextSuspect()
-	if !s.health.Expired(now, n.object.Name) {
-		n.silence.retryAt = now.Add(readPeriod)
-		return LeaseRead{}, false
-	}
-	if !now.Before(s.reads.period) {
-		s.reads.single, s.reads.period = 0, now.Add(readPeriod)
-	}
-	s.reads.single++
 	s.enter(n, reading)
 	return LeaseRead{Node: n.object, silence: n.silence}, true
-}
-
-// listLeases asks for all leases, unless it turns out now that the suspects
-// were found while the API server could not be heard. Those are found again at
-// about the same time.
-func (s *silences) listLeases(now time.Time) (LeaseRead, bool) {
-	s.reads.listAt = now.Add(readPeriod)
-	if !s.health.Expired(now, s.suspects[0].object.Name) {
-		return LeaseRead{}, false
-	}
-	s.reads.list, s.reads.from = listing, now
-	return LeaseRead{}, true
 }
 
 // leaseRead takes the lease of one node, which is nil if it was deleted.
@@ -357,54 +296,29 @@ func (s *silences) leaseRead(
 		return unchanged // heard or deleted
 	}
 	s.enter(n, suspected)
-	if leases.failure() != nil {
-		s.reads.noteFailure(now, len(s.suspects))
-		n.silence.retryAt = now.Add(s.config.Backoff.Delay(n.silence.failures))
-		n.silence.setFailures(&s.reads, n.silence.failures+1)
+	if !s.reads.oneRead(now, n.silence, leases) {
 		return unchanged
 	}
 	return s.decide(now, n, leases.Versions)
 }
 
-// leasesListed takes all leases.
-func (s *silences) leasesListed(now time.Time, leases Leases) {
-	r := &s.reads
-	if leases.failure() != nil {
-		r.list = listIdle
-		r.noteFailure(now, len(s.suspects))
-		r.listAt = latest(r.listAt, now.Add(s.config.Backoff.Delay(r.failures)))
-		r.failures++
-		return
+// compare decides about the next suspect by the last list of leases. It returns
+// nil if there is none.
+func (s *silences) compare(now time.Time, visits *int) (*node, consequence) {
+	n, versions := s.reads.compare(visits)
+	if n == nil {
+		return nil, unchanged
 	}
-	r.list, r.versions, r.left, r.failures = listed, leases.Versions, len(s.suspects), 0
-}
-
-// compare decides about one suspect by the last list, if there are some yet. The
-// list says nothing of a node that was found silent after it had started.
-func (s *silences) compare(now time.Time) (n *node, follows consequence, more bool) {
-	r := &s.reads
-	if r.list != listed {
-		return nil, unchanged, false
-	}
-	r.left = min(r.left, len(s.suspects)) - 1
-	if r.left < 0 {
-		r.list, r.versions = listIdle, nil
-		return nil, unchanged, false
-	}
-	if n = s.suspects[r.left]; n.silence.since.After(r.from) {
-		return n, unchanged, true
-	}
-	return n, s.decide(now, n, r.versions), true
+	return n, s.decide(now, n, versions)
 }
 
 // decide finds out whether a suspect is silent, by the versions of leases that
 // a live read has shown. That the API server has no lease is no sign of life.
 func (s *silences) decide(now time.Time, n *node, versions map[string]string) consequence {
 	name := n.object.Name
-	n.silence.setFailures(&s.reads, 0)
 	switch {
 	case s.health.ReadLease(name, versions[name]):
-		s.reads.refuted++
+		s.refuted++
 		s.setBehind(now, n, true)
 		return s.end(now, n, nodehealth.OutcomeAlive)
 	case !s.health.Expired(now, name): // a heartbeat could not be heard after all

@@ -72,11 +72,11 @@ func TestALiveReadRefutesASilence(t *testing.T) {
 	require.Equal(t, replans, p.read(t, n, Leases{Versions: map[string]string{"n": "2"}}))
 	require.Nil(t, n.silence)
 	require.True(t, n.behind)
-	require.Equal(t, 1, p.silences.reads.behind)
+	require.Equal(t, 1, p.silences.behind.count)
 	p.now = p.now.Add(time.Second)
 	require.Equal(t, recounts, p.silences.observeLease(p.now, n, p.lease("n", "2")))
 	require.False(t, n.behind)
-	require.Zero(t, p.silences.reads.behind)
+	require.Zero(t, p.silences.behind.count)
 }
 
 // A heartbeat through the watch ends a silence in each of its states. During its
@@ -109,8 +109,8 @@ func TestAHeartbeatEndsASilenceInEachState(t *testing.T) {
 			require.Equal(t, replans, p.silences.declared(p.now, n, d, nil))
 		}
 		require.Nil(t, n.silence, state)
-		require.Empty(t, p.silences.suspects)
+		require.Empty(t, p.silences.reads.suspects)
 		require.Zero(t, p.silences.declarations.Len())
-		require.Zero(t, p.silences.reads.unconfirmed)
+		require.Zero(t, p.silences.unconfirmed.count)
 	}
 }

@@ -92,25 +92,24 @@ func (v *view) Doubted(now time.Time, kind DoubtKind) time.Duration {
 }
 
 // Refuted returns how many silences a live read has refuted.
-func (v *view) Refuted() int { return v.silences.reads.refuted }
+func (v *view) Refuted() int { return v.silences.refuted }
 
 // Unread returns how many live reads have failed.
 func (v *view) Unread() int { return v.silences.reads.unread }
 
 // Unconfirmed returns how many silent nodes have not been confirmed.
-func (v *view) Unconfirmed() int { return v.silences.reads.unconfirmed }
+func (v *view) Unconfirmed() int { return v.silences.unconfirmed.count }
 
 // Undeclared returns how many confirmed silent nodes have yet to be declared.
 func (v *view) Undeclared() int { return v.silences.declarations.Len() }
 
 // doubtFacts returns what doubts follow from now.
 func (v *view) doubtFacts(now time.Time) doubtFacts {
-	reads := &v.silences.reads
+	s := v.silences
 	return doubtFacts{
-		sight:  v.silences.health.Sight(now),
-		behind: reads.behind, refutedAt: reads.refutedAt,
-		unconfirmed: reads.unconfirmed, suspectedAt: reads.suspectedAt,
-		unread: reads.fail(len(v.silences.suspects)), failedAt: reads.failedAt,
+		sight:  s.health.Sight(now),
+		behind: s.behind, unconfirmed: s.unconfirmed,
+		unread: s.reads.fail(), failedAt: s.reads.failedAt,
 		phase: v.zones.phase.zones, phaseAt: v.zones.calledAt,
 	}
 }

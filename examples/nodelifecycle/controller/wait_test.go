@@ -101,7 +101,7 @@ func TestEachNodeThatWaitsHasItsReason(t *testing.T) {
 	}{
 		WaitUnconfirmed: {do: func(w *world) {
 			dead(w)
-			for len(w.c.silences.suspects) == 0 {
+			for len(w.c.silences.reads.suspects) == 0 {
 				w.now = w.now.Add(time.Second)
 				w.c.Answered(w.now, w.now)
 				w.c.prepare(w.now)

@@ -159,7 +159,7 @@ func (c writer) observeRead(now time.Time, read NodeChange, live *corev1.Node) {
 		c.ObserveNode(now, live)
 	}
 	if read.silent && !c.objects.nodes[live.Name].silence.lasts() {
-		c.silences.reads.refuted++
+		c.silences.refuted++
 	}
 }
 

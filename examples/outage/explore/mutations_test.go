@@ -343,7 +343,7 @@ var ofMassFailure = []mutant.Mutation{
 		`[]timedqueue.Kind{d, r, e, {Name: "other writes", Reserved: p, Source: s}} ->
 			[]timedqueue.Kind{d, r, e, {Name: "other writes", Source: s}}`,
 		starved(invariant.TaintsFollow)),
-	mutant.New("leases are read one by one, however many", controller, "(*silences) startRead",
+	mutant.New("leases are read one by one, however many", controller, "(*reads) start",
 		"mostSingleReads -> 1 << 20",
 		starved(invariant.NoIdleToken).From(20)),
 	mutant.New("nodes are tainted as soon as the caches are filled",
