@@ -401,7 +401,8 @@ func (k *knowledge) detachPod(s *podState) {
 
 // staleNodes are nodes in the order in which they came. A node that leaves
 // before its turn has the last one take its place, so that nothing is kept of
-// it.
+// it. The places of those that left in their turn are at most as many as nodes,
+// so that a list that is never empty does not grow.
 type staleNodes struct {
 	nodes []*nodeState
 	gone  int // of the first ones
@@ -437,7 +438,17 @@ func (l *staleNodes) remove(n *nodeState) {
 		l.nodes = l.nodes[:last]
 	}
 	n.staleAt = 0
-	if l.gone == len(l.nodes) {
-		l.nodes, l.gone = l.nodes[:0], 0
+	if 2*l.gone >= len(l.nodes) {
+		l.close()
+	}
+}
+
+// close moves the nodes to the places of those that left in their turn.
+func (l *staleNodes) close() {
+	rest := copy(l.nodes, l.nodes[l.gone:])
+	clear(l.nodes[rest:])
+	l.nodes, l.gone = l.nodes[:rest], 0
+	for i, n := range l.nodes {
+		n.staleAt = int32(i + 1)
 	}
 }

@@ -35,6 +35,7 @@ func TestStaleNodesAreListedOnce(t *testing.T) {
 			}
 		}
 		require.ElementsMatch(t, want, list.nodes[list.gone:])
+		require.LessOrEqual(t, list.gone, len(want), "the places of those that left")
 		require.Equal(t, len(want) == 0, list.first() == nil)
 		for _, rest := range list.nodes[len(list.nodes):cap(list.nodes)] {
 			require.Nil(t, rest)
