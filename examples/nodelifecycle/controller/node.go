@@ -11,30 +11,30 @@ import (
 )
 
 // node is the record of a node as it was observed last, and what follows from
-// that.
+// that. Each part writes its own fields.
 type node struct {
 	// Of a node that is well a heartbeat reads these four and no other field. So
 	// they are in one place: with thousands of nodes none is in a cache.
+
+	// state is written by writes.enter alone.
 	state writeState
-	// behind: its last sign of life is a live read, not the watch. It is written
-	// by setBehind alone.
+	// behind: its last sign of life is a live read, not the watch. It is written by
+	// silences.setBehind alone.
 	behind bool
 	// blindnesses is silences.blindnesses when its zone counted it last, zero if
-	// that was as unconfirmed. It is written by count alone.
+	// that was as unconfirmed. It is written by zones.count alone.
 	blindnesses uint32
 	// silence is that of a node that is silent and was not declared, else nil.
 	silence *silence
 
+	// What was observed, of the whole and objects.
+
 	object *corev1.Node
-	slot   int // in objects.ordered
-	zone   string
+	slot   int                    // in objects.ordered
 	ready  corev1.ConditionStatus // empty while nothing was reported
 	// excluded: it does not count in its zone. When thousands fall silent, reading
 	// their labels takes half of the time.
 	excluded bool
-	// counts is how its zone counts it, once it is counted.
-	counts  zone.Node
-	counted bool
 	// episode is a number that the node has had since Ready changed last, and that
 	// no other node has. Pods are marked not ready once in each episode.
 	episode int
@@ -42,29 +42,45 @@ type node struct {
 	fell int
 	// notReadySince is since when the node is not ready, for EvictionModeNode.
 	notReadySince time.Time
+
+	// Of zones.
+
+	// counts is how its zone counts it, once it is counted.
+	counts  zone.Node
+	counted bool
+
+	// Of releases.
+
+	zone string
 	// emptied: all its pods were told to leave, in EvictionModeNode.
 	emptied bool
+	// turn is when the node may be released at the earliest, while it is in
+	// releases.
+	turn time.Time
+	// release is what releases has handed out in the states released and
+	// releasing.
+	release timedqueue.Item[string, *node]
+
+	// Of writes.
 
 	// wanted is the list of taints to write in state due; nil if taints are right.
 	// It was computed in the generation planned of zones.
 	wanted  []corev1.Taint
 	planned int
-	// pace damps the writes to the node, marking those to its pods: there an
-	// episode counts in which pods were marked. The last was markedEpisode.
-	pace, marking pace
-	markedEpisode int
-	// turn is when the node may be released at the earliest, while it is in
-	// releases.
-	turn time.Time
+	pace    pace // of the writes to the node
 	// wroteAt is when the API server accepted a write of ours last.
 	wroteAt time.Time
 	// readAt is when the node is to be read, after the API server has refused a
 	// write to it. It is zero if it need not be. Live reads have shown it last at
 	// lastRead.
 	readAt, lastRead time.Time
-	// release is what releases has handed out in the states released and
-	// releasing.
-	release timedqueue.Item[string, *node]
+
+	// Of marks.
+
+	// marking is the pace of the marks of its pods: an episode counts in which pods
+	// were marked. The last was markedEpisode.
+	marking       pace
+	markedEpisode int
 }
 
 // writeState is where a node is in the life of its writes:

@@ -39,32 +39,6 @@ type silences struct {
 	blind       time.Duration
 }
 
-// consequence is what follows for a node from what became of its silence.
-type consequence uint8
-
-const (
-	// unchanged: nothing.
-	unchanged consequence = iota
-	// recounts: its zone has to count it again.
-	recounts
-	// replans: what it needs has to be planned as well.
-	replans
-)
-
-// tally is how many there are of something, and since when there are some.
-type tally struct {
-	count int
-	since time.Time
-}
-
-// add counts so many more.
-func (t *tally) add(now time.Time, more int) {
-	if t.count == 0 {
-		t.since = now
-	}
-	t.count += more
-}
-
 func newSilences(config Config, o *objects, now time.Time) (*silences, error) {
 	s := &silences{
 		config: config, objects: o, blindnesses: 1,
@@ -389,4 +363,30 @@ func (s *silences) resumeDeclaration(n *node) {
 	if item, waits := s.declarations.Get(n.object.Name); waits && item.Due.IsZero() {
 		s.declarations.Set(n.object.Name, n, n.silence.since)
 	}
+}
+
+// consequence is what follows for a node from what became of its silence.
+type consequence uint8
+
+const (
+	// unchanged: nothing.
+	unchanged consequence = iota
+	// recounts: its zone has to count it again.
+	recounts
+	// replans: what it needs has to be planned as well.
+	replans
+)
+
+// tally is how many there are of something, and since when there are some.
+type tally struct {
+	count int
+	since time.Time
+}
+
+// add counts so many more.
+func (t *tally) add(now time.Time, more int) {
+	if t.count == 0 {
+		t.since = now
+	}
+	t.count += more
 }
