@@ -5,6 +5,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // Patch is a write to the API server.
@@ -45,4 +47,19 @@ func (r Result[T]) hasObject() bool {
 // does not show that.
 func (r Result[T]) isStored() bool {
 	return r.hasObject() || apierrors.IsConflict(r.Err) || apierrors.IsInvalid(r.Err)
+}
+
+// resultOf is the result of a write. What failed is tried again, also when the
+// object is gone: the watch says so soon, and until then a proxy may have said
+// it.
+func resultOf(err error) timedqueue.Result {
+	return timedqueue.Result{Outcome: outcomeOf(err, timedqueue.OutcomeDone)}
+}
+
+// outcomeOf is the outcome given, unless there is an error.
+func outcomeOf(err error, success timedqueue.Outcome) timedqueue.Outcome {
+	if err != nil {
+		return timedqueue.OutcomeFailed
+	}
+	return success
 }

@@ -61,8 +61,8 @@ func lacks(object *corev1.Node, written []corev1.Taint, now time.Time) bool {
 	return change
 }
 
-// taintWrite returns the write of the wanted taints.
-func (n *node) taintWrite(data []byte, wanted []corev1.Taint) *NodeChange {
+// taintChange returns the write of the taints that a node should have.
+func taintChange(n *node, data []byte, wanted []corev1.Taint) *NodeChange {
 	return &NodeChange{
 		Action: NodeActionTaint, Taints: wanted, Zone: n.zone,
 		Patch: Patch{Type: taints.PatchType, Data: data},
@@ -201,18 +201,3 @@ func (c otherWriter) Start(now time.Time) (NodeChange, bool) {
 
 // Next returns when a node may next be written to.
 func (c otherWriter) Next(now time.Time) (time.Time, bool) { return c.writes.nextOther(now) }
-
-// resultOf is the result of a write. What failed is tried again, also when the
-// object is gone: the watch says so soon, and until then a proxy may have said
-// it.
-func resultOf(err error) timedqueue.Result {
-	return timedqueue.Result{Outcome: outcomeOf(err, timedqueue.OutcomeDone)}
-}
-
-// outcomeOf is the outcome given, unless there is an error.
-func outcomeOf(err error, success timedqueue.Outcome) timedqueue.Outcome {
-	if err != nil {
-		return timedqueue.OutcomeFailed
-	}
-	return success
-}

@@ -253,7 +253,7 @@ func (w *writes) ofReleased(now time.Time, n *node) (*NodeChange, error) {
 		return nil, err
 	}
 	w.enter(n, releasing)
-	write := n.taintWrite(data, wanted)
+	write := taintChange(n, data, wanted)
 	write.Released = true
 	return write, nil
 }
@@ -286,7 +286,7 @@ func (w *writes) ofDue(now time.Time, n *node) (*NodeChange, error) {
 			return nil, err
 		}
 		w.enter(n, writing)
-		return n.taintWrite(data, n.wanted), nil
+		return taintChange(n, data, n.wanted), nil
 	}
 	if data := labelPatch(n.object); data != nil {
 		w.enter(n, writing)
