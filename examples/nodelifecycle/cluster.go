@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/process/evicting/evictionreport"
 	"github.com/kubelife/lifecycle/examples/process/shadow"
@@ -55,7 +56,7 @@ func program(s *settings, out io.Writer) *process.Program {
 				Metrics:    l.registry,
 				Pages:      pages,
 				Leadership: l.events.nodes,
-				Answer:     func() { l.dispatcher.View(func() {}) },
+				Answer:     func() { l.View(func(*controller.Controller) {}) },
 				Answered:   l.answered,
 				Unanswered: l.unanswered,
 				Held:       "all evictions and NoExecute taints",

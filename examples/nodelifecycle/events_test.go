@@ -16,8 +16,8 @@ import (
 // kubectl describe pod.
 func TestAnEvictionThatKeepsFailingIsAnEventOfThePod(t *testing.T) {
 	taints := record.NewFakeRecorder(2)
-	p := &performer{events: &events{taints: taints}}
-	p.tellOfEviction(t.Context(), eviction.Task{Node: "n", Attempts: 1},
+	f := &finisher{events: &events{taints: taints}}
+	f.evicted(t.Context(), eviction.Task{Node: "n", Attempts: 1},
 		eviction.Result{Outcome: eviction.OutcomeFailed, Err: errors.New("denied")})
 	require.Len(t, taints.Events, 1)
 	require.Equal(t, "Warning FailedEviction Eviction from node n has failed 2 times and is tried again: denied",

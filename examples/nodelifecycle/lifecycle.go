@@ -5,26 +5,28 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/kubernetes"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/runner"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/process/evicting"
 	"github.com/kubelife/lifecycle/examples/process/shadow"
 	"github.com/kubelife/lifecycle/timedqueue"
-	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
 
-// A lifecycle is the controller with everything that connects it to a cluster.
+// A lifecycle is a runner that tells what it does in the log, in metrics and in
+// Events, and may be a shadow.
 type lifecycle struct {
-	settings   *settings
-	dispatcher *dispatcher
-	core       *controller.Controller
-	informers  *informerSet
-	events     *events
-	registry   *prometheus.Registry
-	metrics    *metrics
-	shadow     *shadow.Shadow // nil if the controller acts
+	*runner.Runner
+
+	settings *settings
+	events   *events
+	registry *prometheus.Registry
+	shadow   *shadow.Shadow // nil if the controller acts
 }
 
 var _ process.Controller = (*lifecycle)(nil)
@@ -34,41 +36,15 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 	for _, warning := range s.Warnings() {
 		klog.FromContext(ctx).Info("WARNING: " + warning)
 	}
-	config := s.Controller()
-	config.Backoff.Jitter, config.Eviction.Backoff.Jitter = process.Jitter, process.Jitter
-	core, err := controller.New(config, time.Now())
-	if err != nil {
-		return nil, err
-	}
 	l := &lifecycle{
 		settings: s,
-		core:     core,
 		events:   newEvents(ctx, clients.Recording, &s.process),
 		registry: prometheus.NewRegistry(),
 	}
 	if err := l.addShadow(); err != nil {
 		return nil, err
 	}
-	var warns *process.Rival
-	if l.shadow == nil {
-		warns = &process.Rival{
-			Logger: klog.FromContext(ctx), Since: time.Now(), Field: "f:taints", Warning: rivalry,
-		}
-	}
-	l.informers = newInformerSet(clients.Watching, warns)
-	if l.metrics, err = newMetrics(s, l.registry, l); err != nil {
-		return nil, err
-	}
-	if l.dispatcher, err = l.newDispatcher(clients.Acting); err != nil {
-		return nil, err
-	}
-	return l, l.informers.connect(l.dispatcher, core, l.shadow)
-}
-
-// newDispatcher returns the dispatcher of what the controller hands out.
-func (l *lifecycle) newDispatcher(acting kubernetes.Interface) (*dispatcher, error) {
-	with := meansOf(acting, l.shadow)
-	performer, err := newPerformer(l.settings, with, &l.informers.handlers, l.events, l.metrics)
+	metrics, err := newMetrics(s, l.registry, l)
 	if err != nil {
 		return nil, err
 	}
@@ -76,14 +52,31 @@ func (l *lifecycle) newDispatcher(acting kubernetes.Interface) (*dispatcher, err
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := l.core.Jobs(performer.actions(), time.Now())
-	if err != nil {
-		return nil, err
+	telling := &finisher{l.events, metrics}
+	acting := l.acting(clients)
+	config := runner.Config{
+		Controller: s.Controller(),
+		Client:     clients.Watching,
+		Acting:     &acting,
+		Evict:      s.action,
+		Workers:    s.ConcurrentSyncs,
+		Timeout:    process.CallTimeout,
+		Period:     s.MonitorPeriod,
+		Passed:     func(took time.Duration) { metrics.passSeconds.Observe(took.Seconds()) },
+		Record:     l.events.record,
+		Finished: func(ctx context.Context, finished timedqueue.Finished) {
+			counting(ctx, finished)
+			telling.finished(ctx, finished)
+		},
 	}
-	return timedqueue.NewJobDispatcher(jobs, timedqueue.DispatcherConfig{
-		Workers:  l.settings.ConcurrentSyncs,
-		Finished: counting,
-	})
+	config.Controller.Backoff.Jitter, config.Controller.Eviction.Backoff.Jitter = process.Jitter, process.Jitter
+	if l.shadow != nil {
+		config.View = l.shadow
+	} else {
+		config.See = rivalOf(ctx)
+	}
+	l.Runner, err = runner.NewRunner(config)
+	return l, err
 }
 
 // addShadow makes the controller a shadow, if the flags say so.
@@ -98,42 +91,57 @@ func (l *lifecycle) addShadow() (err error) {
 	return l.shadow.Register(l.registry)
 }
 
-// read shows the controller's state.
-func (l *lifecycle) read(look func(*controller.Controller)) {
-	l.dispatcher.View(func() { look(l.core) })
+// acting returns what tasks act with: a cluster or, if there is a shadow, the
+// shadow alone. Then only leases are read from the cluster, and nothing that
+// writes to it is reached.
+func (l *lifecycle) acting(clients process.Clients) runner.Clients {
+	acting := runner.ClientsOf(clients.Acting)
+	if l.shadow != nil {
+		acting.Nodes = l.shadow.Nodes()
+		acting.Pods = func(namespace string) eviction.EvictionClient { return l.shadow.Pods(namespace) }
+	}
+	return acting
 }
+
+// action returns what makes a pod leave, as the flags say.
+func (s *settings) action(clients runner.Clients) (eviction.Action, error) {
+	return s.Evicting.NewAction(evicting.Clients{
+		Pods: clients.Pods, Nodes: clients.Nodes, NewDeletion: edge.NewDeletion,
+	})
+}
+
+// rivalOf returns what looks for kube-controller-manager doing the same work:
+// it changes the taints of nodes.
+func rivalOf(ctx context.Context) func(object any) {
+	rival := &process.Rival{
+		Logger: klog.FromContext(ctx), Since: time.Now(), Field: "f:taints",
+		Warning: "kube-controller-manager has just changed the taints of a node: its controllers are active " +
+			"and will fight with this one. " +
+			"Run it with --controllers=*,-node-lifecycle-controller,-taint-eviction-controller",
+	}
+	return func(object any) {
+		if node, ok := object.(*corev1.Node); ok {
+			rival.Observe(node)
+		}
+	}
+}
+
+// read shows the controller's state.
+func (l *lifecycle) read(look func(*controller.Controller)) { l.View(look) }
 
 // answered tells the controller that the API server has answered a write.
 func (l *lifecycle) answered(now, sent time.Time) {
-	l.dispatcher.Update(func() { l.core.Answered(now, sent) })
+	l.Update(func(c *controller.Controller, _ time.Time) { c.Answered(now, sent) })
 }
 
 // unanswered tells the controller that a call about the lease has failed.
-func (l *lifecycle) unanswered() {
-	l.dispatcher.Update(func() { l.core.Unanswered(time.Now()) })
-}
+func (l *lifecycle) unanswered() { l.Update((*controller.Controller).Unanswered) }
 
 // halt holds all evictions and NoExecute taints.
-func (l *lifecycle) halt() {
-	l.dispatcher.Update(func() { l.core.Halt(time.Now()) })
-}
+func (l *lifecycle) halt() { l.Update((*controller.Controller).Halt) }
 
 // resume lets what halt held go on.
-func (l *lifecycle) resume() {
-	l.dispatcher.Update(func() { l.core.Resume(time.Now()) })
-}
-
-// Observe fills the controller from the cluster and goes on until ctx ends. It
-// calls ready once all that existed has been seen.
-func (l *lifecycle) Observe(ctx context.Context, ready func()) {
-	defer l.informers.stop()
-	if !l.informers.start(ctx) {
-		return
-	}
-	l.dispatcher.Update(func() { l.core.MarkSynced(time.Now()) })
-	ready()
-	feed.Expiring(ctx, l.informers.handlers.Nodes, l.informers.handlers.Pods)
-}
+func (l *lifecycle) resume() { l.Update((*controller.Controller).Resume) }
 
 // Act performs what the controller asks for, until ctx ends or an action
 // panics, and what was under way is done.
@@ -142,24 +150,5 @@ func (l *lifecycle) Act(ctx context.Context) error {
 		l.shadow.Begin()
 	}
 	l.events.warn(l.settings.Warnings())
-	l.dispatcher.Update(func() { l.core.Lead(time.Now()) })
-	return process.Together(ctx, l.dispatcher.Run, func(ctx context.Context) error {
-		process.Every(ctx, l.settings.MonitorPeriod, l.reevaluate)
-		return nil
-	})
-}
-
-// Idle keeps a controller that does not act from falling behind.
-func (l *lifecycle) Idle(ctx context.Context) {
-	process.Every(ctx, time.Second, func() {
-		for more := true; more && ctx.Err() == nil; {
-			l.dispatcher.Update(func() { more = l.core.Idle(time.Now()) })
-		}
-	})
-}
-
-func (l *lifecycle) reevaluate() {
-	started := time.Now()
-	l.dispatcher.Update(func() { l.core.Reevaluate() })
-	l.metrics.passSeconds.Observe(time.Since(started).Seconds())
+	return l.Runner.Act(ctx)
 }

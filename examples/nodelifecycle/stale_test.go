@@ -11,13 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
 
-	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
-	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 )
 
 // An operator finds in the log which object's watch is behind.
@@ -28,25 +24,21 @@ func TestAStaleObjectIsLogged(t *testing.T) {
 	pod := func(version string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", ResourceVersion: version}}
 	}
-	logged := func(do func(ctx context.Context, p *performer)) (lines []string) {
+	logged := func(tell func(ctx context.Context, f *finisher)) (lines []string) {
 		logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
-		acts, err := edge.NewPerformer(edge.PerformerConfig{
-			Nodes: liveNodes{node("9")}, Pods: func(string) edge.Pods { return livePods{pod("9")} },
-			Leases: fake.NewClientset().CoordinationV1().Leases(""),
-			Evict:  func(context.Context, eviction.Task) eviction.Result { return eviction.Result{} },
-		})
-		require.NoError(t, err)
-		do(klog.NewContext(t.Context(), logger), &performer{edge: acts})
+		tell(klog.NewContext(t.Context(), logger), &finisher{})
 		return lines
 	}
 	change := func(action controller.NodeAction, version string) []string {
-		return logged(func(ctx context.Context, p *performer) {
-			p.changeNode(ctx, controller.NodeChange{Action: action, Node: node(version)})
+		return logged(func(ctx context.Context, f *finisher) {
+			f.changedNode(ctx, controller.NodeChange{Action: action, Node: node(version)},
+				controller.Result[*corev1.Node]{Object: node("9")})
 		})
 	}
 	mark := func(action controller.PodAction, version string) []string {
-		return logged(func(ctx context.Context, p *performer) {
-			p.markPod(ctx, controller.PodMark{Action: action, Pod: pod(version)})
+		return logged(func(ctx context.Context, f *finisher) {
+			f.markedPod(ctx, controller.PodMark{Action: action, Pod: pod(version)},
+				controller.Result[*corev1.Pod]{Object: pod("9")})
 		})
 	}
 	for want, lines := range map[string][]string{
@@ -60,30 +52,6 @@ func TestAStaleObjectIsLogged(t *testing.T) {
 	require.Empty(t, mark(controller.PodActionRead, "9"))
 	require.Empty(t, change(controller.NodeActionTaint, "7"))
 	require.Empty(t, mark(controller.PodActionMark, "7"))
-}
-
-// liveNodes and livePods return one object.
-type (
-	liveNodes struct{ node *corev1.Node }
-	livePods  struct{ pod *corev1.Pod }
-)
-
-func (l liveNodes) Get(context.Context, string, metav1.GetOptions) (*corev1.Node, error) {
-	return l.node, nil
-}
-
-func (l liveNodes) Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string,
-) (*corev1.Node, error) {
-	return l.node, nil
-}
-
-func (l livePods) Get(context.Context, string, metav1.GetOptions) (*corev1.Pod, error) {
-	return l.pod, nil
-}
-
-func (l livePods) Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string,
-) (*corev1.Pod, error) {
-	return l.pod, nil
 }
 
 // The alerts read these counters.

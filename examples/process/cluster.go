@@ -19,17 +19,6 @@ import (
 // must not hold it for longer than an API server may take.
 const CallTimeout = 30 * time.Second
 
-// Within returns an action with a timeout.
-func Within[T, R any](
-	timeout time.Duration, act func(context.Context, T) R,
-) func(context.Context, T) R {
-	return func(ctx context.Context, task T) R {
-		ctx, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		return act(ctx, task)
-	}
-}
-
 // ErrNoCluster is the error of a program that has nothing to work on.
 var ErrNoCluster = errors.New("no cluster: give --kubeconfig or --master, or run in a cluster")
 

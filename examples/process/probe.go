@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
+
+	"github.com/kubelife/lifecycle/examples/process/running"
 )
 
 // A probe writes a lease of its own in each period, for what the answers tell.
@@ -33,7 +35,7 @@ const probeTimeout = 30 * time.Second
 
 // run asks until ctx ends.
 func (p *probe) run(ctx context.Context) error {
-	Every(ctx, p.period, func() {
+	running.Every(ctx, p.period, func() {
 		asking, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
 		sent := time.Now()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/kubelife/lifecycle/examples/process/commandline"
+	"github.com/kubelife/lifecycle/examples/process/running"
 )
 
 // A Controller is what a program runs on a cluster. Each method returns soon
@@ -159,7 +159,7 @@ func (p *Program) run(
 	}
 	return unlessStuck(ctx, dog, service.Answer, elect, func(ctx context.Context) error {
 		ready, told := make(chan struct{}), make(chan struct{})
-		return Together(ctx,
+		return running.Together(ctx,
 			server.Run,
 			func(ctx context.Context) error {
 				service.Observe(ctx, func() {
@@ -188,7 +188,7 @@ func (p *Program) run(
 					client: clients.Electing, namespace: p.Process.LeaseNamespace, name: p.Process.Lease() + "-probe",
 					period: p.Replica.LeaderElection.RetryPeriod, sight: &guard.sight,
 				}
-				return Together(ctx, service.Act, asking.run)
+				return running.Together(ctx, service.Act, asking.run)
 			},
 		)
 	})
@@ -218,37 +218,3 @@ func unlessStuck(
 // Jitter lengthens a wait by up to a fifth, so that what failed together does
 // not come back together. It is for timedqueue.Backoff.
 func Jitter() float64 { return rand.Float64() / 5 }
-
-// Together runs functions until one of them fails or ctx ends, and returns when
-// all have, with the first failure.
-func Together(ctx context.Context, run ...func(context.Context) error) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var running sync.WaitGroup
-	failures := make(chan error, len(run))
-	for _, f := range run {
-		running.Go(func() {
-			if err := f(ctx); err != nil {
-				failures <- err
-				stop()
-			}
-		})
-	}
-	running.Wait()
-	close(failures)
-	return <-failures
-}
-
-// Every does something in each period until ctx ends.
-func Every(ctx context.Context, period time.Duration, do func()) {
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			do()
-		}
-	}
-}

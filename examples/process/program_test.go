@@ -307,15 +307,3 @@ func TestUnreachableClusterIsToldAtOnce(t *testing.T) {
 	config := &rest.Config{Host: fmt.Sprintf("http://127.0.0.1:%d", freePort(t))}
 	require.ErrorContains(t, p.Run(t.Context(), config), "reach the API server at "+config.Host)
 }
-
-func TestTogetherEndsWithTheFirstFailure(t *testing.T) {
-	failed := errors.New("failed")
-	var ended atomic.Bool
-	require.ErrorIs(t, Together(t.Context(),
-		func(ctx context.Context) error { <-ctx.Done(); ended.Store(true); return nil },
-		func(context.Context) error { return failed },
-		func(context.Context) error { return nil },
-	), failed)
-	require.True(t, ended.Load(), "the others were stopped and waited for")
-	require.NoError(t, Together(t.Context()))
-}

@@ -14,7 +14,7 @@ import (
 	"github.com/kubelife/lifecycle/daemon/revision"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/daemonset/edge"
-	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/process/running"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
@@ -179,10 +179,10 @@ func (r *Runner) View(read func(c *controller.Controller)) {
 func (r *Runner) actions() controller.Actions {
 	actions, timeout := r.edge.Actions(), r.config.Timeout
 	return controller.Actions{
-		Claim:       process.Within(timeout, actions.Claim),
-		Revise:      process.Within(timeout, actions.Revise),
-		ChangePod:   process.Within(timeout, actions.ChangePod),
-		WriteStatus: process.Within(timeout, actions.WriteStatus),
+		Claim:       running.Within(timeout, actions.Claim),
+		Revise:      running.Within(timeout, actions.Revise),
+		ChangePod:   running.Within(timeout, actions.ChangePod),
+		WriteStatus: running.Within(timeout, actions.WriteStatus),
 		Record:      actions.Record,
 	}
 }

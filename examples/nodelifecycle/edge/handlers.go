@@ -43,7 +43,7 @@ type Observe func(turn func(now time.Time), poll func() bool)
 // They must be told of each object that the API server has returned; see
 // [Handlers].
 func NewHandlers(c *controller.Controller, stores Stores, observe Observe) (Handlers, error) {
-	return NewViewedHandlers(c, plainView{}, stores, observe)
+	return NewViewedHandlers(c, nil, stores, observe)
 }
 
 // A View shows the controller other nodes and pods than the cluster has. Its
@@ -67,10 +67,13 @@ func (plainView) ObservePod(_ time.Time, pod *corev1.Pod) *corev1.Pod { return p
 func (plainView) ForgetPod(time.Time, *corev1.Pod)                    {}
 
 // NewViewedHandlers returns handlers like those of NewHandlers, which feed c
-// with nodes and pods as a view shows them.
+// with nodes and pods as a view shows them. Nil shows them as they are.
 func NewViewedHandlers(
 	c *controller.Controller, view View, stores Stores, observe Observe,
 ) (Handlers, error) {
+	if view == nil {
+		view = plainView{}
+	}
 	poll := false // since asked was called last
 	asked := func() bool {
 		asks := poll

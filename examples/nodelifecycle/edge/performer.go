@@ -41,8 +41,8 @@ type Leases interface {
 	List(ctx context.Context, opts metav1.ListOptions) (*coordinationv1.LeaseList, error)
 }
 
-// PerformerConfig is what a [Performer] needs. Everything but Record,
-// WroteNode and WrotePod is required.
+// PerformerConfig is what a [Performer] needs. Nodes, Pods, Leases and Evict are
+// required.
 type PerformerConfig struct {
 	// Nodes writes nodes, and reads them from the API server, not from a cache.
 	Nodes Nodes
@@ -61,6 +61,8 @@ type PerformerConfig struct {
 	// writes from the watch alone.
 	WroteNode func(*corev1.Node)
 	WrotePod  func(*corev1.Pod)
+	// Keep is that of the informers; see [Trimming].
+	Keep Keep
 }
 
 // Validate reports the first thing that is wrong with the config.
@@ -214,7 +216,7 @@ func (p *Performer) nodeResult(node *corev1.Node, err error) controller.Result[*
 	if err != nil {
 		return controller.Result[*corev1.Node]{Err: err}
 	}
-	node = trimNode(node)
+	node = trimNode(node, p.config.Keep)
 	if p.config.WroteNode != nil {
 		p.config.WroteNode(node)
 	}
@@ -230,7 +232,7 @@ func (p *Performer) podResult(pod *corev1.Pod, err error) controller.Result[*cor
 }
 
 func (p *Performer) wrotePod(pod *corev1.Pod) *corev1.Pod {
-	pod = trimPod(pod)
+	pod = trimPod(pod, p.config.Keep)
 	if p.config.WrotePod != nil {
 		p.config.WrotePod(pod)
 	}
