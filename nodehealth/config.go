@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -85,6 +87,13 @@ type Config struct {
 	// Detector returns the detector of a new key. Nil means that each key has the
 	// fixed GracePeriod. StartupGracePeriod counts in either case.
 	Detector func() Detector
+	// GracePeriodOf returns the GracePeriod of a node, for example from an annotation
+	// or a pool. Zero or less means Config.GracePeriod, or what the Detector says. It
+	// is asked at each observation of the node. An answer that is shorter than the
+	// one before acts at once; a node that was found silent stays so until it is
+	// heard. It must be fast and depend on the node alone. Only a [NodeMonitor] has
+	// nodes; see Observation.GracePeriod for a [Monitor].
+	GracePeriodOf func(*corev1.Node) time.Duration
 	// Combine returns when a node counts as heard, from the times of its sources.
 	// It must be a pure function. Nil means [Heard.Latest]. Only a [NodeMonitor]
 	// has several sources; a [Monitor] refuses it. After blindness a node is heard

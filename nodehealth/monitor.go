@@ -33,7 +33,11 @@ type Monitor[K comparable] struct {
 // NewMonitor returns a monitor that watches no key. Now must not be the zero
 // time.
 func NewMonitor[K comparable](config Config, now time.Time) (*Monitor[K], error) {
-	var combine, creation error
+	var combine, creation, grace error
+	if config.GracePeriodOf != nil {
+		grace = fmt.Errorf("%w: Config.GracePeriodOf is set, want nil for a Monitor: its keys are no nodes",
+			ErrInvalidConfig)
+	}
 	if config.Combine != nil {
 		combine = fmt.Errorf(
 			"%w: Config.Combine is set, want nil for a Monitor: its keys have one source",
@@ -44,7 +48,7 @@ func NewMonitor[K comparable](config Config, now time.Time) (*Monitor[K], error)
 			"%w: Config.StartupFromCreation is true, want false for a Monitor: its keys are no nodes",
 			ErrInvalidConfig)
 	}
-	if err := errors.Join(combine, creation); err != nil {
+	if err := errors.Join(combine, creation, grace); err != nil {
 		return nil, err
 	}
 	return newMonitor[K](config, now)
@@ -74,6 +78,10 @@ type Observation struct {
 	Reported bool
 	// Silent says that the key is recorded as silent.
 	Silent bool
+	// GracePeriod is that of this key. Zero or less means Config.GracePeriod, or
+	// what the Detector says. A shorter one than before acts at once; a key that was
+	// found silent stays so until it is heard.
+	GracePeriod time.Duration
 }
 
 // Observe takes what the caller's record of a key shows. Call it when that
@@ -86,6 +94,7 @@ type Observation struct {
 func (m *Monitor[K]) Observe(now time.Time, key K, seen Observation) {
 	now = m.advance(now)
 	if r, known := m.record(key); known {
+		m.grant(r, seen.GracePeriod)
 		m.report(r, seen.Reported)
 		m.applyRecord(now, r, seen.Silent)
 		return
@@ -345,7 +354,7 @@ func (m *Monitor[K]) watch(since time.Time, key K, r *record[K], seen Observatio
 	entry, _ := m.expiry.Keep(key, r)
 	*r = record[K]{
 		entry: entry, since: since, blind: m.sight.blind, reported: seen.Reported,
-		uid: r.uid, round: r.round,
+		uid: r.uid, round: r.round, grace: max(seen.GracePeriod, 0),
 	}
 	if m.config.Detector != nil {
 		r.detector = m.config.Detector()
@@ -398,6 +407,14 @@ func (m *Monitor[K]) report(r *record[K], reported bool) {
 	}
 	r.reported = true
 	m.expedite(r)
+}
+
+// grant records the grace period that a key has of its own.
+func (m *Monitor[K]) grant(r *record[K], own time.Duration) {
+	if own = max(own, 0); r.grace != own {
+		r.grace = own
+		m.expedite(r)
+	}
 }
 
 // expedite shortens the wait of a key to the end of its grace period.
@@ -468,6 +485,9 @@ func (m *Monitor[K]) graceEnd(r *record[K]) time.Time { return r.since.Add(m.gra
 func (m *Monitor[K]) gracePeriod(r *record[K]) time.Duration {
 	if !r.reported {
 		return m.config.StartupGracePeriod
+	}
+	if r.grace > 0 {
+		return r.grace
 	}
 	if r.detector != nil {
 		if period := r.detector.GracePeriod(); period > 0 {

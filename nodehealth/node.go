@@ -71,6 +71,7 @@ func (m *NodeMonitor) ObserveNode(now time.Time, object *corev1.Node) {
 		m.watchNew(seen, ageOf(object, now), n, object, ready)
 		return
 	}
+	m.monitor.grant(&n.record, m.graceOf(object))
 	unknown := ready != nil && ready.Status == corev1.ConditionUnknown
 	if ready == nil || declaredByObserver(ready) {
 		m.monitor.applyRecord(seen, &n.record, unknown)
@@ -275,7 +276,7 @@ func (m *NodeMonitor) watchNew(
 		m.monitor.forget(&n.record)
 	}
 	n.uid, n.heartbeat = object.UID, metav1.Time{}
-	var seen Observation
+	seen := Observation{GracePeriod: m.graceOf(object)}
 	if ready != nil {
 		n.heartbeat = ready.LastHeartbeatTime
 		seen.Reported = ready.Reason != ReasonNeverReported
@@ -289,6 +290,14 @@ func (m *NodeMonitor) watchNew(
 	if m.monitor.config.Combine != nil {
 		n.sources = &Heard{Lease: since, Status: since, Probe: since}
 	}
+}
+
+// graceOf returns the grace period that a node has of its own.
+func (m *NodeMonitor) graceOf(object *corev1.Node) time.Duration {
+	if of := m.monitor.config.GracePeriodOf; of != nil {
+		return of(object)
+	}
+	return 0
 }
 
 // ageOf returns for how long a node has existed, at least. Its creationTimestamp

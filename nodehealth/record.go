@@ -22,9 +22,10 @@ type record[K comparable] struct {
 	since time.Time
 	// blind is how much time had been blind then.
 	blind    time.Duration
-	detector Detector // nil for the fixed grace period
-	round    uint32   // counts the tasks of this record
-	setBacks uint8    // counts the records of its silence that were set back
+	grace    time.Duration // of this key alone, or 0
+	detector Detector      // nil for the fixed grace period
+	round    uint32        // counts the tasks of this record
+	setBacks uint8         // counts the records of its silence that were set back
 	state    life
 	reported bool // GracePeriod counts instead of StartupGracePeriod
 	heard    bool // a heartbeat was observed
