@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
 )
@@ -49,11 +50,28 @@ type Config struct {
 	ZoneOf func(*corev1.Node) string
 	// Eviction says which pods leave.
 	Eviction eviction.Config
+	// NoSchedule is which taints follow from the conditions of a node. The zero
+	// value is taints.AppendNoSchedule.
+	NoSchedule NoScheduleTaints
+	// MarksPods reports whether the pods of a node that is not ready are marked not
+	// ready. Nil means those of every node.
+	MarksPods func(*corev1.Node) bool
 	// EvictionMode is how pods are made to leave. Empty means EvictionModeTaint.
 	EvictionMode EvictionMode
+	// EvictionModeOf is the EvictionMode of one node. Nil, or an empty answer,
+	// means EvictionMode.
+	EvictionModeOf func(*corev1.Node) EvictionMode
 	// PodEvictionTimeout is how long a node has not been ready before its pods
 	// leave, in mode EvictionModeNode. Zero means 5 minutes.
 	PodEvictionTimeout time.Duration
+	// PodEvictionTimeoutOf is the same for one node, and in either mode: its zone
+	// does not release it before. So a node can be autonomous for a time. Zero means
+	// that it waits for its zone alone; a century is for ever. The time counts from
+	// the lastTransitionTime of the node's Ready condition, so a restart does not
+	// begin it again; the end of an outage of all zones does. It does not take back
+	// a NoExecute taint that the node has. Nil means PodEvictionTimeout in mode
+	// EvictionModeNode, and zero in mode EvictionModeTaint.
+	PodEvictionTimeoutOf func(*corev1.Node) time.Duration
 	// Backoff is the wait after a write to a node or pod that failed.
 	Backoff timedqueue.Backoff
 	// Requests is the budget of requests to the API server.
@@ -61,6 +79,17 @@ type Config struct {
 	// DeclareUnconfirmed declares a silent node without a live read of its lease.
 	// Then a watch that is behind makes living nodes appear silent.
 	DeclareUnconfirmed bool
+}
+
+// NoScheduleTaints are taints that follow from a node as it is. Both functions
+// or none must be set, and each taint that one adds the other must own.
+type NoScheduleTaints struct {
+	// Append adds those that a node should have to a list; see
+	// taints.AppendNoSchedule.
+	Append func(desired []corev1.Taint, node *corev1.Node) []corev1.Taint
+	// Owns reports whether the controller may take a taint away; see
+	// taints.OwnsNoSchedule.
+	Owns func(*corev1.Taint) bool
 }
 
 // declarationsPart is the part of the requests that declarations have at least.
@@ -112,6 +141,10 @@ func (c Config) Validate() error {
 		problems = append(problems, fmt.Errorf("%w: EvictionMode is %q, want %q or %q",
 			ErrInvalidConfig, c.EvictionMode, EvictionModeTaint, EvictionModeNode))
 	}
+	if (c.NoSchedule.Append == nil) != (c.NoSchedule.Owns == nil) {
+		problems = append(problems, fmt.Errorf("%w: NoSchedule has one of Append and Owns, want both or none",
+			ErrInvalidConfig))
+	}
 	if c.PodEvictionTimeout < 0 {
 		problems = append(problems, fmt.Errorf("%w: PodEvictionTimeout is %v, want zero or more",
 			ErrInvalidConfig, c.PodEvictionTimeout))
@@ -128,6 +161,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.PodEvictionTimeout == 0 {
 		c.PodEvictionTimeout = defaultPodEvictionTimeout
+	}
+	if c.NoSchedule.Append == nil {
+		c.NoSchedule = NoScheduleTaints{taints.AppendNoSchedule, taints.OwnsNoSchedule}
 	}
 	if c.ZoneOf == nil {
 		c.ZoneOf = zone.ByTopology

@@ -39,7 +39,7 @@ func newMarks(config Config, o *objects, now time.Time) (*marks, error) {
 // planNode plans the marks of all pods of a node whose readiness may have
 // changed. It returns how many pods it has visited.
 func (m *marks) planNode(now time.Time, n *node) int {
-	if !n.notReady() {
+	if !n.notReady() || !m.of(n) {
 		return 0
 	}
 	pods := m.objects.podsOn[n.object.Name]
@@ -47,6 +47,11 @@ func (m *marks) planNode(now time.Time, n *node) int {
 		m.planOn(now, n, p)
 	}
 	return len(pods)
+}
+
+// of reports whether pods of a node are marked at all.
+func (m *marks) of(n *node) bool {
+	return m.config.MarksPods == nil || m.config.MarksPods(n.object)
 }
 
 // plan has a pod marked not ready if it needs that.
@@ -59,7 +64,7 @@ func (m *marks) plan(now time.Time, p *pod) {
 // planOn has a pod of a node marked not ready if it needs that. In an episode in
 // which a pod was marked no other waits.
 func (m *marks) planOn(now time.Time, n *node, p *pod) {
-	if !needsMark(n, p) {
+	if !needsMark(n, p) || !m.of(n) {
 		return
 	}
 	p.wanted = n.episode
@@ -98,7 +103,7 @@ func (m *marks) start(now time.Time) (PodMark, bool) {
 func (m *marks) markOf(now time.Time, item timedqueue.Item[types.UID, *pod]) (PodMark, bool) {
 	p := item.Value
 	n := m.objects.nodeOf(p)
-	if n == nil || !needsMark(n, p) {
+	if n == nil || !needsMark(n, p) || !m.of(n) {
 		return PodMark{}, false
 	}
 	if _, must := m.refused[PodID(p.object)]; must {

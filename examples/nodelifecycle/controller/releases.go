@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -103,7 +104,7 @@ func (r *releases) wants(n *node) bool {
 	if n.ready == corev1.ConditionUnknown && !r.silences.isSilent(n) {
 		return false
 	}
-	if r.config.EvictionMode == EvictionModeNode {
+	if r.modeOf(n) == EvictionModeNode {
 		return n.notReady() && !n.emptied
 	}
 	_, tainted := taints.NoExecute(n.ready)
@@ -112,7 +113,7 @@ func (r *releases) wants(n *node) bool {
 
 // isActedOn reports whether a node has its NoExecute taint, or was emptied.
 func (r *releases) isActedOn(n *node) bool {
-	if r.config.EvictionMode == EvictionModeNode {
+	if r.modeOf(n) == EvictionModeNode {
 		return n.emptied
 	}
 	return hasNoExecute(n.object.Spec.Taints)
@@ -131,7 +132,7 @@ func (r *releases) plan(now time.Time, n *node) {
 	case r.queue.Add(name, n, turn):
 		n.turn = turn
 		r.countQueued(n.zone, +1)
-	case r.config.EvictionMode == EvictionModeNode, turn.After(n.turn):
+	case r.config.EvictionMode == EvictionModeNode, r.config.PodEvictionTimeoutOf != nil, turn.After(n.turn):
 		// It has fallen again, or a timeout has begun again.
 		n.turn = turn
 		r.queue.Set(name, n, turn)
@@ -152,16 +153,34 @@ func (r *releases) countQueued(zone string, more int) {
 }
 
 // turnOf returns when a node may be released at the earliest. After an outage
-// of all zones the timeout of EvictionModeNode begins again: how long a node
-// was really not ready is not known.
+// of all zones its timeout begins again: how long the node was really not ready
+// is not known.
 func (r *releases) turnOf(n *node) time.Time {
-	turn := r.zones.tracker.NotBefore(n)
-	if r.config.EvictionMode != EvictionModeNode {
+	turn, timeout := r.zones.tracker.NotBefore(n), r.timeoutOf(n)
+	if timeout <= 0 {
 		return turn
 	}
-	return latest(turn,
-		n.notReadySince.Add(r.config.PodEvictionTimeout),
-		r.zones.resumedAt.Add(r.config.PodEvictionTimeout))
+	return latest(turn, n.notReadySince.Add(timeout), r.zones.resumedAt.Add(timeout))
+}
+
+// modeOf returns what makes the pods of a node leave.
+func (r *releases) modeOf(n *node) EvictionMode {
+	if of := r.config.EvictionModeOf; of != nil {
+		return cmp.Or(of(n.object), r.config.EvictionMode)
+	}
+	return r.config.EvictionMode
+}
+
+// timeoutOf returns how long a node must not have been ready before its zone
+// releases it.
+func (r *releases) timeoutOf(n *node) time.Duration {
+	switch {
+	case r.config.PodEvictionTimeoutOf != nil:
+		return r.config.PodEvictionTimeoutOf(n.object)
+	case r.modeOf(n) == EvictionModeNode:
+		return r.config.PodEvictionTimeout
+	}
+	return 0
 }
 
 func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
@@ -214,26 +233,20 @@ func (r *releases) finish(now time.Time, n *node, outcome timedqueue.Outcome) {
 	}
 }
 
-// emptyNodes tells the pods of the nodes that their zones' rates allow to
-// leave. A node without pods that leave for that costs no token: the next one
-// need not wait.
-func (r *releases) emptyNodes(now time.Time) {
-	for visited := 0; visited < mostVisited; {
-		item, ok := r.start(now)
-		if !ok {
-			return
-		}
-		n := item.Value
-		visited += 1 + len(r.objects.podsOn[item.Key])
-		n.emptied = true
-		r.evictions.EvictNode(now, item.Key, eviction.NodeRequest{Reason: "the node is not ready"})
-		outcome := timedqueue.OutcomeSkipped
-		if r.isEmptying(item.Key) {
-			outcome = timedqueue.OutcomeDone
-		}
-		r.queue.Finish(now, item, timedqueue.Result{Outcome: outcome})
-		r.countQueued(n.zone, -1)
+// empty tells the pods of a node that was released to leave, and returns how
+// many it has. A node without pods that leave for that costs no token: the next
+// one need not wait.
+func (r *releases) empty(now time.Time, item timedqueue.Item[string, *node]) (pods int) {
+	n := item.Value
+	n.emptied = true
+	r.evictions.EvictNode(now, item.Key, eviction.NodeRequest{Reason: "the node is not ready"})
+	outcome := timedqueue.OutcomeSkipped
+	if r.isEmptying(item.Key) {
+		outcome = timedqueue.OutcomeDone
 	}
+	r.queue.Finish(now, item, timedqueue.Result{Outcome: outcome})
+	r.countQueued(n.zone, -1)
+	return len(r.objects.podsOn[item.Key])
 }
 
 // isEmptying reports whether pods leave a node because it is emptied. Some may

@@ -8,7 +8,10 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-func owned(t *corev1.Taint) bool { return taints.OwnsNoSchedule(t) || taints.OwnsNoExecute(t) }
+// owned reports whether a taint is the controller's to set and to take away.
+func (c *Config) owned(t *corev1.Taint) bool {
+	return c.NoSchedule.Owns(t) || taints.OwnsNoExecute(t)
+}
 
 func hasNoExecute(all []corev1.Taint) bool {
 	for i := range all {

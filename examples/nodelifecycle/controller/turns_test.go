@@ -56,7 +56,8 @@ func TestC3NodesAreEmptiedSomeAtATime(t *testing.T) {
 	}
 	w.act()
 	w.now = w.now.Add(time.Hour)
-	w.c.releases.emptyNodes(w.now)
+	visits := mostVisited
+	w.c.writes.takeRelease(w.now, &visits)
 	require.Equal(t, 10, w.c.releases.queue.Len())
 }
 

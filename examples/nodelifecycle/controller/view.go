@@ -234,7 +234,7 @@ func (v *view) whyQueued(now time.Time, n *node) WaitReason {
 		switch {
 		case item.Attempts > 0:
 			return WaitFailing
-		case v.config.EvictionMode == EvictionModeNode:
+		case v.releases.timeoutOf(n) > 0:
 			return WaitTimeout
 		}
 		return WaitTurn // how disrupted its zone is becomes known only then

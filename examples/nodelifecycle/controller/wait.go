@@ -33,7 +33,7 @@ const (
 	WaitRate WaitReason = "rate"
 	// WaitTurn: its turn at the rate of its zone has not come.
 	WaitTurn WaitReason = "turn"
-	// WaitTimeout: Config.PodEvictionTimeout is not over, in EvictionModeNode.
+	// WaitTimeout: Config.PodEvictionTimeout, or that of the node, is not over.
 	WaitTimeout WaitReason = "timeout"
 	// WaitRequests: its write waits for the budget of requests, or is under way.
 	WaitRequests WaitReason = "requests"

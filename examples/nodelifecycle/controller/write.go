@@ -47,18 +47,14 @@ var errUndone = errors.New("the API server answers with an object that lacks wha
 
 // isUndone reports whether a node lacks what was written. A write that a webhook
 // has undone would be sent again at once, for ever.
-func (c *NodeChange) isUndone(now time.Time, object *corev1.Node) bool {
+func (c *NodeChange) isUndone(
+	now time.Time, object *corev1.Node, owned func(*corev1.Taint) bool,
+) bool {
 	if c.Action == NodeActionLabel {
 		return labelPatch(object) != nil
 	}
-	return lacks(object, c.Taints, now)
-}
-
-// lacks reports whether a node has other taints than were written, as far as
-// they are ours to write.
-func lacks(object *corev1.Node, written []corev1.Taint, now time.Time) bool {
-	_, change := taints.Reconcile(object.Spec.Taints, written, owned, now)
-	return change
+	_, lacks := taints.Reconcile(object.Spec.Taints, c.Taints, owned, now)
+	return lacks
 }
 
 // taintChange returns the write of the taints that a node should have.
@@ -129,7 +125,7 @@ func (c writer) Finish(now time.Time, change NodeChange, result Result[*corev1.N
 		}
 		c.writes.finishRead(now, change.item, err)
 	} else {
-		if err == nil && change.isUndone(now, result.Object) {
+		if err == nil && change.isUndone(now, result.Object, c.config.owned) {
 			err = errUndone
 		}
 		c.writes.finish(now, change.item, err)
@@ -185,13 +181,9 @@ type otherWriter struct{ writer }
 
 // Start hands out the next write that a node needs.
 func (c otherWriter) Start(now time.Time) (NodeChange, bool) {
-	if c.config.EvictionMode == EvictionModeNode {
-		c.releases.emptyNodes(now)
-	}
+	visits := mostVisited
 	for range mostVisited {
-		if c.config.EvictionMode != EvictionModeNode {
-			c.writes.takeRelease(now)
-		}
+		c.writes.takeRelease(now, &visits)
 		if change, needed, more := c.start(now, c.writes.others); needed || !more {
 			return change, needed
 		}

@@ -116,7 +116,7 @@ func (w *writes) plan(now time.Time, n *node) {
 // time of day.
 func (w *writes) staysSo(n *node) bool {
 	if n.notReady() {
-		return w.config.EvictionMode != EvictionModeNode || !w.releases.wants(n)
+		return w.releases.modeOf(n) != EvictionModeNode || !w.releases.wants(n)
 	}
 	return n.ready == corev1.ConditionTrue && w.silences.health.HasHeartbeat(n.object.Name) &&
 		!w.silences.recovering(n)
@@ -135,13 +135,13 @@ func (w *writes) wantedTaints(
 ) ([]corev1.Taint, bool) {
 	w.watch.computed++
 	var room [8]corev1.Taint
-	desired := taints.AppendNoSchedule(room[:0], n.object)
+	desired := w.config.NoSchedule.Append(room[:0], n.object)
 	noExecute, notReady := taints.NoExecute(n.ready)
 	if notReady && !w.zones.phase.removesTaints() &&
 		(withNoExecute || hasNoExecute(n.object.Spec.Taints)) {
 		desired = append(desired, noExecute)
 	}
-	removable := owned
+	removable := w.config.owned
 	if n.ready == "" || !notReady && !w.silences.health.HasHeartbeat(n.object.Name) {
 		removable = w.ownedUnheard
 	}
@@ -157,7 +157,7 @@ func (w *writes) ownedUnheard(t *corev1.Taint) bool {
 	if w.zones.phase.removesTaints() && taints.OwnsNoExecute(t) {
 		return true
 	}
-	return owned(t) && t.Key != corev1.TaintNodeNotReady && t.Key != corev1.TaintNodeUnreachable
+	return w.config.owned(t) && t.Key != corev1.TaintNodeNotReady && t.Key != corev1.TaintNodeUnreachable
 }
 
 // file puts what a node wants now into the queue.
@@ -205,36 +205,49 @@ func (w *writes) nextOther(now time.Time) (time.Time, bool) {
 	return write, true
 }
 
-// takeRelease lets one node that its zone's rate allows have its NoExecute
-// taint, and makes it the first in the queue. It takes no more than that one,
-// and none with a write under way. Else the token would be used after that
-// write, in one moment with those that the zone has earned meanwhile. With an
-// API server that does not answer that is half a minute.
-func (w *writes) takeRelease(now time.Time) {
-	for {
+// takeRelease takes the nodes that the rates of their zones allow. The first one
+// that gets its NoExecute taint becomes the first in the queue. It takes no more
+// than that one, and none with a write under way. Else the token would be used
+// after that write, in one moment with those that the zone has earned meanwhile.
+// With an API server that does not answer that is half a minute. Nodes of
+// EvictionModeNode are emptied. It visits at most visits nodes and pods, and
+// subtracts those that it has visited.
+func (w *writes) takeRelease(now time.Time, visits *int) {
+	for *visits > 0 {
 		item, ok := w.releases.start(now)
 		if !ok {
 			return
 		}
-		n := item.Value
-		added := w.queue.Add(item.Key, n, now)
-		if e, _ := w.queue.Find(item.Key); w.queue.Acting(e) || n.mustRead() {
-			// A write to a node of that name is under way, maybe to its former self, or
-			// it has to be read first. The end of that gives the node its turn back.
-			if added {
-				w.queue.Drop(e)
-			}
-			w.releases.putOff(now, item)
-			continue
+		*visits--
+		if w.releases.modeOf(item.Value) == EvictionModeNode {
+			*visits -= w.releases.empty(now, item)
+		} else if w.putFirst(now, item) {
+			return
 		}
-		n.release = item
-		w.enter(n, released)
-		// It has waited for its turn already and comes before all others. It may have
-		// been another kind of write, and backed off as that.
-		w.queue.Retry(item.Key)
-		w.queue.Set(item.Key, n, time.Unix(0, 0))
-		return
 	}
+}
+
+// putFirst makes a node that was released the first in the queue. It reports
+// false, and gives its token back, if the node cannot be written to now.
+func (w *writes) putFirst(now time.Time, item timedqueue.Item[string, *node]) bool {
+	n := item.Value
+	added := w.queue.Add(item.Key, n, now)
+	if e, _ := w.queue.Find(item.Key); w.queue.Acting(e) || n.mustRead() {
+		// A write to a node of that name is under way, maybe to its former self, or
+		// it has to be read first. The end of that gives the node its turn back.
+		if added {
+			w.queue.Drop(e)
+		}
+		w.releases.putOff(now, item)
+		return false
+	}
+	n.release = item
+	w.enter(n, released)
+	// It has waited for its turn already and comes before all others. It may have
+	// been another kind of write, and backed off as that.
+	w.queue.Retry(item.Key)
+	w.queue.Set(item.Key, n, time.Unix(0, 0))
+	return true
 }
 
 // ofReleased returns the write of a released node: its NoExecute taint together

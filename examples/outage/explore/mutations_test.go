@@ -299,28 +299,20 @@ var ofEvictions = []mutant.Mutation{
 		"c.evictions.SetHold(t, HoldReady, n, h) -> if h { c.evictions.SetHold(t, HoldReady, n, h) }",
 		ordinary(invariant.InTime).From(190)),
 	mutant.New("nodes are emptied without a timeout", controller, "(*releases) turnOf",
-		"n.notReadySince.Add(c.config.PodEvictionTimeout) -> n.notReadySince",
+		"n.notReadySince.Add(timeout) -> n.notReadySince",
 		ordinary(invariant.TimeoutKept)),
 	mutant.New("an outage of all zones does not begin the timeout again",
 		controller, "(*releases) turnOf",
-		"z.resumedAt.Add(c.config.PodEvictionTimeout) -> z.resumedAt",
+		"z.resumedAt.Add(timeout) -> z.resumedAt",
 		ordinary(invariant.TimeoutKept)),
-	mutant.New("a node that is emptied uses no token", controller, "(*releases) emptyNodes",
+	mutant.New("a node that is emptied uses no token", controller, "(*releases) empty",
 		"c.isEmptying(i.Key) -> !c.isEmptying(i.Key)",
 		ordinary(invariant.WithinRate)),
 	mutant.New("pods of DaemonSets leave with their node", "eviction", "(*pod) nodeEviction",
 		"p.kind == ofNode -> false",
 		ordinary(invariant.TimeoutKept)),
-	mutant.New("nodes are tainted in both modes", controller, "(c otherWriter) Start",
-		`if c.config.EvictionMode == EvictionModeNode { c.releases.emptyNodes(t) }
-			for range mostVisited {
-				if c.config.EvictionMode != EvictionModeNode { c.writes.takeRelease(t) }
-				if a, s, m := c.start(t, w); e { return a, s }
-			} ->
-			for range mostVisited {
-				c.writes.takeRelease(t)
-				if a, s, m := c.start(t, w); e { return a, s }
-			}`,
+	mutant.New("nodes are tainted in both modes", controller, "(*writes) takeRelease",
+		"w.releases.modeOf(v) == EvictionModeNode -> false",
 		ordinary(invariant.AsConfigured)),
 }
 
