@@ -31,6 +31,11 @@ type Config struct {
 	// whatever is asked for them. Nil exempts none, like kube-controller-manager.
 	// It must be a pure function of the pod; Task.Reevaluate calls it too.
 	Exempt func(*corev1.Pod) bool
+	// Tolerations returns what a pod tolerates, in place of its own tolerations:
+	// for example longer while the pod has an annotation. Nil means its own. It must
+	// be a pure function of the pod; Task.Reevaluate calls it too. The result must
+	// not be changed afterwards: it is kept, not copied.
+	Tolerations func(*corev1.Pod) []corev1.Toleration
 	// Holds are what [Tracker.SetHold] can hold; see [Hold].
 	Holds []Hold
 	// Backoff is the wait after an attempt that failed, and after one that a
@@ -71,6 +76,14 @@ func (c Config) Validate() error {
 
 // exempts reports whether a pod is exempt.
 func (c *Config) exempts(pod *corev1.Pod) bool { return c.Exempt != nil && c.Exempt(pod) }
+
+// tolerationsOf returns what a pod tolerates.
+func (c *Config) tolerationsOf(pod *corev1.Pod) []corev1.Toleration {
+	if c.Tolerations != nil {
+		return c.Tolerations(pod)
+	}
+	return pod.Spec.Tolerations
+}
 
 // isOfNode reports whether a pod would come back to its node.
 func isOfNode(pod *corev1.Pod) bool { return IsDaemonSetPod(pod) || IsMirrorPod(pod) }

@@ -85,3 +85,25 @@ func ExampleAnyOf() {
 	// agent is exempt: true
 	// web is exempt: false
 }
+
+// An importer may see other tolerations than a pod has, in the tracker and when
+// an action decides again.
+func TestE1TolerationsAreThoseThatTheCallerSees(t *testing.T) {
+	autonomous := func(pod *corev1.Pod) []corev1.Toleration {
+		if pod.Labels["autonomous"] == "yes" {
+			return append(tolerationList("a:600"), pod.Spec.Tolerations...)
+		}
+		return pod.Spec.Tolerations
+	}
+	label := func(p *corev1.Pod) { p.Labels = map[string]string{"autonomous": "yes"} }
+	c := runningWith(t, eviction.Config{Tolerations: autonomous},
+		newPod("p", label, tolerates("a:60")), newPod("q", tolerates("a:60")))
+	c.node(10, "n1", "a@10")
+	c.leavesAt("q", 70)
+	c.leavesAt("p", 610)
+	task := c.startOne(70, "q")
+	require.Equal(t, at(70), task.Reevaluate(newPod("q", tolerates("a:60")), newNode("n1", "a@10"), at(71)).Due)
+	require.Equal(t, at(610), task.Reevaluate(newPod("q", label), newNode("n1", "a@10"), at(71)).Due)
+	c.pod(72, newPod("p", tolerates("a:60")))
+	c.leavesAt("p", 70)
+}

@@ -64,7 +64,7 @@ func (t Task) Reevaluate(live *corev1.Pod, node *corev1.Node, now time.Time) Dec
 		return Decision{Reason: ReasonExempt}
 	}
 	asked, seen := t.asked, t.pod
-	seen.Tolerations = live.Spec.Tolerations
+	seen.Tolerations = t.config.tolerationsOf(live)
 	same := node != nil && node.UID == t.node // else it is another of that name
 	if !same || isOfNode(live) {
 		asked.node = nil

@@ -109,7 +109,7 @@ func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
 	s := Subject{
 		Key:         KeyOf(observed),
 		On:          observed.Spec.NodeName,
-		Tolerations: observed.Spec.Tolerations,
+		Tolerations: t.config.tolerationsOf(observed),
 		Leaving:     observed.DeletionTimestamp != nil,
 		Exempt:      t.config.exempts(observed),
 		OfPlace:     isOfNode(observed),
