@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/kubelife/lifecycle/examples/process/sight"
 )
 
 // errFenced is what a write gets that comes when we may no longer be the
@@ -22,7 +24,7 @@ var errFenced = errors.New("not sent: the leader's lease is not valid any more")
 type fence struct {
 	duration time.Duration
 	// sight is told what comes of the calls about the lease.
-	sight sight
+	sight sight.Sight
 	// until is when the lease ends, as unix nanoseconds by the wall clock: unlike
 	// the monotonic one it goes on while the machine is suspended. It is zero while
 	// there is none.
@@ -72,7 +74,7 @@ func (l *fencedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecor
 	if l.read != nil && !bytes.Equal(raw, l.read) {
 		written = l.readAt
 	}
-	l.fence.sight.read(written, err)
+	l.fence.sight.Read(written, err)
 	if err == nil {
 		l.read, l.readAt = raw, time.Now()
 	}
@@ -94,7 +96,7 @@ func (l *fencedLock) write(ctx context.Context, record resourcelock.LeaderElecti
 		return l.fence.end()
 	}
 	err := send(ctx, record)
-	l.fence.sight.wrote(sent, err)
+	l.fence.sight.Wrote(sent, err)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 	"github.com/kubelife/lifecycle/examples/process/running"
+	"github.com/kubelife/lifecycle/examples/process/sight"
 )
 
 // A Controller is what a program runs on a cluster. Each method returns soon
@@ -145,7 +146,7 @@ func (p *Program) run(
 	if err != nil {
 		return err
 	}
-	guard.sight = sight{answered: service.Answered, unanswered: service.Unanswered}
+	guard.sight = sight.Sight{Answered: service.Answered, Unanswered: service.Unanswered}
 	elect := &election{
 		namespace: p.Process.LeaseNamespace, name: p.Process.Lease(),
 		timing: p.Replica.LeaderElection, client: clients.Electing, recorder: service.Leadership,
@@ -184,11 +185,11 @@ func (p *Program) run(
 				if p.Replica.LeaderElection.Elect {
 					return elect.run(ctx, service.Act, service.Idle)
 				}
-				asking := &probe{
-					client: clients.Electing, namespace: p.Process.LeaseNamespace, name: p.Process.Lease() + "-probe",
-					period: p.Replica.LeaderElection.RetryPeriod, sight: &guard.sight,
+				asking := &sight.Probe{
+					Client: clients.Electing, Namespace: p.Process.LeaseNamespace, Name: p.Process.Lease() + "-probe",
+					Period: p.Replica.LeaderElection.RetryPeriod, Sight: &guard.sight,
 				}
-				return running.Together(ctx, service.Act, asking.run)
+				return running.Together(ctx, service.Act, asking.Run)
 			},
 		)
 	})

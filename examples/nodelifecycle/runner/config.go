@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -23,6 +24,9 @@ const (
 	defaultWorkers = 16
 	defaultTimeout = 30 * time.Second
 	defaultPeriod  = 5 * time.Second
+	// probePeriod is --leader-elect-retry-period of kube-controller-manager, in
+	// which a leader's lease is written.
+	probePeriod = 2 * time.Second
 )
 
 // Config is what a [Runner] needs. Cluster or Client is required.
@@ -64,6 +68,14 @@ type Config struct {
 	// Period is how often all nodes are looked at again, for safety: nothing waits
 	// for that. Zero means 5 seconds.
 	Period time.Duration
+	// Probe names a Lease that Run writes every two seconds, and makes if it is not
+	// there, while Controller.Health.SightTimeout is not zero. Its answers show
+	// whether heartbeats can be stored while no node is heard; without them a small
+	// cluster whose nodes all fall silent looks like an API server that does not
+	// answer. The zero value is nodelifecycle-probe in kube-system. Observe and Act
+	// write none: with leader election the leader's Lease tells, see
+	// controller.Controller.Answered.
+	Probe types.NamespacedName
 	// Passed is told how long such a look has held the controller. Nil does
 	// nothing.
 	Passed func(took time.Duration)

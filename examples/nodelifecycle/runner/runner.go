@@ -8,7 +8,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -18,6 +20,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 	"github.com/kubelife/lifecycle/examples/process/running"
+	"github.com/kubelife/lifecycle/examples/process/sight"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
@@ -67,6 +70,8 @@ func (c Config) withDefaults() (Config, error) {
 	c.Workers = cmp.Or(c.Workers, defaultWorkers)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.Period = cmp.Or(c.Period, defaultPeriod)
+	// It is named after the Lease of the program, as that of the program is.
+	c.Probe = cmp.Or(c.Probe, types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "nodelifecycle-probe"})
 	if c.Client == nil {
 		client, err := newClient(c.Cluster)
 		if err != nil {
@@ -176,7 +181,8 @@ func (r *Runner) actions() (controller.Actions, error) {
 }
 
 // Run observes the cluster and acts on it until ctx ends, and returns nil when
-// all that it started has ended. It returns an error that wraps
+// all that it started has ended. It is for a process that takes part in no
+// leader election. It returns an error that wraps
 // timedqueue.ErrPanic when an action panics. It must be called once, and then
 // neither Observe nor Act.
 func (r *Runner) Run(ctx context.Context) error {
@@ -189,12 +195,30 @@ func (r *Runner) Run(ctx context.Context) error {
 		func(ctx context.Context) error {
 			select {
 			case <-ready:
-				return r.Act(ctx)
+				return running.Together(ctx, r.Act, r.probe)
 			case <-ctx.Done():
 				return nil
 			}
 		},
 	)
+}
+
+// probe tells the controller whether the API server takes writes, if it asks
+// for that.
+func (r *Runner) probe(ctx context.Context) error {
+	if r.config.Controller.Health.SightTimeout == 0 {
+		return nil
+	}
+	asking := sight.Probe{
+		Client: r.config.Client, Namespace: r.config.Probe.Namespace, Name: r.config.Probe.Name, Period: probePeriod,
+		Sight: &sight.Sight{
+			Answered: func(now, sent time.Time) {
+				r.Update(func(c *controller.Controller, _ time.Time) { c.Answered(now, sent) })
+			},
+			Unanswered: func() { r.Update((*controller.Controller).Unanswered) },
+		},
+	}
+	return asking.Run(ctx)
 }
 
 // Observe fills the controller from the cluster and goes on until ctx ends. It

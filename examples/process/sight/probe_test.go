@@ -1,4 +1,4 @@
-package process
+package sight
 
 import (
 	"context"
@@ -14,22 +14,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/kubelife/lifecycle/examples/simulation/memory"
 )
 
 // heard counts what a sight tells.
 type heard struct {
-	sight
+	Sight
 	answers, failures int
 	at, sent          time.Time // of the last answer
 }
 
 func newHeard() *heard {
 	h := &heard{}
-	h.answered = func(now, sent time.Time) { h.answers, h.at, h.sent = h.answers+1, now, sent }
-	h.unanswered = func() { h.failures++ }
+	h.Answered = func(now, sent time.Time) { h.answers, h.at, h.sent = h.answers+1, now, sent }
+	h.Unanswered = func() { h.failures++ }
 	return h
 }
 
@@ -57,8 +56,8 @@ func TestH4ProbeShowsWhetherTheStoreTakesWrites(t *testing.T) {
 				h := newHeard()
 				ctx, stop := context.WithTimeout(t.Context(), 10*time.Second+200*time.Millisecond)
 				defer stop()
-				p := probe{client: client, namespace: "n", name: "p", period: time.Second, sight: &h.sight}
-				require.NoError(t, p.run(ctx))
+				p := Probe{Client: client, Namespace: "n", Name: "p", Period: time.Second, Sight: &h.Sight}
+				require.NoError(t, p.Run(ctx))
 				require.Equal(t, c.answers, h.answers)
 				require.Equal(t, c.failures, h.failures)
 				if c.answers > 0 {
@@ -76,8 +75,8 @@ func TestH4ProbeMakesItsLeaseAndGivesUpAWriteThatHangs(t *testing.T) {
 		h, cluster := newHeard(), memory.NewCluster()
 		ctx, stop := context.WithTimeout(t.Context(), 5500*time.Millisecond)
 		defer stop()
-		p := probe{client: cluster, namespace: "n", name: "p", period: time.Second, sight: &h.sight}
-		require.NoError(t, p.run(ctx))
+		p := Probe{Client: cluster, Namespace: "n", Name: "p", Period: time.Second, Sight: &h.Sight}
+		require.NoError(t, p.Run(ctx))
 		require.Equal(t, 5, h.answers)
 		lease, err := cluster.CoordinationV1().Leases("n").Get(t.Context(), "p", metav1.GetOptions{})
 		require.NoError(t, err)
@@ -92,47 +91,9 @@ func TestH4ProbeMakesItsLeaseAndGivesUpAWriteThatHangs(t *testing.T) {
 		h := newHeard()
 		ctx, stop := context.WithTimeout(t.Context(), 40*time.Second)
 		defer stop()
-		p := probe{client: client, namespace: "n", name: "p", period: time.Second, sight: &h.sight}
-		require.NoError(t, p.run(ctx))
+		p := Probe{Client: client, Namespace: "n", Name: "p", Period: time.Second, Sight: &h.Sight}
+		require.NoError(t, p.Run(ctx))
 		require.Zero(t, h.answers)
 		require.Equal(t, 1, h.failures)
 	})
-}
-
-// A replica that waits for the lease reads it. That it can says nothing, unless
-// it sees that the leader could write.
-func TestH4AStandbyHearsTheLeader(t *testing.T) {
-	synctest.Test(t, hearsTheLeader)
-}
-
-func hearsTheLeader(t *testing.T) {
-	h, inner := newHeard(), &lock{}
-	f := &fence{duration: time.Hour, sight: h.sight}
-	wrapped := f.lock(inner)
-	read := func(raw string, err error) {
-		inner.raw, inner.err = []byte(raw), err
-		_, _, got := wrapped.Get(t.Context())
-		require.Equal(t, err, got)
-	}
-	gone := apierrors.NewNotFound(coordinationv1.Resource("leases"), "x")
-	read("", gone)
-	read("renewed at 1", nil)
-	require.Zero(t, h.answers, "it may have been so for long")
-	read("renewed at 1", nil)
-	require.Zero(t, h.answers)
-	last := time.Now()
-	time.Sleep(2 * time.Second)
-	read("renewed at 2", nil)
-	require.Equal(t, 1, h.answers)
-	require.Equal(t, []time.Time{last, last}, []time.Time{h.at, h.sent}, "it was written at some time since then")
-	require.Zero(t, h.failures)
-	read("", errors.New("connection refused"))
-	require.Equal(t, 1, h.failures)
-
-	inner.err = nil
-	require.NoError(t, wrapped.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "us"}))
-	require.Equal(t, 2, h.answers)
-	inner.err = errors.New("database space exceeded")
-	require.Error(t, wrapped.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "us"}))
-	require.Equal(t, 2, h.failures)
 }

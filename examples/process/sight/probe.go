@@ -1,4 +1,4 @@
-package process
+package sight
 
 import (
 	"context"
@@ -17,13 +17,14 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/running"
 )
 
-// A probe writes a lease of its own in each period, for what the answers tell.
+// A Probe writes a lease of its own in each period, for what the answers tell.
 // A replica that takes part in no election has no other write to send.
-type probe struct {
-	client          kubernetes.Interface
-	namespace, name string
-	period          time.Duration
-	sight           *sight
+type Probe struct {
+	Client          kubernetes.Interface
+	Namespace, Name string
+	Period          time.Duration
+	Sight           *Sight
+
 	// refused says that the log tells that it may not write.
 	refused bool
 }
@@ -33,9 +34,9 @@ type probe struct {
 // nodehealth.Monitor.Answered.
 const probeTimeout = 30 * time.Second
 
-// run asks until ctx ends.
-func (p *probe) run(ctx context.Context) error {
-	running.Every(ctx, p.period, func() {
+// Run asks until ctx ends.
+func (p *Probe) Run(ctx context.Context) error {
+	running.Every(ctx, p.Period, func() {
 		asking, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
 		sent := time.Now()
@@ -43,35 +44,35 @@ func (p *probe) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return
 		}
-		p.sight.wrote(sent, err)
+		p.Sight.Wrote(sent, err)
 		p.tell(ctx, err)
 	})
 	return nil
 }
 
 // write renews the lease, or makes it.
-func (p *probe) write(ctx context.Context) error {
-	leases := p.client.CoordinationV1().Leases(p.namespace)
+func (p *Probe) write(ctx context.Context) error {
+	leases := p.Client.CoordinationV1().Leases(p.Namespace)
 	renewed := coordinationv1.LeaseSpec{RenewTime: ptr.To(metav1.NowMicro())}
 	patch, err := json.Marshal(map[string]any{"spec": renewed})
 	if err != nil {
-		return fmt.Errorf("renew lease %s: %w", p.name, err)
+		return fmt.Errorf("renew lease %s: %w", p.Name, err)
 	}
-	_, err = leases.Patch(ctx, p.name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = leases.Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
-		lease := coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: p.name}, Spec: renewed}
+		lease := coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: p.Name}, Spec: renewed}
 		_, err = leases.Create(ctx, &lease, metav1.CreateOptions{})
 	}
 	return err
 }
 
 // tell logs once that the probe may not write.
-func (p *probe) tell(ctx context.Context, err error) {
+func (p *Probe) tell(ctx context.Context, err error) {
 	refused := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 	if refused && !p.refused {
 		klog.FromContext(ctx).Error(err, "While no node is heard it is not known whether the API server works: "+
 			"no node is declared silent then. Without leader election this needs the rights create and patch for a lease.",
-			"lease", klog.KRef(p.namespace, p.name))
+			"lease", klog.KRef(p.Namespace, p.Name))
 	}
 	p.refused = refused
 }
