@@ -30,19 +30,26 @@ func (f *finisher) finished(ctx context.Context, finished timedqueue.Finished) {
 	task, result := finished.Task()
 	switch task := task.(type) {
 	case controller.LeaseRead:
-		f.readLeases(ctx, task, result.(controller.Leases))
+		f.readLeases(ctx, task, as[controller.Leases](result))
 	case controller.Declaration:
 		f.metrics.declareSeconds.Observe(finished.Ended.Sub(finished.Started).Seconds())
-		f.tell(ctx, "declare unknown", klog.KObj(task.Node), result.(controller.Result[*corev1.Node]).Err)
+		f.tell(ctx, "declare unknown", klog.KObj(task.Node), as[controller.Result[*corev1.Node]](result).Err)
 	case controller.NodeChange:
-		f.changedNode(ctx, task, result.(controller.Result[*corev1.Node]))
+		f.changedNode(ctx, task, as[controller.Result[*corev1.Node]](result))
 	case controller.PodMark:
-		f.markedPod(ctx, task, result.(controller.Result[*corev1.Pod]))
+		f.markedPod(ctx, task, as[controller.Result[*corev1.Pod]](result))
 	case eviction.Task:
-		result := result.(eviction.Result)
+		result := as[eviction.Result](result)
 		f.metrics.evicted(task, result, finished.Ended)
 		f.evicted(ctx, task, result)
 	}
+}
+
+// as returns the result of a task as its type. The zero value, which a result of
+// another type would become, is a failure.
+func as[R any](result any) R {
+	typed, _ := result.(R)
+	return typed
 }
 
 func (f *finisher) readLeases(ctx context.Context, read controller.LeaseRead, leases controller.Leases) {
