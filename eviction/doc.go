@@ -111,7 +111,14 @@
 //     taint.
 //   - Pods that are due together wait for workers. There each has a goroutine.
 //   - A pod that another client has marked with the condition DisruptionTarget
-//     keeps that reason. There it is overwritten.
+//     keeps that reason. There it is overwritten. If the tracker has not
+//     observed the mark yet, reason and lastTransitionTime become ours: to know
+//     better would cost a read for each eviction. There the time stays.
+//   - A pod that is being deleted already is left alone, and gets no condition.
+//     There it is marked, and deleted a second time.
+//   - A toleration that runs ends when its node is deleted: the pod garbage
+//     collector removes the pods of nodes that are gone. There it runs on, and
+//     the pod is deleted when it ends.
 //   - not-ready and unreachable count as one taint, so the pods of a node that
 //     flaps still leave.
 //   - A hold leaves taints and deadlines as they are. There node lifecycle

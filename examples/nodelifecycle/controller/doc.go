@@ -114,46 +114,11 @@
 //
 // # Differences from kube-controller-manager
 //
-// The packages list theirs. Compared with v1.37.1, the composition adds:
+// The packages list theirs. Compared with v1.37.1, the composition adds these,
+// first those that let a pod leave, or stay, where it does not there.
 //
-//   - A node that is first seen ready, and tainted as not ready, keeps that
-//     taint until its first heartbeat, at most one heartbeat interval. It may
-//     have reported that before it died. There the condition alone decides. The
-//     API server gives each new node such a taint. It goes at once when the
-//     watch shows the node's first report after its creation.
-//   - No pod leaves a node that reports that it is ready for our taints, except
-//     in its recovery period: they are about to go. So a node that came back
-//     while no replica led keeps the pods whose deadlines have passed. If it
-//     died after that report they leave when it is found silent, a grace period
-//     later at most. There a start begins tolerations again.
-//   - A pod that comes to a silent node is marked not ready, and marks that
-//     failed are sent again, also after a crash. There pods are marked when the
-//     node falls, and a crash loses what was left.
-//   - A declared node that is heard again is read before a pod leaves it for
-//     our taints. If that fails the pod stays for ten seconds at most. There
-//     the pod leaves until the watch has shown that the node is ready.
-//   - A zone counts silent nodes when their grace period has ended. There it
-//     counts conditions, which have to be written first: with 3,000 silent
-//     nodes and 20 requests a second that takes minutes.
-//   - A live read confirms each silence once, and one list confirms many. There
-//     the lease of each silent node is read in each pass.
-//   - Evictions and recoveries have a part of --kube-api-qps of their own.
-//     There each controller's requests stand in one line.
-//   - A node that changes all the time is written to less and less often, at
-//     the least each 30 s. There each change is written.
-//   - The programs spare mirror pods, with --spare-mirror-pods, which is true
-//     by default. There those that do not tolerate a taint are evicted, and
-//     their kubelet makes them again. Kubelets make static pods tolerate all
-//     NoExecute taints. Config.Eviction.Exempt is nil by default and spares
-//     none.
-//   - The Event "Cancelling deletion" is never recorded. A pod that need not
-//     leave any more is not written to.
-//   - Nodes of a zone that is dying wait one heartbeat interval for their
-//     NoExecute taint, until the state of the zone is known. There they are
-//     tainted as they expire.
-//   - A zone that recovers keeps its lower rate for one heartbeat interval, and
-//     a tenth, so that all nodes that are back can be heard. There its rate
-//     rises at once, and nodes that are back are tainted.
+// Pods that stay:
+//
 //   - While the API server does not answer in time, and for two heartbeat
 //     intervals after that, no node is tainted NoExecute. No pod is evicted for
 //     one of our taints either. After that nodes that were not heard again may
@@ -163,19 +128,90 @@
 //   - After that, after a start and after a takeover no node gets a NoExecute
 //     taint for a grace period. It begins when the caches are filled. There
 //     nodes that are still Unknown are tainted at once.
-//   - Nodes that are tainted at the start keep their taints until they are
-//     heard. There they are untainted, and tainted again later.
+//   - No pod leaves a node that reports that it is ready for our taints, except
+//     in its recovery period: they are about to go. So a node that came back
+//     while no replica led keeps the pods whose deadlines have passed. If it
+//     died after that report they leave when it is found silent, a grace period
+//     later at most. There a start begins tolerations again.
+//   - A declared node that is heard again is read before a pod leaves it for
+//     our taints. If that fails the pod stays for ten seconds at most. There
+//     the pod leaves until the watch has shown that the node is ready.
+//   - The programs spare mirror pods, with --spare-mirror-pods, which is true
+//     by default. There those that do not tolerate a taint are evicted, and
+//     their kubelet makes them again. Kubelets make static pods tolerate all
+//     NoExecute taints. Config.Eviction.Exempt is nil by default and spares
+//     none.
 //   - With Config.Zone.Phase a zone that is down, or too few nodes that are
 //     ready, pauses all zones. There each zone has its rate and nothing else.
+//
+// Nodes that are tainted sooner, later or in another order:
+//
+//   - Nodes of a zone that is dying wait one heartbeat interval for their
+//     NoExecute taint, until the state of the zone is known. There they are
+//     tainted as they expire.
+//   - A zone that recovers keeps its lower rate for one heartbeat interval, and
+//     a tenth, so that all nodes that are back can be heard. There its rate
+//     rises at once, and nodes that are back are tainted.
+//   - The first node of a zone whose rate was zero is tainted as soon as the
+//     rate is more, because the zone has tainted none for long. There it waits
+//     for the rate first: ten seconds at the default one. So with
+//     --node-eviction-rate=0 alone a large zone that becomes partially
+//     disrupted, and has the secondary rate then, taints one node at once. To
+//     taint none set both rates to zero.
+//   - A zone counts silent nodes when their grace period has ended. There it
+//     counts conditions, which have to be written first: with 3,000 silent
+//     nodes and 20 requests a second that takes minutes.
+//   - Nodes are tainted in the order in which they fell. There each pass puts
+//     those that wait at the end.
 //   - Only taints that are set, or failed to be, cost a token of a zone's rate.
 //     There asking a queue with nothing due costs one, and so does a node that
 //     has recovered.
-//   - Nodes are tainted in the order in which they fell. There each pass puts
-//     those that wait at the end.
 //   - A node that changes its zone moves to the other zone's queue. There it
 //     can crash the controller (#47791).
+//   - A node that is first seen ready, and tainted as not ready, keeps that
+//     taint until its first heartbeat, at most one heartbeat interval. It may
+//     have reported that before it died. There the condition alone decides. The
+//     API server gives each new node such a taint. It goes at once when the
+//     watch shows the node's first report after its creation.
+//   - A node without a Ready condition keeps its taint not-ready:NoSchedule:
+//     nothing has said that it can run pods. There the taint goes, and pods are
+//     bound to a node that has never reported.
+//   - Nodes that are tainted at the start keep their taints until they are
+//     heard. There they are untainted, and tainted again later.
 //   - Taints that could not be written are retried. There they wait for the
 //     next change of the node.
+//
+// Pods that are marked not ready:
+//
+//   - A pod that comes to a silent node is marked, and marks that failed are
+//     sent again, also after a crash. There pods are marked when the node
+//     falls, and a crash loses what was left.
+//   - A node that was not ready, by what its kubelet reported, and then falls
+//     silent has its pods marked: nothing reports on them any more. There only
+//     pods of a node that was ready until it fell silent are.
+//
+// Requests:
+//
+//   - A live read confirms each silence once, and one list confirms many. There
+//     the lease of each silent node is read in each pass.
+//   - Evictions and recoveries have a part of --kube-api-qps of their own.
+//     There each controller's requests stand in one line.
+//   - A node that changes all the time is written to less and less often, at
+//     the least each 30 s. There each change is written.
+//   - The Event "Cancelling deletion" is never recorded. A pod that need not
+//     leave any more is not written to.
+//
+// Flags and metrics of the program:
+//
+//   - --unhealthy-zone-threshold=0 and --node-monitor-grace-period=0s are
+//     refused. There each zone is disrupted as soon as three of its nodes are
+//     down, or all nodes are declared in each pass.
+//   - node_collector_zone_health, zone_size and unhealthy_nodes_in_zone of a
+//     zone that has no node any more end. There they show a size of 0 and a
+//     health of 100 for ever.
+//   - node_collector_update_node_health_duration_seconds counts declarations of
+//     silent nodes alone. There it counts each node in each pass; here a node
+//     that is well costs no pass.
 //
 // # Size
 //

@@ -186,3 +186,15 @@ func TestE6AMarkIsNotTakenBack(t *testing.T) {
 		require.NotEqual(t, "marked", event.Object.Name)
 	}
 }
+
+// A difference from kube-controller-manager: there only pods of a node that was
+// ready until it fell silent are marked.
+func TestPodsOfANodeThatWasNotReadyAreMarkedWhenItFallsSilent(t *testing.T) {
+	w := active(t, "a", "b")
+	w.report("a-000", corev1.ConditionFalse)
+	w.advance(interval)
+	require.Empty(t, deeds(w, marksPod), "its kubelet reports on its pods itself")
+	w.silent["a-000"] = true
+	w.advance(grace + time.Second)
+	require.Len(t, deeds(w, marksPod), 1)
+}

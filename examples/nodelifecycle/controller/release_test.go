@@ -356,3 +356,28 @@ func (w *world) renew(name string) {
 	w.leases[name] = lease
 	w.c.ObserveLease(w.now, lease)
 }
+
+// A difference from kube-controller-manager: a zone that had no rate has its
+// first token when it gets one.
+func TestTheFirstNodeAfterARateOfZeroIsTaintedAtOnce(t *testing.T) {
+	perSecond := 0.0
+	w := newWorld(t, Config{Zone: zone.Config{Rate: func(zone.State, zone.Counts) float64 { return perSecond }}})
+	w.addNodes(10, "a")
+	w.addNodes(10, "b")
+	w.start()
+	w.advance(grace + interval)
+	w.ill("a-000", "a-001")
+	w.advance(time.Hour)
+	names, _ := w.releases(w.now)
+	require.Empty(t, names)
+
+	perSecond = 0.1
+	raised := w.now
+	w.beat("a-002")
+	w.report("a-003", corev1.ConditionFalse) // the zone is evaluated again
+	w.advance(15 * time.Second)
+	names, at := w.releases(raised)
+	require.Equal(t, []string{"a-000", "a-001"}, names)
+	require.Less(t, at[0], interval+time.Second, "not after another ten seconds")
+	require.Equal(t, 10*time.Second, at[1]-at[0])
+}

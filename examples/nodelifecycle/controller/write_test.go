@@ -100,3 +100,17 @@ func TestC2WriteThatAWebhookUndoesIsBackedOff(t *testing.T) {
 		})
 	}
 }
+
+// A difference from kube-controller-manager: there the taint that the API server
+// gives each new node goes, and pods are bound to a node that has never
+// reported.
+func TestANodeThatHasReportedNothingStaysClosed(t *testing.T) {
+	w := active(t, "a", "b")
+	node := w.addNode("new", "a").DeepCopy()
+	node.Status.Conditions = nil
+	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
+	w.setNode(node)
+	w.advance(grace / 2)
+	require.Equal(t, []string{notReadyNoSchedule}, w.taintsOf("new"))
+	require.Empty(t, deeds(w, patchesTaints))
+}
