@@ -107,7 +107,7 @@ func TestC2WriteThatAWebhookUndoesIsBackedOff(t *testing.T) {
 func TestANodeThatHasReportedNothingStaysClosed(t *testing.T) {
 	w := active(t, "a", "b")
 	node := w.addNode("new", "a").DeepCopy()
-	node.Status.Conditions = nil
+	node.Status.Conditions = []corev1.NodeCondition{{Type: "Disk", Status: corev1.ConditionTrue}} // of an agent
 	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
 	w.setNode(node)
 	w.advance(grace / 2)
