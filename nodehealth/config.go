@@ -89,10 +89,12 @@ type Config struct {
 	Detector func() Detector
 	// GracePeriodOf returns the GracePeriod of a node, for example from an annotation
 	// or a pool. Zero or less means Config.GracePeriod, or what the Detector says. It
-	// is asked at each observation of the node. An answer that is shorter than the
-	// one before acts at once; a node that was found silent stays so until it is
-	// heard. It must be fast and depend on the node alone. Only a [NodeMonitor] has
-	// nodes; see Observation.GracePeriod for a [Monitor].
+	// is asked at each observation of the node. Another answer than before acts at
+	// once: a longer one takes back a silence that is not recorded yet. A node that
+	// is Unknown stays so until it is heard. With less than one and a half heartbeat
+	// intervals living nodes are found silent. It must be fast and depend on the
+	// node alone. Only a [NodeMonitor] has nodes; see Observation.GracePeriod for a
+	// [Monitor].
 	GracePeriodOf func(*corev1.Node) time.Duration
 	// Combine returns when a node counts as heard, from the times of its sources.
 	// It must be a pure function. Nil means [Heard.Latest]. Only a [NodeMonitor]

@@ -79,8 +79,9 @@ type Observation struct {
 	// Silent says that the key is recorded as silent.
 	Silent bool
 	// GracePeriod is that of this key. Zero or less means Config.GracePeriod, or
-	// what the Detector says. A shorter one than before acts at once; a key that was
-	// found silent stays so until it is heard.
+	// what the Detector says. Another one than before acts at once: a longer one
+	// takes back a silence that is not recorded yet. A key that is recorded as
+	// silent stays so until it is heard.
 	GracePeriod time.Duration
 }
 
@@ -94,7 +95,7 @@ type Observation struct {
 func (m *Monitor[K]) Observe(now time.Time, key K, seen Observation) {
 	now = m.advance(now)
 	if r, known := m.record(key); known {
-		m.grant(r, seen.GracePeriod)
+		m.grant(now, r, seen.GracePeriod)
 		m.report(r, seen.Reported)
 		m.applyRecord(now, r, seen.Silent)
 		return
@@ -384,9 +385,13 @@ func (m *Monitor[K]) beatAt(now time.Time, r *record[K], at time.Time) {
 		r.detector.Heartbeat(at)
 		m.expedite(r)
 	}
-	if now.Sub(at) >= m.gracePeriod(r) {
-		return
+	if now.Sub(at) < m.gracePeriod(r) {
+		m.comeBack(now, r)
 	}
+}
+
+// comeBack ends the silence of a key whose grace period has not ended.
+func (m *Monitor[K]) comeBack(now time.Time, r *record[K]) {
 	switch r.state {
 	case expired, recorded, undone:
 		r.enter(returned)
@@ -409,12 +414,19 @@ func (m *Monitor[K]) report(r *record[K], reported bool) {
 	m.expedite(r)
 }
 
-// grant records the grace period that a key has of its own.
-func (m *Monitor[K]) grant(r *record[K], own time.Duration) {
-	if own = max(own, 0); r.grace != own {
-		r.grace = own
-		m.expedite(r)
+// grant records the grace period that a key has of its own. A longer one takes
+// back a silence that is not recorded yet, as a heartbeat does.
+func (m *Monitor[K]) grant(now time.Time, r *record[K], own time.Duration) {
+	own = max(own, 0)
+	if r.grace == own {
+		return
 	}
+	r.grace = own
+	shown := r.state == recorded || r.state == silent
+	if !shown && now.Before(m.graceEnd(r)) {
+		m.comeBack(now, r)
+	}
+	m.expedite(r)
 }
 
 // expedite shortens the wait of a key to the end of its grace period.

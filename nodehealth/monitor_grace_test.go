@@ -44,7 +44,7 @@ func TestAShorterGracePeriodActsAtOnce(t *testing.T) {
 	o.finish(o.silent(t, "a"), resultDone)
 
 	o.sees(patient(node.DeepCopy(), "1h"))
-	o.quiet(t, "It was found silent, and is until it is heard.")
+	o.quiet(t, "It is recorded as silent, and is until it is heard.")
 	o.beats("a")
 	o.alive(t, "a")
 }
@@ -70,4 +70,36 @@ func TestAKeyMayHaveAGracePeriodOfItsOwn(t *testing.T) {
 	}
 	_, err = nodehealth.NewMonitor[string](nodehealth.Config{GracePeriodOf: patienceOf}, now)
 	require.ErrorContains(t, err, "GracePeriodOf")
+}
+
+// An edge node is annotated while the link to it is bad: its silence was found,
+// and is not written yet. The task that is under way ends for nothing.
+func TestALongerGracePeriodTakesBackASilenceThatIsNotRecorded(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		result nodehealth.Result
+	}{
+		{"while its record is under way", nodehealth.Result{}},
+		{"after its record has failed", resultFailed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := newObserver(t, nodehealth.Config{GracePeriodOf: patienceOf})
+			node := reportingNode("a", "1", nodeClock)
+			o.sees(node)
+			heard := o.now
+			o.pass(monitorGrace)
+			task := o.silent(t, "a")
+			if c.result.Outcome != "" {
+				o.finish(task, c.result)
+			}
+			o.sees(patient(node.DeepCopy(), "1h"))
+			require.False(t, o.Silent("a") && !o.Returning("a"))
+			if c.result.Outcome == "" {
+				o.finish(task, resultDone)
+			}
+			o.finish(o.alive(t, "a"), resultDone)
+			require.False(t, o.Silent("a"))
+			o.silentExactly(t, heard.Add(time.Hour), "a")
+		})
+	}
 }

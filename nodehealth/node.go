@@ -71,7 +71,7 @@ func (m *NodeMonitor) ObserveNode(now time.Time, object *corev1.Node) {
 		m.watchNew(seen, ageOf(object, now), n, object, ready)
 		return
 	}
-	m.monitor.grant(&n.record, m.graceOf(object))
+	m.monitor.grant(seen, &n.record, m.graceOf(object))
 	unknown := ready != nil && ready.Status == corev1.ConditionUnknown
 	if ready == nil || declaredByObserver(ready) {
 		m.monitor.applyRecord(seen, &n.record, unknown)

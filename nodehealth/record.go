@@ -49,8 +49,9 @@ type record[K comparable] struct {
 //
 // All transitions, by the call that makes them:
 //
-//	Observe    absent: beating, silent; expired: recorded; recorded: undone
-//	Observe    undone: recorded; failed: silent; silent: failed
+//	Observe    absent: beating, silent; expired: recorded, returned
+//	Observe    recorded: undone; undone: recorded, returned
+//	Observe    failed: silent, returning; silent: failed
 //	Heartbeat  expired: returned; recorded: returned; undone: returned
 //	Heartbeat  failed: returning; silent: returning
 //	Start      beating: expired; failed: expired; returning: expired, announced

@@ -94,6 +94,7 @@ func playStates(t *testing.T, seed uint64, seen map[string]map[string]bool) {
 			call = "Observe"
 			m.Observe(now, "a", Observation{
 				Reported: random.IntN(2) == 0, Silent: random.IntN(2) == 0,
+				GracePeriod: time.Duration(random.IntN(4)/3) * 20 * time.Second,
 			})
 		case 3:
 			call = "Heartbeat"

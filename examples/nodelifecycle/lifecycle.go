@@ -56,14 +56,17 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 	acting := l.acting(clients)
 	config := runner.Config{
 		Controller: s.Controller(),
-		Client:     clients.Watching,
-		Acting:     &acting,
-		Evict:      s.action,
-		Workers:    s.ConcurrentSyncs,
-		Timeout:    process.CallTimeout,
-		Period:     s.MonitorPeriod,
-		Passed:     func(took time.Duration) { metrics.passSeconds.Observe(took.Seconds()) },
-		Record:     l.events.record,
+
+		CountAllSilence: s.BlindAfter == 0,
+
+		Client:  clients.Watching,
+		Acting:  &acting,
+		Evict:   s.action,
+		Workers: s.ConcurrentSyncs,
+		Timeout: process.CallTimeout,
+		Period:  s.MonitorPeriod,
+		Passed:  func(took time.Duration) { metrics.passSeconds.Observe(took.Seconds()) },
+		Record:  l.events.record,
 		Finished: func(ctx context.Context, finished timedqueue.Finished) {
 			counting(ctx, finished)
 			telling.finished(ctx, finished)

@@ -58,8 +58,8 @@ type Config struct {
 	MarksPods func(*corev1.Node) bool
 	// EvictionMode is how pods are made to leave. Empty means EvictionModeTaint.
 	EvictionMode EvictionMode
-	// EvictionModeOf is the EvictionMode of one node. Nil, or an empty answer,
-	// means EvictionMode.
+	// EvictionModeOf is the EvictionMode of one node. Nil, or an answer that is no
+	// mode, means EvictionMode.
 	EvictionModeOf func(*corev1.Node) EvictionMode
 	// PodEvictionTimeout is how long a node has not been ready before its pods
 	// leave, in mode EvictionModeNode. Zero means 5 minutes.
@@ -69,7 +69,7 @@ type Config struct {
 	// that it waits for its zone alone; a century is for ever. The time counts from
 	// the lastTransitionTime of the node's Ready condition, so a restart does not
 	// begin it again; the end of an outage of all zones does. It does not take back
-	// a NoExecute taint that the node has. Nil means PodEvictionTimeout in mode
+	// a NoExecute taint that the node has, nor that it was emptied. Nil means PodEvictionTimeout in mode
 	// EvictionModeNode, and zero in mode EvictionModeTaint.
 	PodEvictionTimeoutOf func(*corev1.Node) time.Duration
 	// Backoff is the wait after a write to a node or pod that failed.

@@ -8,7 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/taints"
+	"github.com/kubelife/lifecycle/zone"
 )
 
 // C8: what forks of node lifecycle change is a function, about a node whose
@@ -137,4 +139,98 @@ func TestC8ATaintThatIsAddedIsOwned(t *testing.T) {
 	_, err := New(Config{NoSchedule: NoScheduleTaints{Append: taints.AppendNoSchedule}}, time.Now())
 	require.ErrorIs(t, err, ErrInvalidConfig)
 	require.ErrorContains(t, err, "NoSchedule has one of Append and Owns")
+}
+
+// An operator annotates edge nodes while the link to them is bad. One that is
+// suspected is none any more, and holds up no other.
+func TestC8AGracePeriodThatGrowsEndsASuspicion(t *testing.T) {
+	own := time.Duration(0)
+	w := forked(t, Config{Health: nodehealth.Config{GracePeriodOf: func(node *corev1.Node) time.Duration {
+		if node.Name == "a-007" {
+			return own
+		}
+		return 0
+	}}})
+	w.fail = func(task any) error {
+		if is[LeaseRead](task) {
+			return errServer
+		}
+		return nil
+	}
+	w.silent["a-007"] = true
+	w.advance(grace + interval)
+	require.Equal(t, 1, w.c.Unconfirmed())
+	own = time.Hour
+	w.setNode(w.nodes["a-007"].DeepCopy())
+	w.fail = nil
+	require.Zero(t, w.c.Unconfirmed())
+	for _, name := range []string{"b-001", "b-002", "b-003", "b-004", "b-005"} {
+		w.silent[name] = true
+	}
+	w.advance(10 * time.Minute)
+	require.Len(t, deeds[Declaration](w), 5)
+	require.Empty(t, w.taintsOf("a-007"))
+	w.advance(time.Hour)
+	require.Len(t, deeds[Declaration](w), 6, "its own is over")
+}
+
+// Z3: after an outage of all zones a node with a longer grace period of its own
+// has that time to be heard.
+func TestC8AfterAnOutageALongGracePeriodIsKept(t *testing.T) {
+	w := forked(t, Config{Health: nodehealth.Config{GracePeriodOf: func(node *corev1.Node) time.Duration {
+		if isSeventh(node) {
+			return 15 * time.Minute
+		}
+		return 0
+	}}})
+	for _, name := range w.names() {
+		w.silent[name] = true
+	}
+	w.advance(20 * time.Minute)
+	require.Equal(t, zone.PhaseSuspended, w.c.Phase())
+	for _, name := range w.names() {
+		if !isSeventh(w.nodes[name]) {
+			w.silent[name] = false
+		}
+	}
+	w.advance(15 * time.Minute)
+	require.Equal(t, []string{unreachableNoSchedule}, w.taintsOf("b-007"))
+	w.advance(2 * time.Minute)
+	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("b-007"))
+}
+
+func TestC8PodsAreMarkedOnceTheirNodeSaysSo(t *testing.T) {
+	marks := false
+	w := forked(t, Config{MarksPods: func(node *corev1.Node) bool { return marks || !isSeventh(node) }})
+	w.silent["a-007"] = true
+	w.advance(grace + interval)
+	require.Empty(t, deeds(w, marksPod))
+	marks = true
+	w.setNode(w.nodes["a-007"].DeepCopy())
+	w.act()
+	require.Len(t, deeds(w, marksPod), 1)
+}
+
+// A node is tainted at its zone's rate once it is not to be emptied any more,
+// and what it was emptied for is taken back.
+func TestC8AnotherModeActsAtOnce(t *testing.T) {
+	for name, waits := range map[string]time.Duration{"while it waits": 2 * time.Hour, "once it was emptied": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			mode := EvictionModeNode
+			w := forked(t, Config{
+				PodEvictionTimeout: waits,
+				EvictionModeOf:     func(*corev1.Node) EvictionMode { return mode },
+			})
+			w.ill("a-007")
+			w.advance(10 * time.Minute)
+			require.Equal(t, []string{unreachableNoSchedule}, w.taintsOf("a-007"))
+			mode = "taints" // is none, so that of all nodes counts
+			w.setNode(w.nodes["a-007"].DeepCopy())
+			w.advance(time.Minute)
+			require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-007"))
+			w.addPod("late", "a-007", corev1.Toleration{Operator: corev1.TolerationOpExists})
+			w.advance(time.Minute)
+			require.NotContains(t, w.evicted(w.now), "late")
+		})
+	}
 }

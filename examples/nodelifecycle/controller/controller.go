@@ -88,13 +88,13 @@ func (c *Controller) MarkSynced(now time.Time) {
 	c.objects.synced = true
 	c.silences.health.MarkSynced()
 	c.evictions.MarkSynced()
-	c.zones.tracker.Stabilize(now)
+	c.zones.stabilize(now)
 }
 
 // Lead says that this replica begins to act, maybe after another. As after
 // MarkSynced, a stabilization window begins.
 func (c *Controller) Lead(now time.Time) {
-	c.zones.tracker.Stabilize(now)
+	c.zones.stabilize(now)
 }
 
 // Answered says that the API server has just answered a write that was sent at
@@ -139,7 +139,8 @@ func (c *Controller) ObserveNode(now time.Time, object *corev1.Node) {
 func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	n.object, n.excluded = object, zone.Excluded(object)
 	c.releases.setZone(now, n)
-	if c.objects.setReady(now, n) {
+	// Whether its pods are marked at all may have changed with any change of it.
+	if c.objects.setReady(now, n) || c.config.MarksPods != nil {
 		c.marks.planNode(now, n)
 	}
 	c.hear(now, func() { c.silences.health.ObserveNode(now, object) })

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -30,7 +29,9 @@ type releases struct {
 	// queue holds the nodes that wait, under the budget of their zones.
 	queue   *timedqueue.Queue[string, *node]
 	members map[string]int // nodes by zone
-	queued  map[string]int // nodes in queue, by zone
+	// timeouts: a turn may also come to be earlier, because a timeout counts in it.
+	timeouts bool
+	queued   map[string]int // nodes in queue, by zone
 }
 
 // zoneBudget is the name of the budget of releases.
@@ -50,6 +51,8 @@ func newReleases(
 	return &releases{
 		config: config, objects: o, silences: s, zones: z, evictions: evictions, queue: queue,
 		members: make(map[string]int), queued: make(map[string]int),
+		timeouts: config.EvictionMode == EvictionModeNode || config.EvictionModeOf != nil ||
+			config.PodEvictionTimeoutOf != nil,
 	}, err
 }
 
@@ -121,7 +124,8 @@ func (r *releases) isActedOn(n *node) bool {
 
 // plan makes a node wait for its zone's token, or not any more.
 func (r *releases) plan(now time.Time, n *node) {
-	if !n.notReady() && !r.silences.recovering(n) || r.zones.phase.removesTaints() {
+	if !n.notReady() && !r.silences.recovering(n) || r.zones.phase.removesTaints() ||
+		r.modeOf(n) != EvictionModeNode {
 		r.cancelEmptying(now, n)
 	}
 	name := n.object.Name
@@ -132,8 +136,8 @@ func (r *releases) plan(now time.Time, n *node) {
 	case r.queue.Add(name, n, turn):
 		n.turn = turn
 		r.countQueued(n.zone, +1)
-	case r.config.EvictionMode == EvictionModeNode, r.config.PodEvictionTimeoutOf != nil, turn.After(n.turn):
-		// It has fallen again, or a timeout has begun again.
+	case r.timeouts, turn.After(n.turn):
+		// It has fallen again, or a timeout has begun again or changed.
 		n.turn = turn
 		r.queue.Set(name, n, turn)
 	}
@@ -154,9 +158,14 @@ func (r *releases) countQueued(zone string, more int) {
 
 // turnOf returns when a node may be released at the earliest. After an outage
 // of all zones its timeout begins again: how long the node was really not ready
-// is not known.
+// is not known. The stabilization window of the zones has the grace period of
+// all nodes; a node with a longer one of its own has that long to be heard.
 func (r *releases) turnOf(n *node) time.Time {
-	turn, timeout := r.zones.tracker.NotBefore(n), r.timeoutOf(n)
+	turn := r.zones.tracker.NotBefore(n)
+	if grace := r.config.Health.GracePeriodOf; grace != nil {
+		turn = latest(turn, r.zones.stabilizedAt.Add(grace(n.object)))
+	}
+	timeout := r.timeoutOf(n)
 	if timeout <= 0 {
 		return turn
 	}
@@ -166,7 +175,9 @@ func (r *releases) turnOf(n *node) time.Time {
 // modeOf returns what makes the pods of a node leave.
 func (r *releases) modeOf(n *node) EvictionMode {
 	if of := r.config.EvictionModeOf; of != nil {
-		return cmp.Or(of(n.object), r.config.EvictionMode)
+		if mode := of(n.object); mode == EvictionModeTaint || mode == EvictionModeNode {
+			return mode
+		}
 	}
 	return r.config.EvictionMode
 }

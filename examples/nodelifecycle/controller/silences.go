@@ -208,13 +208,15 @@ func (s *silences) drop(now time.Time, n *node, outcome nodehealth.Outcome) {
 	s.health.Finish(now, silence.task, nodehealth.Result{Outcome: outcome})
 }
 
-// noticeHeartbeat ends the silence of a node if it was heard since.
+// noticeHeartbeat ends the silence of a node if it was heard since, or has a
+// longer grace period now.
 func (s *silences) noticeHeartbeat(now time.Time, n *node) consequence {
 	silence := n.silence
 	if silence == nil {
 		return unchanged
 	}
-	if last, _ := s.health.LastHeartbeat(n.object.Name); last.Equal(silence.task.Since) {
+	last, _ := s.health.LastHeartbeat(n.object.Name)
+	if last.Equal(silence.task.Since) && !s.health.Returning(n.object.Name) {
 		return unchanged
 	}
 	switch silence.state {

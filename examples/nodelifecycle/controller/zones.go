@@ -25,8 +25,9 @@ type zones struct {
 	phase phase
 	// calledAt is when the zones began to call for what they call for.
 	calledAt time.Time
-	// resumedAt is when our taints were last removed no longer.
-	resumedAt time.Time
+	// resumedAt is when our taints were last removed no longer, and stabilizedAt
+	// when nodes last began to have time to be heard: then, or at a start.
+	resumedAt, stabilizedAt time.Time
 	// generation counts the changes of phase that change which taints are wanted.
 	generation int
 }
@@ -36,6 +37,12 @@ func newZones(config zone.Config, o *objects, s *silences, now time.Time) (*zone
 	return &zones{
 		tracker: tracker, objects: o, silences: s, phase: firstPhase, calledAt: now,
 	}, err
+}
+
+// stabilize begins a stabilization window.
+func (z *zones) stabilize(now time.Time) {
+	z.stabilizedAt = now
+	z.tracker.Stabilize(now)
 }
 
 // count tells a node's zone how the node counts. It reports whether our taints
@@ -133,7 +140,7 @@ func (z *zones) enter(now time.Time, next phase) (obeysOther bool) {
 	if before.removesTaints() != next.removesTaints() {
 		z.generation++
 		if !next.removesTaints() {
-			z.resumedAt = now
+			z.resumedAt, z.stabilizedAt = now, now
 		}
 	}
 	return next.obeyed != before.obeyed

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -27,13 +28,25 @@ const (
 	// probePeriod is --leader-elect-retry-period of kube-controller-manager, in
 	// which a leader's lease is written.
 	probePeriod = 2 * time.Second
+	// defaultSightTimeout is --node-blind-after, and leastSightTimeout what two
+	// periods of the probe need with a second to answer.
+	defaultSightTimeout = 6 * time.Second
+	leastSightTimeout   = 2*probePeriod + time.Second
+	defaultRequests     = rate.Limit(20)
+	defaultBurst        = 30
 )
 
 // Config is what a [Runner] needs. Cluster or Client is required.
 type Config struct {
 	// Controller says what is done, and how fast. Its Requests are the only limit
-	// of the requests of tasks.
+	// of the requests of tasks; zero means 20 a second and 30 at once, as
+	// --kube-api-qps does, and rate.Inf no limit. Zero for its Health.SightTimeout
+	// means 6 seconds: silence counts only while heartbeats could be stored.
 	Controller controller.Config
+	// CountAllSilence counts silence also while the API server does not answer, as
+	// kube-controller-manager does: living nodes are declared then. It is not
+	// given with a SightTimeout.
+	CountAllSilence bool
 	// Cluster says how to reach the API server. It is copied. Its QPS and Burst
 	// are not used.
 	Cluster *rest.Config
@@ -69,10 +82,10 @@ type Config struct {
 	// for that. Zero means 5 seconds.
 	Period time.Duration
 	// Probe names a Lease that Run writes every two seconds, and makes if it is not
-	// there, while Controller.Health.SightTimeout is not zero. Its answers show
+	// there, unless CountAllSilence. Its answers show
 	// whether heartbeats can be stored while no node is heard; without them a small
 	// cluster whose nodes all fall silent looks like an API server that does not
-	// answer. The zero value is nodelifecycle-probe in kube-system. Observe and Act
+	// answer. Empty means nodelifecycle-probe, in kube-system. Observe and Act
 	// write none: with leader election the leader's Lease tells, see
 	// controller.Controller.Answered.
 	Probe types.NamespacedName
@@ -119,6 +132,9 @@ func (c Config) Validate() error {
 	}
 	if a := c.Acting; a != nil && (a.Nodes == nil || a.Pods == nil || a.Leases == nil) {
 		invalid("Acting has a nil field, want Nodes, Pods and Leases")
+	}
+	if sight := c.Controller.Health.SightTimeout; c.CountAllSilence && sight != 0 {
+		invalid("CountAllSilence is set, and Controller.Health.SightTimeout is %v, want one of them", sight)
 	}
 	if c.Workers < 0 {
 		invalid("Workers is %d, want zero or more", c.Workers)

@@ -19,7 +19,7 @@
 //	how long it may be silent                     Controller.Health.GracePeriodOf
 //	which taints it has for its conditions        Controller.NoSchedule
 //	whether its pods are marked not ready         Controller.MarksPods
-//	how long its pods stay once it is not ready   Controller.Autonomy
+//	how long its pods stay once it is not ready   Controller.PodEvictionTimeoutOf
 //	what its turn in the zone does                Controller.EvictionModeOf
 //	which pods leave, and what they tolerate      Controller.Eviction
 //	how they leave                                Evict
@@ -38,8 +38,8 @@
 //   - Stop the two controllers of kube-controller-manager.
 //   - Grant list and watch of nodes, pods and leases, get of leases in
 //     kube-node-lease, get and patch of nodes and pods and of their status,
-//     delete of pods and create of evictions; manifest.yaml of the program has
-//     the rules.
+//     delete of pods and create of evictions, as manifest.yaml of the program
+//     does. Run also needs create and patch of the Lease that Config.Probe names.
 //   - Log with the logger of the context: the controller logs nothing itself.
 //     Record and Finished tell what it does.
 package runner

@@ -33,13 +33,12 @@ func edgeConfig(client kubernetes.Interface) runner.Config {
 	return runner.Config{
 		Client: client,
 		Controller: controller.Config{
-			Health:               nodehealth.Config{GracePeriod: 40 * time.Second, SightTimeout: 6 * time.Second},
+			Health:               nodehealth.Config{GracePeriod: 40 * time.Second},
 			Zone:                 zone.Config{Rate: zone.Rates{Normal: 0.1, Secondary: 0.01}.Rate},
 			ZoneOf:               poolOf,
 			MarksPods:            func(node *corev1.Node) bool { return node.Annotations[bindingAnnotation] != "true" },
 			PodEvictionTimeoutOf: autonomyOf,
 			Eviction:             eviction.Config{Exempt: eviction.IsMirrorPod},
-			Requests:             controller.RequestBudget{PerSecond: 50, Burst: 100},
 		},
 		Keep: annotationsOfNodes,
 	}

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -71,7 +70,14 @@ func (c Config) withDefaults() (Config, error) {
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.Period = cmp.Or(c.Period, defaultPeriod)
 	// It is named after the Lease of the program, as that of the program is.
-	c.Probe = cmp.Or(c.Probe, types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "nodelifecycle-probe"})
+	c.Probe.Namespace = cmp.Or(c.Probe.Namespace, metav1.NamespaceSystem)
+	c.Probe.Name = cmp.Or(c.Probe.Name, "nodelifecycle-probe")
+	if health := &c.Controller.Health; !c.CountAllSilence {
+		health.SightTimeout = cmp.Or(health.SightTimeout, defaultSightTimeout)
+	}
+	if requests := &c.Controller.Requests; requests.PerSecond == 0 {
+		requests.PerSecond, requests.Burst = defaultRequests, cmp.Or(requests.Burst, defaultBurst)
+	}
 	if c.Client == nil {
 		client, err := newClient(c.Cluster)
 		if err != nil {
@@ -182,10 +188,14 @@ func (r *Runner) actions() (controller.Actions, error) {
 
 // Run observes the cluster and acts on it until ctx ends, and returns nil when
 // all that it started has ended. It is for a process that takes part in no
-// leader election. It returns an error that wraps
+// leader election, and refuses a SightTimeout of less than 5 seconds. It returns an error that wraps
 // timedqueue.ErrPanic when an action panics. It must be called once, and then
 // neither Observe nor Act.
 func (r *Runner) Run(ctx context.Context) error {
+	if sight := r.config.Controller.Health.SightTimeout; sight > 0 && sight < leastSightTimeout {
+		return fmt.Errorf("%w: Controller.Health.SightTimeout is %v, want %v or more for Run: it asks each %v",
+			ErrInvalidConfig, sight, leastSightTimeout, probePeriod)
+	}
 	ready := make(chan struct{})
 	return running.Together(ctx,
 		func(ctx context.Context) error {

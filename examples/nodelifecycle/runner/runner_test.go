@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubelife/lifecycle/eviction"
@@ -79,23 +80,20 @@ func TestARunnerActsWhenToldTo(t *testing.T) {
 }
 
 // Without leader election a lease of its own shows whether the API server takes
-// writes, if silence counts only then.
-func TestRunWritesALeaseIfSightIsAskedFor(t *testing.T) {
+// writes, unless all silence counts.
+func TestRunWritesALeaseUnlessAllSilenceCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for timeout, writes := range map[time.Duration]bool{0: false, 6 * time.Second: true} {
+		for _, all := range []bool{false, true} {
 			cluster := memory.NewCluster()
 			r, err := runner.NewRunner(runner.Config{
-				Client:     cluster.NewClient(),
-				Controller: controller.Config{Health: nodehealth.Config{SightTimeout: timeout}},
+				Client: cluster.NewClient(), CountAllSilence: all, Probe: types.NamespacedName{Name: "mine"},
 			})
 			require.NoError(t, err)
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			require.NoError(t, r.Run(ctx))
 			stop()
-			_, err = cluster.CoordinationV1().Leases(metav1.NamespaceSystem).
-				Get(t.Context(), "nodelifecycle-probe", metav1.GetOptions{})
-			require.Equal(t, writes, err == nil, "%v", err)
-			require.True(t, err == nil || apierrors.IsNotFound(err))
+			_, err = cluster.CoordinationV1().Leases(metav1.NamespaceSystem).Get(t.Context(), "mine", metav1.GetOptions{})
+			require.Equal(t, all, apierrors.IsNotFound(err), "%v", err)
 			r.View(func(c *controller.Controller) {
 				_, blind := c.Blind(time.Now())
 				require.False(t, blind, "no node is heard, and the API server answers")
@@ -104,13 +102,24 @@ func TestRunWritesALeaseIfSightIsAskedFor(t *testing.T) {
 	})
 }
 
+// A sight that ends between two questions would never come back.
+func TestRunRefusesASightThatItCannotKeep(t *testing.T) {
+	r, err := runner.NewRunner(runner.Config{
+		Client:     memory.NewCluster().NewClient(),
+		Controller: controller.Config{Health: nodehealth.Config{SightTimeout: time.Second}},
+	})
+	require.NoError(t, err, "a leader may ask more often")
+	require.ErrorIs(t, r.Run(t.Context()), runner.ErrInvalidConfig)
+}
+
 func TestConfigSaysAllThatIsWrong(t *testing.T) {
 	_, err := runner.NewRunner(runner.Config{
-		Controller: controller.Config{PodEvictionTimeout: -1},
-		Acting:     &runner.Clients{}, Workers: -1, Timeout: -1, Period: -1,
+		Controller:      controller.Config{PodEvictionTimeout: -1, Health: nodehealth.Config{SightTimeout: time.Second}},
+		CountAllSilence: true,
+		Acting:          &runner.Clients{}, Workers: -1, Timeout: -1, Period: -1,
 	})
 	require.ErrorIs(t, err, runner.ErrInvalidConfig)
-	for _, field := range []string{"Cluster and Client are nil", "Acting", "Workers", "Timeout", "Period", "PodEvictionTimeout"} {
+	for _, field := range []string{"Cluster and Client are nil", "CountAllSilence", "Acting", "Workers", "Timeout", "Period", "PodEvictionTimeout"} {
 		require.ErrorContains(t, err, field)
 	}
 	client := memory.NewCluster().NewClient()
