@@ -423,7 +423,7 @@ func (m *Monitor[K]) grant(now time.Time, r *record[K], own time.Duration) {
 	}
 	r.grace = own
 	shown := r.state == recorded || r.state == silent
-	if !shown && now.Before(m.graceEnd(r)) {
+	if !shown && now.Sub(r.since) < m.gracePeriod(r) {
 		m.comeBack(now, r)
 	}
 	m.expedite(r)
