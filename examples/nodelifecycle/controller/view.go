@@ -170,13 +170,6 @@ func (v *view) waitOf(now time.Time, n *node) (NodeWait, bool) {
 	return wait, true
 }
 
-func (v *view) isActedOn(n *node) bool {
-	if v.config.EvictionMode == EvictionModeNode {
-		return n.emptied
-	}
-	return hasNoExecute(n.object.Spec.Taints)
-}
-
 // whyUndeclared returns why a silent node is not declared.
 func (v *view) whyUndeclared(now time.Time, n *node) WaitReason {
 	s := n.silence
