@@ -27,7 +27,7 @@ type AgentSet struct {
 	Template corev1.PodTemplateSpec
 	Canaries map[string]string // labels of the only nodes that a rollout reaches
 	Strategy rollout.Strategy
-	Status   struct{ rollout.Status }
+	Status   rollout.Status
 }
 
 // A template reaches the canary, and then all nodes but one. A pause keeps it
@@ -139,8 +139,7 @@ func (c *agentController) reconcile() error {
 	var ctx context.Context
 	ctx, c.idle = context.WithCancel(context.Background())
 	err := errors.Join(noSpec, c.SetSpec(time.Now(), spec), c.dispatcher.Run(ctx))
-	status, _ := c.Status(time.Now())
-	c.set.Status.Status, c.set.Status.Observed = status, c.set.Generation
+	c.set.Status, _ = c.Status(time.Now())
 	return err
 }
 
