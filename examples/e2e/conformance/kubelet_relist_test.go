@@ -46,7 +46,7 @@ func TestAPodIsSyncedForTheEventsOfTheKubelet(t *testing.T) {
 func (w *kubeletWorld) endless() {
 	w.pod.Spec.RestartPolicy, w.pod.Spec.HostNetwork = corev1.RestartPolicyAlways, false
 	for _, c := range w.containers() {
-		c.RestartPolicy, c.RestartPolicyRules = nil, nil
+		c.RestartPolicy = nil
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
-	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	runtimeutil "k8s.io/kubernetes/pkg/kubelet/kuberuntime/util"
 	"k8s.io/kubernetes/pkg/kubelet/status"
@@ -53,19 +52,15 @@ func TestConditionsOfAPodAreThoseOfTheKubelet(t *testing.T) {
 		}
 	}
 	f := floors{
-		"final phase withheld":                                     100,
-		"PodReadyToStartContainers True ":                          2_000,
-		"PodReadyToStartContainers False PodSandboxNotReady":       7_000,
-		"Initialized True ":                                        6_000,
-		"Initialized True PodCompleted":                            150,
-		"Initialized False ContainersNotInitialized":               2_500,
-		"Ready True ":                                              150,
-		"Ready False ReadinessGatesNotReady":                       130,
-		"ContainersReady True ":                                    300,
-		"AllContainersRestarting True RestartAllContainersStarted": 180,
-		"AllContainersRestarting False ":                           1_000,
-		"AllContainersRestarting False PodCompleted":               10,
-		"AllContainersRestarting False PodFailed":                  150,
+		"final phase withheld":                               100,
+		"PodReadyToStartContainers True ":                    2_000,
+		"PodReadyToStartContainers False PodSandboxNotReady": 7_000,
+		"Initialized True ":                                  6_000,
+		"Initialized True PodCompleted":                      150,
+		"Initialized False ContainersNotInitialized":         2_500,
+		"Ready True ":                                        150,
+		"Ready False ReadinessGatesNotReady":                 130,
+		"ContainersReady True ":                              300,
 	}
 	for _, kind := range []corev1.PodConditionType{corev1.PodReady, corev1.ContainersReady} {
 		f[string(kind)+" False ContainersNotReady"] = 8_000
@@ -94,10 +89,6 @@ func (w *kubeletWorld) conditions(s *corev1.PodStatus) []corev1.PodCondition {
 		status.GeneratePodReadyCondition(w.pod, old, all, containers, s.Phase),
 		status.GenerateContainersReadyCondition(w.pod, old, containers, s.Phase),
 		corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, ObservedGeneration: w.pod.Generation})
-	if podutil.AllContainersCouldRestart(&w.pod.Spec) {
-		restarting := status.GenerateAllContainersRestartingCondition(w.pod, runtime, old, s.Phase)
-		all = append(all, restarting)
-	}
 	return all
 }
 

@@ -16,11 +16,10 @@ import (
 )
 
 const (
-	gate        corev1.PodConditionType = "example.com/gate"
-	hollowNode                          = "node"
-	shownUID    types.UID               = "uid"
-	shownImage                          = "image"
-	restartCode                         = 42
+	gate       corev1.PodConditionType = "example.com/gate"
+	hollowNode                         = "node"
+	shownUID   types.UID               = "uid"
+	shownImage                         = "image"
 )
 
 // kubeletWorld is a pod with its status in the API, and what a runtime shows of
@@ -136,15 +135,6 @@ func (d dice) shownContainer(name string) corev1.Container {
 	c := corev1.Container{Name: name, Image: shownImage}
 	if d.oneIn(4) {
 		c.RestartPolicy = new(pick(d, corev1.ContainerRestartPolicyOnFailure, corev1.ContainerRestartPolicyNever))
-		if d.oneIn(2) {
-			c.RestartPolicyRules = []corev1.ContainerRestartRule{{
-				Action: pick(d, corev1.ContainerRestartRuleActionRestart, corev1.ContainerRestartRuleActionRestartAllContainers),
-				ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
-					Operator: pick(d, corev1.ContainerRestartRuleOnExitCodesOpIn, corev1.ContainerRestartRuleOnExitCodesOpNotIn),
-					Values:   []int32{pick[int32](d, 1, restartCode)},
-				},
-			}}
-		}
 	}
 	for _, probe := range []**corev1.Probe{&c.StartupProbe, &c.ReadinessProbe, &c.LivenessProbe} {
 		if d.oneIn(4) {
@@ -192,7 +182,7 @@ func (d dice) showRuns(w *kubeletWorld, spec *corev1.Container) {
 			c.StartedAt = epoch.Add(-time.Duration(d.IntN(30)) * time.Second)
 		}
 		if c.State == cri.StateExited {
-			c.FinishedAt, c.ExitCode = epoch.Add(-time.Duration(d.IntN(20))*time.Second), pick[int32](d, 0, 1, restartCode)
+			c.FinishedAt, c.ExitCode = epoch.Add(-time.Duration(d.IntN(20))*time.Second), pick[int32](d, 0, 1)
 		}
 		w.shown.Containers = append(w.shown.Containers, c)
 	}
@@ -201,8 +191,7 @@ func (d dice) showRuns(w *kubeletWorld, spec *corev1.Container) {
 // formerStatus is what the API server has of the pod.
 func (d dice) formerStatus(w *kubeletWorld) corev1.PodStatus {
 	s := corev1.PodStatus{Phase: pick(d, corev1.PodPending, corev1.PodRunning)}
-	for _, kind := range []corev1.PodConditionType{gate, corev1.PodInitialized, corev1.PodReady,
-		corev1.AllContainersRestarting} {
+	for _, kind := range []corev1.PodConditionType{gate, corev1.PodInitialized, corev1.PodReady} {
 		if d.oneIn(3) {
 			s.Conditions = append(s.Conditions, corev1.PodCondition{
 				Type: kind, Status: pick(d, corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown),
@@ -224,7 +213,7 @@ func (d dice) formerStatus(w *kubeletWorld) corev1.PodStatus {
 
 func (d dice) formerContainer(name string) corev1.ContainerStatus {
 	c := corev1.ContainerStatus{Name: name, Image: shownImage, ContainerID: name + "-1"}
-	ended := &corev1.ContainerStateTerminated{ExitCode: pick[int32](d, 0, 1, restartCode), ContainerID: name + "-0"}
+	ended := &corev1.ContainerStateTerminated{ExitCode: pick[int32](d, 0, 1), ContainerID: name + "-0"}
 	switch d.IntN(3) {
 	case 0:
 		c.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}

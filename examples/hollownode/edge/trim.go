@@ -218,8 +218,8 @@ func trimContainers(to, containers []corev1.Container) []corev1.Container {
 		to = append(to, corev1.Container{
 			Name: c.Name, Image: c.Image, ImagePullPolicy: c.ImagePullPolicy,
 			Resources: c.Resources, Ports: c.Ports, Lifecycle: c.Lifecycle,
-			RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules,
-			StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, LivenessProbe: c.LivenessProbe,
+			RestartPolicy: c.RestartPolicy,
+			StartupProbe:  c.StartupProbe, ReadinessProbe: c.ReadinessProbe, LivenessProbe: c.LivenessProbe,
 		})
 	}
 	return to

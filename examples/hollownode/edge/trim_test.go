@@ -149,18 +149,6 @@ func TestATrimmedPodLivesAsTheWholeOne(t *testing.T) {
 			pod.Spec.TerminationGracePeriodSeconds = ptr.To(int64(30))
 			pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: hook}
 		},
-		"restart rule": func(pod *corev1.Pod) {
-			pod.Annotations[cri.AnnotationDomain+"/run-time"] = "5s"
-			pod.Annotations[cri.AnnotationDomain+"/exit-code"] = "7"
-			c := &pod.Spec.Containers[0]
-			c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyNever)
-			c.RestartPolicyRules = []corev1.ContainerRestartRule{{
-				Action: corev1.ContainerRestartRuleActionRestartAllContainers,
-				ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
-					Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{7},
-				},
-			}}
-		},
 		"startup probe":   onMain(func(c *corev1.Container) { c.StartupProbe = probe(15) }),
 		"readiness probe": onMain(func(c *corev1.Container) { c.ReadinessProbe = probe(15) }),
 		"liveness probe": func(pod *corev1.Pod) {

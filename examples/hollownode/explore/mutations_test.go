@@ -96,7 +96,7 @@ var mutations = []mutant.Mutation{
 		"n.nextCompare(t).Sub(t) -> time.Minute",
 		worlds(invariant.ReadyInTime)),
 	mutant.New("a status may revive a container that its policy leaves", kubelet, "isLegal",
-		"p.Spec.RestartPolicy == corev1.RestartPolicyAlways || mayRestartAll(p) -> p != nil",
+		"p.Spec.RestartPolicy == corev1.RestartPolicyAlways -> p != nil",
 		worlds(invariant.Forward)),
 	mutant.New("a node that is back compares its statuses one period too late",
 		kubelet, "(*Fleet) setFaults",

@@ -2,7 +2,6 @@ package kubelet
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,8 +20,6 @@ const (
 	reasonNotInitialized     = "ContainersNotInitialized"
 	reasonGatesNotReady      = "ReadinessGatesNotReady"
 	reasonSandboxNotReady    = "PodSandboxNotReady"
-	reasonRestartAllStarted  = "RestartAllContainersStarted"
-	messageRestartAllStarted = "container exited with restart policy rule"
 )
 
 // condition returns a condition that is true without a reason, else false.
@@ -152,57 +149,6 @@ func joinProblems(unknown []string, what string, others []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// restartCondition is AllContainersRestarting.
-func restartCondition(view *View, status *corev1.PodStatus) corev1.PodCondition {
-	c := corev1.PodCondition{Type: corev1.AllContainersRestarting, Status: corev1.ConditionFalse}
-	switch {
-	case status.Phase == corev1.PodSucceeded:
-		c.Reason = reasonPodCompleted
-	case status.Phase == corev1.PodFailed:
-		c.Reason = reasonPodFailed
-	case view.RestartAll && len(view.Observed.Containers) > 0:
-		c.Status = corev1.ConditionTrue
-		c.Reason, c.Message = reasonRestartAllStarted, messageRestartAllStarted
-	}
-	return c
-}
-
-// mayRestartAll reports whether any exit of the pod can restart all.
-func mayRestartAll(pod *corev1.Pod) bool {
-	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			for _, rule := range list[i].RestartPolicyRules {
-				if rule.Action == corev1.ContainerRestartRuleActionRestartAllContainers {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// restartsAll reports whether an exit makes all containers of the pod restart,
-// that of the newest run or the one that the status before shows. It is true
-// until they have been removed.
-func restartsAll(pod *corev1.Pod, observed *cri.Pod, old *corev1.PodStatus) bool {
-	if c := findCondition(old, corev1.AllContainersRestarting); c != nil && c.Status == corev1.ConditionTrue {
-		return true
-	}
-	causes := func(specs []corev1.Container, statuses []corev1.ContainerStatus) bool {
-		return slices.ContainsFunc(specs, func(spec corev1.Container) bool {
-			latest, found := observed.Latest(spec.Name)
-			if !found || latest.State != cri.StateExited {
-				return false
-			}
-			s := containerStatus(statuses, spec.Name)
-			return restartsAllAfter(&spec, latest.ExitCode) ||
-				s != nil && s.State.Terminated != nil && restartsAllAfter(&spec, s.State.Terminated.ExitCode)
-		})
-	}
-	return causes(pod.Spec.InitContainers, old.InitContainerStatuses) ||
-		causes(pod.Spec.Containers, old.ContainerStatuses)
-}
-
 // findCondition returns the condition of a type, or nil.
 func findCondition(status *corev1.PodStatus, kind corev1.PodConditionType) *corev1.PodCondition {
 	for i := range status.Conditions {
@@ -217,7 +163,7 @@ func findCondition(status *corev1.PodStatus, kind corev1.PodConditionType) *core
 func isOwnCondition(kind corev1.PodConditionType) bool {
 	switch kind {
 	case corev1.PodScheduled, corev1.PodReady, corev1.PodInitialized, corev1.ContainersReady,
-		corev1.PodReadyToStartContainers, corev1.AllContainersRestarting:
+		corev1.PodReadyToStartContainers:
 		return true
 	default:
 		return false

@@ -76,13 +76,6 @@ func (v *statusView) lostStatus(spec *corev1.Container, before *corev1.Container
 	}
 	s.RestartCount, s.LastTerminationState = before.RestartCount, before.LastTerminationState
 	switch {
-	case v.RestartAll && before.State.Waiting == nil:
-		const message = "The container is removed because RestartAllContainers in place"
-		s.State.Waiting = &corev1.ContainerStateWaiting{Reason: reasonRestartingAll, Message: message}
-		s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
-			Reason: reasonRestartingAll, Message: message, ExitCode: lostCode,
-		}
-		s.RestartCount++
 	case before.State.Terminated != nil:
 		return *before
 	case before.State.Running != nil && s.LastTerminationState.Terminated == nil:
@@ -218,10 +211,6 @@ func apiTime(t time.Time) metav1.Time {
 	return metav1.NewTime(t.Truncate(time.Second))
 }
 
-// reasonRestartingAll is the reason of a container that was removed because all
-// containers of its pod restart.
-const reasonRestartingAll = "RestartingAllContainers"
-
 // phaseCounts counts the containers of a pod by what they say of its phase.
 type phaseCounts struct {
 	pendingInit, pendingSidecar, failedInit                 int
@@ -263,7 +252,7 @@ func countContainers(pod *corev1.Pod, status *corev1.PodStatus) phaseCounts {
 		switch ended := lastEnd(s); {
 		case ended == nil:
 			n.pendingInit++
-		case ended.ExitCode != 0 && !restartsFrom(pod, c, ended):
+		case ended.ExitCode != 0 && !restartsAfter(&pod.Spec, c, ended.ExitCode):
 			n.failedInit++
 		}
 	}
@@ -278,7 +267,7 @@ func countContainers(pod *corev1.Pod, status *corev1.PodStatus) phaseCounts {
 			n.running++
 		case ended != nil:
 			n.stopped++
-			if !restartsFrom(pod, c, ended) {
+			if !restartsAfter(&pod.Spec, c, ended.ExitCode) {
 				n.finished++
 			}
 			if s.State.Terminated != nil && ended.ExitCode == 0 {
@@ -325,11 +314,6 @@ func lastEnd(s *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	default:
 		return nil
 	}
-}
-
-// restartsFrom reports whether a container is restarted after such an end.
-func restartsFrom(pod *corev1.Pod, c *corev1.Container, ended *corev1.ContainerStateTerminated) bool {
-	return ended.Reason == reasonRestartingAll || restartsAfter(&pod.Spec, c, ended.ExitCode)
 }
 
 // containerStatus returns the status of a name, or nil.

@@ -13,8 +13,6 @@ func Decide(v *View) Actions {
 	reason, attempt := sandboxChange(v.Pod, v.Observed)
 	a := Actions{Attempt: attempt}
 	switch {
-	case v.RestartAll && reason == "":
-		v.reset(&a)
 	case reason != "":
 		a.KillPod, a.SandboxReason = true, reason
 		v.restartPod(&a)
@@ -94,30 +92,6 @@ func (v *View) keepContainers(a *Actions) {
 	if kept+started == 0 {
 		a.KillPod, a.Starts = true, nil
 	}
-}
-
-// reset removes all containers of a pod that restarts them all. Those that
-// caused it go last, so that the cause is known until all others are gone.
-func (v *View) reset(a *Actions) {
-	var causes []string
-	for _, list := range [][]corev1.Container{v.Pod.Spec.Containers, v.Pod.Spec.InitContainers} {
-		for i := range list {
-			for j := range v.Observed.Containers {
-				c := &v.Observed.Containers[j]
-				switch {
-				case c.Name != list[i].Name:
-					continue
-				case c.State != cri.StateExited:
-					a.kill(c, KillReset)
-				case restartsAllAfter(&list[i], c.ExitCode):
-					causes = append(causes, c.ID)
-					continue
-				}
-				a.Removes = append(a.Removes, c.ID)
-			}
-		}
-	}
-	a.Removes = append(a.Removes, causes...)
 }
 
 // initialize adds what init containers need, and reports whether the others may
@@ -259,13 +233,9 @@ func isSidecar(c *corev1.Container) bool {
 }
 
 // restartsAfter reports whether a container is restarted after an exit. Its own
-// rules come first, then its own policy, then the pod's.
+// policy comes before the pod's.
 func restartsAfter(spec *corev1.PodSpec, c *corev1.Container, code int32) bool {
 	if c.RestartPolicy != nil {
-		switch action, _ := matchingRule(c, code); action {
-		case corev1.ContainerRestartRuleActionRestart, corev1.ContainerRestartRuleActionRestartAllContainers:
-			return true
-		}
 		switch *c.RestartPolicy {
 		case corev1.ContainerRestartPolicyAlways:
 			return true
@@ -285,24 +255,8 @@ func restartsAfter(spec *corev1.PodSpec, c *corev1.Container, code int32) bool {
 	}
 }
 
-// matchingRule returns the action of the first restart rule for an exit code.
-func matchingRule(c *corev1.Container, code int32) (corev1.ContainerRestartRuleAction, bool) {
-	for i := range c.RestartPolicyRules {
-		rule := &c.RestartPolicyRules[i]
-		if rule.ExitCodes == nil {
-			continue
-		}
-		in := slices.Contains(rule.ExitCodes.Values, code)
-		if in && rule.ExitCodes.Operator == corev1.ContainerRestartRuleOnExitCodesOpIn ||
-			!in && rule.ExitCodes.Operator == corev1.ContainerRestartRuleOnExitCodesOpNotIn {
-			return rule.Action, true
-		}
-	}
-	return "", false
-}
-
 // restartsRunning reports whether a container that is stopped while it runs is
-// started again. There is no exit code yet, so rules do not count.
+// started again, whatever its exit code will be.
 func restartsRunning(spec *corev1.PodSpec, c *corev1.Container) bool {
 	if c.RestartPolicy != nil {
 		return *c.RestartPolicy != corev1.ContainerRestartPolicyNever
@@ -350,10 +304,4 @@ func hasStarted(pod *corev1.Pod, observed *cri.Pod) bool {
 		}
 	}
 	return false
-}
-
-// restartsAllAfter reports whether an exit of a container restarts all.
-func restartsAllAfter(c *corev1.Container, code int32) bool {
-	action, _ := matchingRule(c, code)
-	return action == corev1.ContainerRestartRuleActionRestartAllContainers
 }

@@ -90,9 +90,6 @@ func summary(a Actions) string {
 	for _, k := range a.Kills {
 		parts = append(parts, "kill "+k.Container)
 	}
-	for _, id := range a.Removes {
-		parts = append(parts, "remove "+strings.TrimSuffix(id, "-id"))
-	}
 	if a.CreateSandbox {
 		parts = append(parts, fmt.Sprint("sandbox ", a.Attempt))
 	}
@@ -351,66 +348,6 @@ func TestAContainersOwnPolicyComesBeforeThePods(t *testing.T) {
 	})
 }
 
-// restartAllOn makes a container restart all on exit code 1.
-func restartAllOn(c *corev1.Container) {
-	p := corev1.ContainerRestartPolicyNever
-	c.RestartPolicy = &p
-	c.RestartPolicyRules = []corev1.ContainerRestartRule{{
-		Action: corev1.ContainerRestartRuleActionRestartAllContainers,
-		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
-			Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{1},
-		},
-	}}
-}
-
-// The 10 cases of TestComputePodActionsForRestartAllContainers of v1.37.1.
-func TestAllContainersRestartWithTheCauseLast(t *testing.T) {
-	all := func(v *View) { v.RestartAll = true }
-	checkDecisions(t, baseView, []decision{
-		{"not marked", nil, ""},
-		{"marked", all, "kill c1, kill c2, kill c3, remove c1, remove c2, remove c3"},
-		{"past runs", func(v *View) {
-			all(v)
-			restartAllOn(&v.Pod.Spec.Containers[2])
-			past := func(name string, code int32) cri.Container {
-				c := exited(name, code)
-				c.ID = name + "-past-id"
-				return c
-			}
-			v.Observed.Containers = []cri.Container{running("c1"), running("c2"), exited("c3", 1),
-				past("c1", 0), past("c2", 0), past("c3", 0)}
-		}, "kill c1, kill c2, remove c1, remove c1-past, remove c2, remove c2-past, remove c3-past, remove c3"},
-		{"all removed", func(v *View) { v.Observed.Containers = nil }, "start c1, start c2, start c3"},
-	})
-	checkDecisions(t, initView, []decision{
-		{"init containers", all, "remove i1, remove i2, remove i3"},
-		{"an init container is the cause", func(v *View) {
-			all(v)
-			v.Pod.Spec.InitContainers[1].RestartPolicy = &always
-			state(v, 1, cri.StateRunning, 0)
-			restartAllOn(&v.Pod.Spec.InitContainers[2])
-			state(v, 2, cri.StateExited, 1)
-		}, "kill i2, remove i1, remove i2, remove i3"},
-		{"all removed", func(v *View) { v.Observed.Containers = nil }, "start i1"},
-	})
-	checkDecisions(t, sidecarView, []decision{
-		{"sidecars", all, "kill i1, kill i2, kill i3, remove i1, remove i2, remove i3"},
-		{"a sidecar is the cause", func(v *View) {
-			all(v)
-			restartAllOn(&v.Pod.Spec.InitContainers[2])
-			v.Pod.Spec.InitContainers[2].RestartPolicy = &always
-			state(v, 2, cri.StateExited, 1)
-			v.Observed.Containers = append(v.Observed.Containers, running("c1"))
-		}, "kill c1, kill i1, kill i2, remove c1, remove i1, remove i2, remove i3"},
-		{"a main container is the cause", func(v *View) {
-			all(v)
-			restartAllOn(&v.Pod.Spec.Containers[2])
-			v.Observed.Containers = append(v.Observed.Containers, running("c1"), running("c2"), exited("c3", 1))
-		}, "kill c1, kill c2, kill i1, kill i2, kill i3, " +
-			"remove c1, remove c2, remove i1, remove i2, remove i3, remove c3"},
-	})
-}
-
 func TestEachActionHasItsReason(t *testing.T) {
 	v := baseView()
 	v.Observed.Containers[0].Image = "other"
@@ -435,25 +372,6 @@ func TestAnInitContainerWithoutMemoryHasFailed(t *testing.T) {
 	v := initView()
 	v.Observed.Containers[2].Reason = oomKilled
 	assert.Equal(t, "start i3", summary(Decide(v)), "its policy restarts it in spite of exit code 0")
-}
-
-func TestRulesDecideByExitCode(t *testing.T) {
-	v := baseView()
-	policy(v, never)
-	own(v, corev1.ContainerRestartPolicyNever)
-	for i, operator := range []corev1.ContainerRestartRuleOnExitCodesOperator{
-		corev1.ContainerRestartRuleOnExitCodesOpIn, corev1.ContainerRestartRuleOnExitCodesOpNotIn,
-	} {
-		v.Pod.Spec.Containers[i].RestartPolicyRules = []corev1.ContainerRestartRule{{
-			Action:    corev1.ContainerRestartRuleActionRestart,
-			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: operator, Values: []int32{42}},
-		}}
-	}
-	for code, want := range map[int32]string{42: "start c1", 1: "start c2"} {
-		state(v, 0, cri.StateExited, code)
-		state(v, 1, cri.StateExited, code)
-		assert.Equal(t, want, summary(Decide(v)), "exit code %d", code)
-	}
 }
 
 func TestAnInitializedPodDoesNotLoseItToAnOldRun(t *testing.T) {

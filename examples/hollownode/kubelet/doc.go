@@ -13,7 +13,7 @@
 //	Actions, back-offs, now ──► Plan ────► steps for the runtime, and waits
 //
 // [Decide] says which containers to start, restart and stop: the sandbox, init
-// containers, sidecars, restart policies and rules, failed probes. Plan adds
+// containers, sidecars, restart policies, failed probes. Plan adds
 // what depends on time. A container that has crashed twice waits for 10 s,
 // doubling up to 300 s. After 10 min without a crash it starts at once again.
 // An image that could not be pulled waits in the same way.
@@ -211,6 +211,8 @@
 //   - Eviction by pressure. Pressure is a fault, which shows in the conditions
 //     of the node and keeps pods away.
 //   - Preemption by critical pods, and graceful shutdown of the node.
+//   - Restart rules of containers by exit code, and the restart of all
+//     containers of a pod (KEP-5307). Their restart policy counts.
 //   - In-place resize, ephemeral containers, and dynamic resources. Statuses of
 //     resource claims stay as other clients write them.
 //   - Cgroups, devices, and the statistics of containers.

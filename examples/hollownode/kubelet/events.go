@@ -122,8 +122,6 @@ const (
 	messagePostStartFailed = "PostStartHook failed"
 	messageProbeFailed     = "%s probe failed: failed by annotation"
 	messageStarting        = "Starting kubelet."
-	// messageReset is that of a container that all others restart with.
-	messageReset = "killing"
 )
 
 // tells reports whether events of a node are recorded. A silent node has no way
@@ -224,8 +222,6 @@ func killMessage(pod *corev1.Pod, c *cri.Container, a *Actions) string {
 		return fmt.Sprintf("%s %s failed startup probe%s", kind, c.Name, restarts)
 	case KillUnknown:
 		return fmt.Sprintf(`%s is in "unknown" state, try killing it before restart`, kind)
-	case KillReset:
-		return messageReset
 	default:
 		return "Stopping container " + c.Name
 	}

@@ -117,19 +117,6 @@ func TestAHaltHoldsFinalDeletionsOnly(t *testing.T) {
 	assert.NotContains(t, w.names(), types.UID("a"))
 }
 
-func TestAllContainersRestartTogether(t *testing.T) {
-	w := newWorld(t, "node")
-	w.fleet.config.Rand = nil
-	w.pod("a", func(p *corev1.Pod) {
-		p.Spec.RestartPolicy = never
-		restartAllOn(&p.Spec.Containers[0])
-		p.Spec.Containers = append(p.Spec.Containers, container("d", nil))
-	}, "c:run-time", "5s,forever", "c:exit-code", "1")
-	w.run(time.Minute)
-	last := w.log[len(w.log)-1]
-	assert.Contains(t, last, "Running ready c:running/1 d:running/1", "%v", w.log)
-}
-
 func TestTwoRunsOfTheSameWorldAreEqual(t *testing.T) {
 	play := func() []string {
 		var nodes []string

@@ -31,17 +31,12 @@ func letterStatus(name string, letter byte) (corev1.ContainerStatus, bool) {
 		s.State.Terminated = terminated(0)
 	case 'f': // failed
 		s.State.Terminated = terminated(1)
-	case 'e': // failed with the code of a rule
-		s.State.Terminated = terminated(ruleCode)
 	case 'w': // waiting
 		s.State.Waiting = waiting
 	case 'z': // waiting, and has succeeded before
 		s.State.Waiting, s.LastTerminationState.Terminated = waiting, terminated(0)
 	case 'n': // waiting, and has failed before
 		s.State.Waiting, s.LastTerminationState.Terminated = waiting, terminated(1)
-	case 'a': // removed, because all containers restart
-		s.State.Waiting, s.LastTerminationState.Terminated = waiting, terminated(lostCode)
-		s.LastTerminationState.Terminated.Reason = reasonRestartingAll
 	default:
 		return s, false
 	}
@@ -49,7 +44,7 @@ func letterStatus(name string, letter byte) (corev1.ContainerStatus, bool) {
 }
 
 // 70 of the 94 cases of the TestPodPhase tables of kubelet_pods_test.go,
-// v1.37.1. The others are those of TestAContainersOwnPolicyDecidesThePhase.
+// v1.37.1. TestAContainersOwnPolicyDecidesThePhase has more.
 func TestThePhaseIsThatOfTheKubelet(t *testing.T) {
 	const (
 		pending, run   = corev1.PodPending, corev1.PodRunning
@@ -132,9 +127,6 @@ func TestThePhaseIsThatOfTheKubelet(t *testing.T) {
 	assert.Equal(t, 70, cases)
 }
 
-// ruleCode is the exit code after which a rule restarts all containers.
-const ruleCode = 42
-
 // letterSpec returns a container with the policy that a letter means. A dash is
 // none of its own.
 func letterSpec(name string, letter rune) corev1.Container {
@@ -142,24 +134,15 @@ func letterSpec(name string, letter rune) corev1.Container {
 	policies := map[rune]corev1.ContainerRestartPolicy{
 		'N': corev1.ContainerRestartPolicyNever, 'O': corev1.ContainerRestartPolicyOnFailure,
 		'A': corev1.ContainerRestartPolicyAlways,
-		// With the rule, too.
-		'n': corev1.ContainerRestartPolicyNever, 'a': corev1.ContainerRestartPolicyAlways,
 	}
 	if policy, own := policies[letter]; own {
 		c.RestartPolicy = &policy
 	}
-	if letter == 'n' || letter == 'a' {
-		c.RestartPolicyRules = []corev1.ContainerRestartRule{{
-			Action: corev1.ContainerRestartRuleActionRestartAllContainers,
-			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
-				Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{ruleCode},
-			},
-		}}
-	}
 	return c
 }
 
-// The other 24 cases: policies of containers, and rules that restart all.
+// 9 more cases: policies of containers. The last 15 are about rules that restart
+// all containers.
 func TestAContainersOwnPolicyDecidesThePhase(t *testing.T) {
 	const (
 		pending, run   = corev1.PodPending, corev1.PodRunning
@@ -182,25 +165,6 @@ func TestAContainersOwnPolicyDecidesThePhase(t *testing.T) {
 		{restart, "N", "-", "f", "-", bad},
 		{never, "O", "-", "f", "-", pending},
 		{never, "A", "-", "f", "-", pending},
-
-		// An exit causes it.
-		{never, "", "n", "", "e", run},
-		{never, "n", "", "e", "", pending},
-		{never, "a", "-", "e", "w", pending},
-		{never, "a-", "-", "ew", "w", pending},
-		// What was there is removed.
-		{never, "", "n", "", "a", run},
-		{never, "n", "", "a", "", pending},
-		{never, "a", "-", "a", "w", pending},
-		{never, "a-", "-", "a-", "w", pending},
-		// It all starts again.
-		{never, "-", "n", "s", "a", run},
-		{never, "-", "n", "f", "a", bad},
-		{never, "n", "-", "e", "w", pending},
-		{never, "n", "-", "s", "w", pending},
-		{never, "a", "-", "a", "a", run},
-		{never, "a", "-", "r", "a", run},
-		{never, "a-", "-", "r-", "w", pending},
 	} {
 		pod, status := &corev1.Pod{}, &corev1.PodStatus{}
 		pod.Spec.RestartPolicy = c.policy

@@ -16,8 +16,6 @@ type View struct {
 	Pod      *corev1.Pod
 	Observed *cri.Pod
 	Probes   Probes
-	// RestartAll tells that an exit makes all containers restart.
-	RestartAll bool
 	// last is the last status, which the API may not show yet. Runs are counted
 	// on from it. Nil is that of the pod.
 	last *corev1.PodStatus
@@ -37,8 +35,6 @@ type Actions struct {
 	Starts []Start
 	// Kills are the containers to stop before.
 	Kills []Kill
-	// Removes are the IDs of containers to remove before, in this order.
-	Removes []string
 }
 
 // Start is a container to start.
@@ -121,8 +117,6 @@ const (
 	KillStartup KillReason = "StartupProbe"
 	// KillUnknown: nothing is known of it, and it may run.
 	KillUnknown KillReason = "Unknown"
-	// KillReset: all containers of the pod restart.
-	KillReset KillReason = "RestartAllContainers"
 )
 
 // reasonCrashLoop is why a container waits for its back-off.
@@ -152,7 +146,7 @@ func (v *View) plan(now time.Time, a *Actions, waiting *backOffs) (steps []cri.S
 	} else if len(a.Kills) > 0 {
 		steps = append(steps, cri.Step{Kind: cri.StepStop, Stops: v.stops(a.Kills)})
 	}
-	if removes := slices.Concat(a.Removes, v.dead(a)); len(removes) > 0 {
+	if removes := v.dead(a); len(removes) > 0 {
 		steps = append(steps, cri.Step{Kind: cri.StepRemove, Remove: removes})
 	}
 	for i := range a.Starts {

@@ -204,8 +204,6 @@ func (r *podRecord) view() View {
 	for key, p := range r.probes {
 		v.Probes[key] = p.result
 	}
-	v.RestartAll = len(r.observed.Containers) > 0 && mayRestartAll(r.pod) &&
-		restartsAll(r.pod, &r.observed, r.publication.current(r.pod))
 	return v
 }
 

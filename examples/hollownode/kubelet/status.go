@@ -104,10 +104,6 @@ func (v *statusView) addConditions(s *corev1.PodStatus) {
 	for i := range own {
 		own[i].ObservedGeneration = v.Pod.Generation
 	}
-	if mayRestartAll(v.Pod) {
-		// Alone of the kubelet's conditions it has no generation.
-		own = append(own, restartCondition(&v.View, s))
-	}
 	s.Conditions = append(s.Conditions, own...)
 }
 
@@ -203,7 +199,7 @@ func hasInitialized(pod *corev1.Pod, s *corev1.PodStatus) bool {
 // isLegal reports whether a status may follow another. A container that has
 // ended and is not restarted stays ended.
 func isLegal(pod *corev1.Pod, old, s *corev1.PodStatus) bool {
-	if pod.Spec.RestartPolicy == corev1.RestartPolicyAlways || mayRestartAll(pod) {
+	if pod.Spec.RestartPolicy == corev1.RestartPolicyAlways {
 		return true
 	}
 	stays := func(specs []corev1.Container, old, list []corev1.ContainerStatus, init bool) bool {

@@ -94,8 +94,6 @@ func containerGrace(pod *corev1.Pod, c *corev1.Container, reason KillReason) tim
 			p = c.StartupProbe
 		case KillLiveness:
 			p = c.LivenessProbe
-		case KillReset:
-			seconds = 0
 		}
 	}
 	if p != nil && p.TerminationGracePeriodSeconds != nil {

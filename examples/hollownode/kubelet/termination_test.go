@@ -53,7 +53,6 @@ func TestADeletionsGracePeriodComesBeforeAProbes(t *testing.T) {
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](30)
 	c.LivenessProbe = &corev1.Probe{TerminationGracePeriodSeconds: ptr.To[int64](7)}
 	assert.Equal(t, 7*time.Second, containerGrace(pod, c, KillLiveness))
-	assert.Zero(t, containerGrace(pod, c, KillReset), "all containers restart at once")
 	pod.DeletionGracePeriodSeconds = ptr.To[int64](3)
 	assert.Equal(t, 3*time.Second, containerGrace(pod, c, KillLiveness))
 }
