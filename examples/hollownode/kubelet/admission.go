@@ -14,10 +14,6 @@ import (
 
 // admit decides whether a node takes a new pod.
 func (f *Fleet) admit(now time.Time, r *podRecord) {
-	r.startup = newStartup(r.pod)
-	if !isStatic(r.pod) {
-		r.seen = f.age(now) // a static pod was seen when it was configured
-	}
 	f.inherit(now, r)
 	if isTerminal(r.pod.Status.Phase) && len(r.observed.Containers) == 0 && !r.observed.Busy {
 		// It ended before a restart of this process. If another client has made its

@@ -36,7 +36,7 @@ func (f *Fleet) configure(now time.Time, n *nodeRecord) {
 	for _, name := range slices.SortedFunc(maps.Keys(n.static), compareNames) {
 		pod := n.static[name]
 		if _, known := f.pods[pod.UID]; !known { // one that is ending comes back when it is forgotten
-			r := &podRecord{node: n, pod: pod, life: n.life, seen: f.age(now)}
+			r := &podRecord{node: n, pod: pod, life: n.life}
 			f.pods[pod.UID] = r
 			n.insert(r)
 		}
@@ -127,7 +127,6 @@ func (f *Fleet) insert(now time.Time, r *podRecord) {
 // update takes a change of a pod. Its own status, which comes back, is no
 // reason to sync it.
 func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
-	f.measure(now, r)
 	same := sameSpec(old, r.pod)
 	if same && r.counted == old {
 		r.counted = r.pod // takes the same room, and the former one can go

@@ -2,8 +2,6 @@ package kubelet
 
 import (
 	"maps"
-	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -34,13 +32,6 @@ type Counts struct {
 	// SandboxErrors are sandboxes that could not be created, of pods that do not
 	// end.
 	SandboxErrors int
-	// Starts are from when a kubelet sees a pod to its first sync, and to when it
-	// runs: two of each pod. TotalStarts are from the creation of a pod of the API
-	// to when the API shows that it runs.
-	Starts, TotalStarts Durations
-	// Writes are from the first change of a status that the API does not have to
-	// its write.
-	Writes Durations
 }
 
 // Lifecycle is how far the end of a pod is.
@@ -86,7 +77,6 @@ func (f *Fleet) Counts() Counts {
 		Workers:    map[Worker]int{},
 		Terminated: maps.Clone(f.totals.terminated),
 		Restarted:  f.totals.restarted, Orphaned: f.totals.orphaned, SandboxErrors: f.totals.sandboxErrors,
-		Starts: f.totals.starts.clone(), TotalStarts: f.totals.totalStarts.clone(), Writes: f.totals.writes.clone(),
 	}
 	for _, n := range f.nodes {
 		if n.node == nil {
@@ -154,18 +144,6 @@ func (r *podRecord) lifecycle() Lifecycle {
 	}
 }
 
-// measure counts the first start of a pod when the API shows that it runs.
-func (f *Fleet) measure(now time.Time, r *podRecord) {
-	switch {
-	case r.startup == startupCounted:
-	case hasNoStart(r.pod):
-		r.startup = startupCounted
-	case r.startup == startupWritten && allRun(&r.pod.Status):
-		r.startup = startupCounted
-		f.totals.totalStarts.observe(now.Sub(r.pod.CreationTimestamp.Time))
-	}
-}
-
 // Termination is a way in which a container has ended.
 type Termination struct {
 	Type cri.ContainerType
@@ -192,12 +170,6 @@ type totals struct {
 	orphaned   int
 	// sandboxErrors are sandboxes that could not be created.
 	sandboxErrors int
-
-	starts, totalStarts, writes Durations
-}
-
-func newTotals() totals {
-	return totals{starts: newStartDurations(), totalStarts: newStartDurations(), writes: newWriteDurations()}
 }
 
 // countEnds counts the containers that a status shows as ended, and the one
@@ -221,94 +193,4 @@ func (t *totals) countEndsOf(kind cri.ContainerType, before, statuses []corev1.C
 		}
 		t.terminated[Termination{kind, ended.ExitCode, ended.Reason}]++
 	}
-}
-
-// Durations counts durations by the bucket that they are in.
-type Durations struct {
-	// Bounds are the upper bounds of the buckets, in seconds. They are only read.
-	Bounds []float64
-	// Buckets are how many are within each bound and not within the one before.
-	// Those that are longer than all bounds are in none.
-	Buckets []uint64
-	// Count is how many there are, and Sum is that of their seconds.
-	Count uint64
-	Sum   float64
-}
-
-// observe adds a duration.
-func (d *Durations) observe(took time.Duration) {
-	seconds := took.Seconds()
-	if i, _ := slices.BinarySearch(d.Bounds, seconds); i < len(d.Bounds) {
-		d.Buckets[i]++
-	}
-	d.Count++
-	d.Sum += seconds
-}
-
-// clone returns what is counted now.
-func (d *Durations) clone() Durations {
-	return Durations{Bounds: d.Bounds, Buckets: slices.Clone(d.Buckets), Count: d.Count, Sum: d.Sum}
-}
-
-func newDurations(bounds ...float64) Durations {
-	return Durations{Bounds: bounds, Buckets: make([]uint64, len(bounds))}
-}
-
-// newStartDurations returns those of starts of pods. Source of the bounds:
-// pkg/kubelet/metrics, v1.37.1.
-func newStartDurations() Durations {
-	return newDurations(0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600,
-		900, 1200, 1800, 2700, 3600)
-}
-
-// newWriteDurations returns those of writes of statuses. The source is the
-// same.
-func newWriteDurations() Durations {
-	return newDurations(0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60)
-}
-
-// startup is how far a pod is in its first start, of which the time since its
-// creation is counted:
-//
-//	         written, with          the API
-//	measured ── all running ──► written ── shows it ──► counted
-//	   └──────── its phase is final, or it is unschedulable ──▲
-//
-// A pod that had begun before its kubelet did is not measured. Source:
-// pod_startup_latency_tracker.go, v1.37.1. If the watch of a kubelet is faster
-// than the answer to its write, it counts with the next change, maybe never.
-type startup uint8
-
-const (
-	startupCounted startup = iota
-	startupMeasured
-	startupWritten
-)
-
-// String returns the name of the state.
-func (s startup) String() string { return [...]string{"counted", "measured", "written"}[s] }
-
-// newStartup returns the state of a pod that its kubelet sees for the first
-// time.
-func newStartup(pod *corev1.Pod) startup {
-	if isStatic(pod) || pod.Status.StartTime != nil || hasNoStart(pod) {
-		return startupCounted
-	}
-	return startupMeasured
-}
-
-// hasNoStart reports whether the start of a pod is not measured.
-func hasNoStart(pod *corev1.Pod) bool {
-	scheduled := findCondition(&pod.Status, corev1.PodScheduled)
-	return isTerminal(pod.Status.Phase) || scheduled != nil && scheduled.Status == corev1.ConditionFalse
-}
-
-// allRun reports whether a status shows all main containers running.
-func allRun(status *corev1.PodStatus) bool {
-	for i := range status.ContainerStatuses {
-		if status.ContainerStatuses[i].State.Running == nil {
-			return false
-		}
-	}
-	return true
 }

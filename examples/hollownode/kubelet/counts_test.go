@@ -1,14 +1,11 @@
 package kubelet
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
@@ -197,100 +194,10 @@ func TestSandboxesThatFailAreErrorsUnlessTheirPodEnds(t *testing.T) {
 	assert.Equal(t, 3, w.runtime.Counts().SandboxFailures)
 }
 
-func TestStartsOfPodsAreMeasured(t *testing.T) {
-	for _, watchFirst := range []bool{false, true} {
-		t.Run(fmt.Sprint("watch first ", watchFirst), func(t *testing.T) { measuresStarts(t, watchFirst) })
-	}
-}
-
-func measuresStarts(t *testing.T, watchFirst bool) {
-	w := newWorld(t, "node")
-	w.watchFirst = watchFirst
-	w.now = w.now.Add(time.Hour)
-	created := func(pod *corev1.Pod) { pod.CreationTimestamp = metav1.NewTime(w.now.Add(-2 * time.Second)) }
-	w.pod("a", created, "pull-time", "7s")
-	w.pod("fails", func(pod *corev1.Pod) { created(pod); pod.Spec.Containers[0].Image = "other" }, "pull-failures", "all")
-	w.pod("unschedulable", func(pod *corev1.Pod) {
-		created(pod)
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse}}
-	})
-	w.run(time.Minute)
-	counts := w.fleet.Counts()
-	assert.Equal(t, []time.Duration{0, 0, 0, 0, 7 * time.Second}, spread(t, counts.Starts, 7),
-		"three first syncs and two that run")
-	assert.Equal(t, []time.Duration{9 * time.Second}, spread(t, counts.TotalStarts, 9))
-
-	w.restart("node")
-	for _, name := range w.names() {
-		w.observe(w.pods[name])
-	}
-	w.run(time.Second)
-	require.True(t, w.runtime.Crash(w.now, "a", "c", 1))
-	w.run(time.Minute)
-	assert.Zero(t, w.fleet.Counts().TotalStarts.Count, "they had begun before")
-	assert.EqualValues(t, 3, w.fleet.Counts().Starts.Count, "each has a first sync")
-}
-
-func TestWritesOfStatusesAreMeasuredFromTheFirstChange(t *testing.T) {
-	w := newWorld(t, "node")
-	w.fleet.SetFaults(w.now, "node", Faults{APILatency: 3 * time.Second})
-	w.pod("a", nil, "pull-time", "1s")
-	w.run(10 * time.Second)
-	assert.Equal(t, []time.Duration{3 * time.Second}, spread(t, w.fleet.Counts().Writes, 3), "both changes in one write")
-	w.fleet.SetFaults(w.now, "node", Faults{})
-	w.run(time.Minute)
-	w.refuse = func(Task) bool { return true }
-	w.delete("a", 1)
-	w.run(4 * time.Second)
-	w.refuse = nil
-	w.run(time.Minute)
-	writes := w.fleet.Counts().Writes
-	assert.Greater(t, writes.Sum, 3+4.0, "failed writes are part of the time")
-	assert.Less(t, writes.Sum, 3+2*60.0)
-}
-
-// A change that comes while a write is on its way waits from then on.
-func TestAChangeDuringAWriteWaitsFromItsOwnTime(t *testing.T) {
-	for ok, since := range map[bool]time.Duration{true: 5 * time.Second, false: time.Second} {
-		var p publication
-		pod := &corev1.Pod{}
-		require.True(t, p.set(time.Second, pod, corev1.PodStatus{Phase: corev1.PodPending}))
-		require.True(t, p.set(2*time.Second, pod, corev1.PodStatus{Phase: corev1.PodPending, Reason: "b"}))
-		began := p.since
-		require.Equal(t, time.Second, began)
-		_, version := p.begin(pod, false)
-		require.True(t, p.set(5*time.Second, pod, corev1.PodStatus{Phase: corev1.PodRunning}))
-		p.end(version, began, ok)
-		assert.True(t, p.pending())
-		assert.Equal(t, since, p.since, "the write has ended well: %v", ok)
-	}
-}
-
 func wantPods(t *testing.T, w *world, desired, active BySource, workers map[Worker]int) {
 	t.Helper()
 	counts := w.fleet.Counts()
 	assert.Equal(t, desired, counts.Desired, "desired")
 	assert.Equal(t, active, counts.Active, "active")
 	assert.Equal(t, workers, counts.Workers)
-}
-
-// spread returns durations, each as zero or as the only one that is not, which
-// has these seconds.
-func spread(t *testing.T, d Durations, seconds float64) []time.Duration {
-	t.Helper()
-	require.InDelta(t, seconds, d.Sum, 0.001)
-	var all []time.Duration
-	for i, n := range d.Buckets {
-		for range n {
-			if i == 0 {
-				all = append(all, 0)
-			} else {
-				require.Greater(t, seconds, d.Bounds[i-1])
-				require.LessOrEqual(t, seconds, d.Bounds[i])
-				all = append(all, time.Duration(seconds)*time.Second)
-			}
-		}
-	}
-	require.Len(t, all, int(d.Count))
-	return all
 }

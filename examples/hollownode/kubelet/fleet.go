@@ -82,8 +82,6 @@ type Fleet struct {
 	unregistered int
 	// halted holds all final deletions.
 	halted bool
-	// made is when the fleet was made.
-	made   time.Time
 	totals totals
 }
 
@@ -104,13 +102,8 @@ func NewFleet(config FleetConfig, now time.Time) (*Fleet, error) {
 	return &Fleet{
 		config: config, queue: queue, nodes: map[string]*nodeRecord{}, pods: map[types.UID]*podRecord{},
 		manifests: manifests, manifestVersion: 1, mirrors: map[types.UID]*corev1.Pod{},
-		made: now, totals: newTotals(),
 	}, nil
 }
-
-// age is how old the fleet is. A pod has such times in place of a time.Time,
-// which has three words. Durations are exact although the wall clock steps.
-func (f *Fleet) age(now time.Time) time.Duration { return now.Sub(f.made) }
 
 // node returns the record of a node, and makes it if there is none.
 func (f *Fleet) node(now time.Time, name string) *nodeRecord {

@@ -145,7 +145,7 @@ func (f *Fleet) compareMirror(now time.Time, r *podRecord, replaced bool) {
 	switch {
 	case shown == nil || r.publication.arrived(shown, r.mayRun()):
 	case replaced:
-		r.publication.overwritten(f.age(now))
+		r.publication.overwritten()
 	default:
 		f.schedule(r, dueReconcile, r.node.nextCompare(now))
 	}

@@ -129,7 +129,6 @@ type podRecord struct {
 	api     apiState
 	volumes volumeState
 	basis   workerBasis
-	startup startup
 	// orphan tells that its node has heard that it is gone.
 	orphan bool
 	// volumeFailures counts the waits for its volumes that have failed.
@@ -137,8 +136,6 @@ type podRecord struct {
 	// volumesAt is when the volumes are there, or gone. It is zero before any wait
 	// that does not fail.
 	volumesAt time.Time
-	// seen is the age of the fleet when its kubelet saw it first.
-	seen time.Duration
 	// life is that of its node in which it became known.
 	life uint64
 	// grace is the seconds in which it ends, zero before it is terminating.

@@ -51,7 +51,7 @@ func (f *Fleet) move(now time.Time, r *podRecord, state workerState) {
 			f.reconfigure(now, r)
 		}
 	default:
-		r.publication.release(f.age(now))
+		r.publication.release()
 		f.requestSync(now, r)
 		f.requestWrite(now, r)
 	}

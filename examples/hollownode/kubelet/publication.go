@@ -34,8 +34,6 @@ type publication struct {
 	version uint64
 	// written is the version that the API server has, sent that on its way.
 	written, sent uint64
-	// since is the age of the fleet at the first change after both.
-	since time.Duration
 }
 
 // shownPhase is a phase and why a pod is in it.
@@ -45,8 +43,8 @@ type shownPhase struct {
 }
 
 // set replaces the status, and reports whether that is a change. A status that
-// would revive a container is refused. At is the age of the fleet.
-func (p *publication) set(at time.Duration, pod *corev1.Pod, s corev1.PodStatus) bool {
+// would revive a container is refused.
+func (p *publication) set(pod *corev1.Pod, s corev1.PodStatus) bool {
 	old := p.current(pod)
 	if !isLegal(pod, old, &s) || p.version > 0 && sameStatus(old, &s) {
 		return false
@@ -56,20 +54,12 @@ func (p *publication) set(at time.Duration, pod *corev1.Pod, s corev1.PodStatus)
 		p.before = &shownPhase{phase: old.Phase, reason: old.Reason, message: old.Message}
 	}
 	p.status = &s
-	p.change(at)
+	p.version++
 	if known {
 		// After a restart the API server has what we would write.
 		p.written = p.version
 	}
 	return true
-}
-
-// change makes the status pending.
-func (p *publication) change(at time.Duration) {
-	if p.version == max(p.written, p.sent) {
-		p.since = at
-	}
-	p.version++
 }
 
 // adopt takes the status of the API as one that was written.
@@ -128,25 +118,23 @@ func (p *publication) shown(pod *corev1.Pod, running bool) corev1.PodStatus {
 }
 
 // release makes a final phase pending that was held back.
-func (p *publication) release(at time.Duration) {
+func (p *publication) release() {
 	if p.held {
 		p.held = false
-		p.change(at)
+		p.version++
 	}
 }
 
-// end takes the result of the write of a version, which was pending since an
-// age of the fleet. That of another one changes nothing.
-func (p *publication) end(version uint64, since time.Duration, ok bool) {
+// end takes the result of the write of a version. That of another one changes
+// nothing.
+func (p *publication) end(version uint64, ok bool) {
 	if p.sent != version || version == 0 {
 		return
 	}
 	p.sent = 0
 	if ok {
 		p.written = max(p.written, version)
-		return
 	}
-	p.since = since // a later change waits for the same write now
 }
 
 // arrived takes the status that the API server has, and reports whether it is
@@ -173,19 +161,15 @@ func (p *publication) shows(pod *corev1.Pod) bool {
 // overwritten makes the status pending again, after another client has changed
 // it. A write that is on its way may have been before that change, so its
 // result does not count for this.
-func (p *publication) overwritten(at time.Duration) { p.change(at) }
+func (p *publication) overwritten() { p.version++ }
 
 // publish replaces the status of a pod.
 func (f *Fleet) publish(now time.Time, r *podRecord, status corev1.PodStatus) {
-	first, before := r.publication.version == 0, r.publication.current(r.pod)
-	if !r.publication.set(f.age(now), r.pod, status) {
+	before := r.publication.current(r.pod)
+	if !r.publication.set(r.pod, status) {
 		return
 	}
 	f.totals.countEnds(before, &status)
-	if r.state == workerSyncing && !isTerminal(status.Phase) &&
-		(first || before.Phase == corev1.PodPending && status.Phase == corev1.PodRunning) {
-		f.totals.starts.observe(f.age(now) - r.seen)
-	}
 	f.requestWrite(now, r)
 }
 

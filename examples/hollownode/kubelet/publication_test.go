@@ -34,7 +34,7 @@ func TestALaterSyncDelaysNoWrite(t *testing.T) {
 	w.pod("a", nil)
 	w.run(time.Second)
 	r := w.fleet.pods["a"]
-	r.publication.overwritten(0)
+	r.publication.overwritten()
 	w.fleet.requestWrite(w.now, r)
 	w.now = w.now.Add(time.Millisecond)
 	w.fleet.queue.Advance(w.now)
@@ -48,28 +48,28 @@ func TestAnOldStatusNeverOverwritesANewOne(t *testing.T) {
 	pod := baseView().Pod
 	var p publication
 	phaseOf := func(phase corev1.PodPhase) corev1.PodStatus { return corev1.PodStatus{Phase: phase} }
-	require.True(t, p.set(0, pod, phaseOf(corev1.PodPending)))
-	require.False(t, p.set(0, pod, phaseOf(corev1.PodPending)), "nothing has changed")
+	require.True(t, p.set(pod, phaseOf(corev1.PodPending)))
+	require.False(t, p.set(pod, phaseOf(corev1.PodPending)), "nothing has changed")
 	status, first := p.begin(pod, false)
 	assert.Equal(t, corev1.PodPending, status.Phase)
-	require.True(t, p.set(0, pod, phaseOf(corev1.PodRunning)))
+	require.True(t, p.set(pod, phaseOf(corev1.PodRunning)))
 	assert.False(t, p.pending(), "one write at a time")
-	p.end(first, 0, true)
+	p.end(first, true)
 	assert.True(t, p.pending(), "the second change was not in the first write")
 	status, second := p.begin(pod, false)
 	assert.Equal(t, corev1.PodRunning, status.Phase)
-	p.end(first, 0, true)
+	p.end(first, true)
 	assert.False(t, p.pending(), "the second write is on its way")
-	p.end(second, 0, false)
+	p.end(second, false)
 	assert.True(t, p.pending(), "it failed")
 	_, third := p.begin(pod, false)
-	p.end(third, 0, true)
+	p.end(third, true)
 	assert.False(t, p.pending())
-	p.overwritten(0)
+	p.overwritten()
 	assert.True(t, p.pending())
 	_, fourth := p.begin(pod, false)
-	p.overwritten(0)
-	p.end(fourth, 0, true)
+	p.overwritten()
+	p.end(fourth, true)
 	assert.True(t, p.pending(), "the write may have been before what has overwritten it")
 }
 
@@ -80,13 +80,13 @@ func TestAFinalPhaseOfAnotherClientIsNotTakenBack(t *testing.T) {
 		pod := baseView().Pod.DeepCopy()
 		pod.Status.Phase = corev1.PodFailed
 		var p publication
-		require.True(t, p.set(0, pod, corev1.PodStatus{Phase: corev1.PodRunning}))
+		require.True(t, p.set(pod, corev1.PodStatus{Phase: corev1.PodRunning}))
 		status, version := p.begin(pod, running)
 		assert.Equal(t, corev1.PodFailed, status.Phase)
-		p.end(version, 0, true)
+		p.end(version, true)
 
 		pod.Status.Phase = corev1.PodRunning
-		p.overwritten(0)
+		p.overwritten()
 		status, _ = p.begin(pod, running)
 		assert.Equal(t, corev1.PodFailed, status.Phase, "containers may run: %v", running)
 	}
@@ -113,23 +113,23 @@ func TestAFinalPhaseOfAnotherClientStays(t *testing.T) {
 func TestAFinalPhaseIsHeldBackUntilTheContainersHaveEnded(t *testing.T) {
 	pod := baseView().Pod
 	var p publication
-	require.True(t, p.set(0, pod, corev1.PodStatus{Phase: corev1.PodRunning}))
-	require.True(t, p.set(0, pod, corev1.PodStatus{Phase: corev1.PodFailed, Reason: "DeadlineExceeded"}))
+	require.True(t, p.set(pod, corev1.PodStatus{Phase: corev1.PodRunning}))
+	require.True(t, p.set(pod, corev1.PodStatus{Phase: corev1.PodFailed, Reason: "DeadlineExceeded"}))
 	status, version := p.begin(pod, true)
 	assert.Equal(t, corev1.PodStatus{Phase: corev1.PodRunning}, status)
-	p.end(version, 0, true)
+	p.end(version, true)
 	shown := pod.DeepCopy()
 	shown.Status = status
 	assert.True(t, p.arrived(shown, true), "another client has not overwritten it")
 	assert.False(t, p.pending())
-	p.release(0)
+	p.release()
 	assert.True(t, p.pending())
 	status, version = p.begin(shown, false)
 	assert.Equal(t, corev1.PodFailed, status.Phase)
 	assert.Equal(t, "DeadlineExceeded", status.Reason)
-	p.end(version, 0, true)
+	p.end(version, true)
 	shown.Status = status
-	p.release(0)
+	p.release()
 	assert.False(t, p.pending(), "the API server has it")
 }
 
@@ -138,11 +138,11 @@ func TestAStatusDoesNotReviveAContainer(t *testing.T) {
 	policy(v, never)
 	state(v, 0, cri.StateExited, 1)
 	var p publication
-	require.True(t, p.set(0, v.Pod, statusOf(v, nil, start)))
+	require.True(t, p.set(v.Pod, statusOf(v, nil, start)))
 	v.Observed.Containers[0] = running("c1")
-	assert.False(t, p.set(0, v.Pod, statusOf(v, p.status, start)))
+	assert.False(t, p.set(v.Pod, statusOf(v, p.status, start)))
 	policy(v, onFailure)
-	assert.True(t, p.set(0, v.Pod, statusOf(v, p.status, start)))
+	assert.True(t, p.set(v.Pod, statusOf(v, p.status, start)))
 }
 
 func TestAFailedWriteIsRetriedWithTheNewestStatus(t *testing.T) {

@@ -47,9 +47,7 @@ type Task struct {
 	Status corev1.PodStatus
 
 	version uint64
-	// since is the age of the fleet at the first change that is written.
-	since time.Duration
-	item  dueItem
+	item    dueItem
 }
 
 // Result is the result of a task. The zero value is a failure, as is any other
@@ -111,7 +109,7 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 	outcome := f.retry(now, r.node, task.item)
 	switch result {
 	case ResultGone:
-		r.publication.end(task.version, task.since, true)
+		r.publication.end(task.version, true)
 		f.queue.Finish(now, task.item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
 		f.lose(now, r, task.Pod)
 		return
@@ -121,10 +119,7 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 	if task.Kind == TaskPatchStatus {
 		shown := r.shown()
 		ok := result == ResultDone && shown != nil && shown.UID == task.Pod.UID
-		r.publication.end(task.version, task.since, ok)
-		if ok {
-			f.written(now, r, &task)
-		}
+		r.publication.end(task.version, ok)
 	} else if result == ResultDone {
 		r.leave(apiDeleted)
 	}
@@ -132,15 +127,6 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: now.Add(r.node.faults.APILatency)}
 	}
 	f.queue.Finish(now, task.item, outcome)
-}
-
-// written counts a status that the API server has taken.
-func (f *Fleet) written(now time.Time, r *podRecord, task *Task) {
-	f.totals.writes.observe((f.age(now) - task.since).Truncate(time.Millisecond))
-	if r.startup == startupMeasured && allRun(&task.Status) {
-		r.startup = startupWritten
-		f.measure(now, r) // the watch may have been faster than this answer
-	}
 }
 
 // lose takes that the API server no longer has the object of a pod. Of a static
@@ -192,7 +178,7 @@ func (f *Fleet) perform(now time.Time, r *podRecord, key dueKey) {
 		}
 	case dueReconcile:
 		if isOverwritten(r) {
-			r.publication.overwritten(f.age(now))
+			r.publication.overwritten()
 			f.requestWrite(now, r)
 		}
 	case dueProbe:
@@ -229,7 +215,7 @@ func (f *Fleet) taskOf(now time.Time, item dueItem) (task Task, isTask bool) {
 			return Task{}, true
 		}
 		if task, needed = f.write(item); needed && f.fails(item.Value.node) {
-			task.item.Value.publication.end(task.version, task.since, false)
+			task.item.Value.publication.end(task.version, false)
 			needed, refusal = false, f.retry(now, item.Value.node, item)
 		}
 	case dueMirror:
@@ -280,7 +266,6 @@ func (f *Fleet) write(item dueItem) (Task, bool) {
 		return Task{}, false
 	case r.publication.pending():
 		task.Kind = TaskPatchStatus
-		task.since = r.publication.since
 		task.Status, task.version = r.publication.begin(task.Pod, r.mayRun())
 	default:
 		task.Kind = TaskDeletePod

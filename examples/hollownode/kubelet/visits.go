@@ -70,7 +70,7 @@ func (f *Fleet) visit(now time.Time, r *podRecord) {
 	if r.former() {
 		f.dropWork(r)
 		r.see()
-		*r = podRecord{node: r.node, pod: r.pod, api: r.api, back: r.back, life: r.node.life, seen: f.age(now)}
+		*r = podRecord{node: r.node, pod: r.pod, api: r.api, back: r.back, life: r.node.life}
 		if r.api == apiGone && !f.endsStill(now, r) {
 			f.forget(now, r)
 			return

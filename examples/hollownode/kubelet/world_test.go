@@ -32,8 +32,6 @@ type world struct {
 	// merges makes the API server apply the patches as a real one does. Without
 	// it a status replaces all that was there.
 	merges bool
-	// watchFirst makes the watch show a write before its answer comes.
-	watchFirst bool
 	// log has a line for each task of a pod, nodeLog for each of a node.
 	log, nodeLog []string
 	// refuse makes the API server fail.
@@ -238,13 +236,8 @@ func (w *world) perform(task Task) {
 		}
 		pod = pod.DeepCopy()
 		pod.Status = status
-		if w.watchFirst {
-			w.observe(pod)
-		}
 		w.fleet.Finish(w.now, task, ResultDone)
-		if !w.watchFirst {
-			w.observe(pod)
-		}
+		w.observe(pod)
 	}
 }
 

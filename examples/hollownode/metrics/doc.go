@@ -11,9 +11,6 @@
 //     fleet starts again.
 //   - Numbers are those of the moment at which they are asked for. There those
 //     of containers change with each relist, and those of pods every 2 s.
-//   - kubelet_pod_status_sync_duration_seconds begins with the first change
-//     that the API server does not have. There it begins with the first status
-//     that the pod ever had.
 //   - A pod whose worker comes from the runtime stays runtime_only although the
 //     API has it. There it is in no lifecycle after a moment.
 //   - The label runtime_handler is empty, because the runtime reads no
@@ -26,7 +23,7 @@
 //     preemption, namespaces of users, host processes, images that are removed.
 //   - Durations of relists, syncs and calls of the runtime. Here they take no
 //     time.
-//   - kubelet_pod_start_sli_duration_seconds, which needs the times of pulls
-//     and init containers of each pod. Nor is there that of pulls themselves.
+//   - Durations of starts and pulls, and of writes of statuses. The times in the
+//     status of a pod tell the same.
 //   - What one kubelet says of itself: its node, its start, its version.
 package metrics

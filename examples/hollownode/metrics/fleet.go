@@ -10,8 +10,7 @@ import (
 )
 
 // View shows a fleet and its runtime to a function, alone. It calls nothing
-// while the fleet does not act. Then all numbers are zero and there are no
-// durations.
+// while the fleet does not act. Then all numbers are zero.
 type View func(read func(fleet *kubelet.Fleet, runtime *cri.Fake))
 
 // family is a metric with its labels.
@@ -35,7 +34,6 @@ type fleet struct {
 	sandboxErrors                              family
 	containers, starts, startErrors            family
 	terminated, nodes                          family
-	podStarts, podTotalStarts, statusWrites    *prometheus.Desc
 }
 
 func newFleet(view View) *fleet {
@@ -71,12 +69,6 @@ func newFleet(view View) *fleet {
 			"Containers that have ended.", "container_type", "exit_code", "reason"),
 		nodes: newFamily(gauge, "hollownode_nodes",
 			"Nodes by state: silent; failing or stopped without a runtime; else running.", "state"),
-		podStarts: prometheus.NewDesc("kubelet_pod_start_duration_seconds",
-			"From when a kubelet sees a pod to its first sync, and to when it runs. Both are in it.", nil, nil),
-		podTotalStarts: prometheus.NewDesc("kubelet_pod_start_total_duration_seconds",
-			"From the creation of a pod to when the API shows that it runs.", nil, nil),
-		statusWrites: prometheus.NewDesc("kubelet_pod_status_sync_duration_seconds",
-			"From the first change of a status that the API server does not have to its write.", nil, nil),
 	}
 }
 
@@ -87,9 +79,6 @@ func (f *fleet) Describe(out chan<- *prometheus.Desc) {
 		f.startedPodErrors, f.sandboxErrors, f.containers, f.starts, f.startErrors, f.terminated, f.nodes,
 	} {
 		out <- of.desc
-	}
-	for _, desc := range []*prometheus.Desc{f.podStarts, f.podTotalStarts, f.statusWrites} {
-		out <- desc
 	}
 }
 
@@ -130,13 +119,6 @@ func (f *fleet) Collect(out chan<- prometheus.Metric) {
 	for failure, n := range runtime.StartFailures {
 		number(f.startErrors, n, string(failure.Type), failure.Reason)
 	}
-	for desc, durations := range map[*prometheus.Desc]*kubelet.Durations{
-		f.podStarts: &pods.Starts, f.podTotalStarts: &pods.TotalStarts, f.statusWrites: &pods.Writes,
-	} {
-		if len(durations.Bounds) > 0 {
-			out <- histogram(desc, durations)
-		}
-	}
 }
 
 // workers returns the kinds of pods that the kubelet always shows.
@@ -163,14 +145,4 @@ func staticLabel(worker kubelet.Worker) string {
 	default:
 		return ""
 	}
-}
-
-// histogram returns durations as a metric, whose buckets are cumulative.
-func histogram(desc *prometheus.Desc, d *kubelet.Durations) prometheus.Metric {
-	buckets, within := make(map[float64]uint64, len(d.Bounds)), uint64(0)
-	for i, bound := range d.Bounds {
-		within += d.Buckets[i]
-		buckets[bound] = within
-	}
-	return prometheus.MustNewConstHistogram(desc, d.Count, d.Sum, buckets)
 }
