@@ -11,21 +11,19 @@ type Counts struct {
 	Running, Exited int
 	// Started is how many containers began to run.
 	Started int
-	// SandboxStarts are the steps that began to create a sandbox, and
-	// SandboxFailures those of them that failed.
-	SandboxStarts, SandboxFailures int
-	// Starts are the steps that began to start a container, and StartFailures
-	// those of them that failed. A pull that fails or must wait is among them.
-	Starts        map[ContainerType]int
-	StartFailures map[StartFailure]int
+	// SandboxStarts are the steps that began to create a sandbox, those that
+	// failed included.
+	SandboxStarts int
+	// Starts are the steps that began to start a container, those that failed
+	// included.
+	Starts map[ContainerType]int
 }
 
 // Counts counts sandboxes and containers as of the last call with a time.
 // O(pods).
 func (f *Fake) Counts() Counts {
 	c := Counts{
-		Started: f.started, SandboxStarts: f.sandboxStarts, SandboxFailures: f.sandboxFailures,
-		Starts: maps.Clone(f.starts), StartFailures: maps.Clone(f.startFailures),
+		Started: f.started, SandboxStarts: f.sandboxStarts, Starts: maps.Clone(f.starts),
 	}
 	for _, p := range f.pods {
 		if len(p.sandboxes) > 0 && p.sandboxes[0].Ready {

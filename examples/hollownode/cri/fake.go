@@ -248,7 +248,6 @@ func (f *Fake) proceed(at time.Time, p *podRecord) {
 			return
 		}
 		e.results = append(e.results, *result)
-		f.countFailure(e.plan.Pod, result)
 		f.noticeFailure(p, result)
 		step := e.step()
 		e.index, e.stage, e.started = e.index+1, stageIdle, nil

@@ -12,21 +12,13 @@ const (
 	ContainerTypeInit ContainerType = "init_container"
 )
 
-// StartFailure is a kind of failed start.
-type StartFailure struct {
-	Type ContainerType
-	// Reason is that of [StepResult].
-	Reason string
-}
-
 // totals are numbers that only grow.
 type totals struct {
 	// started is how many containers began to run.
-	started                        int
-	sandboxStarts, sandboxFailures int
-	// starts and startFailures are nil before the first.
-	starts        map[ContainerType]int
-	startFailures map[StartFailure]int
+	started       int
+	sandboxStarts int
+	// starts is nil before the first.
+	starts map[ContainerType]int
 }
 
 // countStart counts a step that begins.
@@ -39,22 +31,6 @@ func (t *totals) countStart(pod *corev1.Pod, step *Step) {
 			t.starts = map[ContainerType]int{}
 		}
 		t.starts[typeOf(pod, step.Container)]++
-	}
-}
-
-// countFailure counts a step that has failed.
-func (t *totals) countFailure(pod *corev1.Pod, result *StepResult) {
-	if result.Done {
-		return
-	}
-	switch step := &result.Step; step.Kind {
-	case StepCreateSandbox:
-		t.sandboxFailures++
-	case StepStart:
-		if t.startFailures == nil {
-			t.startFailures = map[StartFailure]int{}
-		}
-		t.startFailures[StartFailure{typeOf(pod, step.Container), result.Reason}]++
 	}
 }
 

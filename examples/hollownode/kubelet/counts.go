@@ -1,12 +1,6 @@
 package kubelet
 
-import (
-	"maps"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/kubelife/lifecycle/examples/hollownode/cri"
-)
+import corev1 "k8s.io/api/core/v1"
 
 // Counts are how many nodes and pods a fleet has, and what has happened since
 // it was made. The restart of a kubelet ends no count.
@@ -23,15 +17,10 @@ type Counts struct {
 	// is not in it.
 	Workers map[Worker]int
 
-	// Terminated are the containers that have ended.
-	Terminated map[Termination]int
 	// Restarted are pods that came back while they were ending, and began again.
 	Restarted BySource
 	// Orphaned are the pods that only the runtime had running.
 	Orphaned int
-	// SandboxErrors are sandboxes that could not be created, of pods that do not
-	// end.
-	SandboxErrors int
 }
 
 // Lifecycle is how far the end of a pod is.
@@ -74,9 +63,8 @@ func (f *Fleet) Counts() Counts {
 		Nodes: map[string]int{
 			silent: 0, loopRunning.String(): 0, loopFailing.String(): 0, loopStopped.String(): 0,
 		},
-		Workers:    map[Worker]int{},
-		Terminated: maps.Clone(f.totals.terminated),
-		Restarted:  f.totals.restarted, Orphaned: f.totals.orphaned, SandboxErrors: f.totals.sandboxErrors,
+		Workers:   map[Worker]int{},
+		Restarted: f.totals.restarted, Orphaned: f.totals.orphaned,
 	}
 	for _, n := range f.nodes {
 		if n.node == nil {
@@ -144,14 +132,6 @@ func (r *podRecord) lifecycle() Lifecycle {
 	}
 }
 
-// Termination is a way in which a container has ended.
-type Termination struct {
-	Type cri.ContainerType
-	// Code and Reason are those that the status of its pod shows.
-	Code   int32
-	Reason string
-}
-
 // BySource are pods by where they come from.
 type BySource struct{ API, Static int }
 
@@ -165,32 +145,6 @@ func (s *BySource) of(pod *corev1.Pod) *int {
 
 // totals are numbers that only grow, since the fleet was made.
 type totals struct {
-	terminated map[Termination]int // nil before the first
-	restarted  BySource
-	orphaned   int
-	// sandboxErrors are sandboxes that could not be created.
-	sandboxErrors int
-}
-
-// countEnds counts the containers that a status shows as ended, and the one
-// before it did not.
-func (t *totals) countEnds(before, status *corev1.PodStatus) {
-	t.countEndsOf(cri.ContainerTypeInit, before.InitContainerStatuses, status.InitContainerStatuses)
-	t.countEndsOf(cri.ContainerTypeMain, before.ContainerStatuses, status.ContainerStatuses)
-}
-
-func (t *totals) countEndsOf(kind cri.ContainerType, before, statuses []corev1.ContainerStatus) {
-	for i := range statuses {
-		ended := statuses[i].State.Terminated
-		if ended == nil {
-			continue
-		}
-		if was := containerStatus(before, statuses[i].Name); was != nil && was.State.Terminated != nil {
-			continue
-		}
-		if t.terminated == nil {
-			t.terminated = map[Termination]int{}
-		}
-		t.terminated[Termination{kind, ended.ExitCode, ended.Reason}]++
-	}
+	restarted BySource
+	orphaned  int
 }

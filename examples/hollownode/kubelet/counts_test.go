@@ -7,8 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
 
 // Kinds of pods of the API.
@@ -160,38 +158,6 @@ func TestAStaticPodThatWasEndingBeforeARestartOfItsKubeletIsOneOfTheRuntime(t *t
 	wantPods(t, w, BySource{}, BySource{}, map[Worker]int{unknown: 1})
 	assert.Equal(t, 1, w.fleet.Counts().Orphaned)
 	assert.Zero(t, w.fleet.Counts().Restarted)
-}
-
-func TestContainersThatEndAreCountedByHowTheyEnd(t *testing.T) {
-	w := newWorld(t, "node")
-	w.pod("a", func(pod *corev1.Pod) {
-		pod.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "image"}}
-	}, "init:run-time", "1s", "c:run-time", "5s,forever", "c:exit-code", "3")
-	w.pod("b", nil)
-	w.run(10 * time.Second)
-	want := map[Termination]int{
-		{cri.ContainerTypeInit, 0, "Completed"}: 1, {cri.ContainerTypeMain, 3, "Error"}: 1,
-	}
-	assert.Equal(t, want, w.fleet.Counts().Terminated)
-	w.fleet.RestartNode(w.now, "node")
-	w.run(time.Minute)
-	assert.Equal(t, want, w.fleet.Counts().Terminated, "their ends were known before")
-	w.delete("b", 1)
-	w.run(time.Minute)
-	want[Termination{cri.ContainerTypeMain, 0, "Completed"}] = 1
-	assert.Equal(t, want, w.fleet.Counts().Terminated)
-}
-
-func TestSandboxesThatFailAreErrorsUnlessTheirPodEnds(t *testing.T) {
-	w := newWorld(t, "node")
-	w.pod("a", nil, "sandbox-failures", "2")
-	w.pod("ends", nil, "sandbox-failures", "all", "sandbox-time", "5s")
-	w.run(time.Second)
-	w.delete("ends", 30)
-	w.run(time.Minute)
-	assert.Empty(t, w.pods["ends"])
-	assert.Equal(t, 2, w.fleet.Counts().SandboxErrors)
-	assert.Equal(t, 3, w.runtime.Counts().SandboxFailures)
 }
 
 func wantPods(t *testing.T, w *world, desired, active BySource, workers map[Worker]int) {

@@ -223,3 +223,15 @@ func stateOf(task Task) string {
 	}
 	return describeStatus(&task.Status) + " | " + strings.Join(others, ", ")
 }
+
+func TestSandboxesThatFailAreCreatedAgainUnlessTheirPodEnds(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil, "sandbox-failures", "2")
+	w.pod("ends", nil, "sandbox-failures", "all", "sandbox-time", "5s")
+	w.run(time.Second)
+	w.delete("ends", 30)
+	w.run(time.Minute)
+	assert.Empty(t, w.pods["ends"])
+	assert.Equal(t, corev1.PodRunning, w.status("a").Phase)
+	assert.Equal(t, 4, w.runtime.Counts().SandboxStarts)
+}

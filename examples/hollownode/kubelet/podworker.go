@@ -143,10 +143,6 @@ func (f *Fleet) endPlan(now time.Time, r *podRecord, report *cri.Report) {
 	for i := range report.Results {
 		result := &report.Results[i]
 		failed = failed || !result.Done
-		if result.Step.Kind == cri.StepCreateSandbox && !result.Done && !report.Canceled &&
-			r.state == workerSyncing {
-			f.totals.sandboxErrors++
-		}
 		if result.Step.Kind != cri.StepStart {
 			continue
 		}

@@ -165,12 +165,9 @@ func (p *publication) overwritten() { p.version++ }
 
 // publish replaces the status of a pod.
 func (f *Fleet) publish(now time.Time, r *podRecord, status corev1.PodStatus) {
-	before := r.publication.current(r.pod)
-	if !r.publication.set(r.pod, status) {
-		return
+	if r.publication.set(r.pod, status) {
+		f.requestWrite(now, r)
 	}
-	f.totals.countEnds(before, &status)
-	f.requestWrite(now, r)
 }
 
 // StatusPatchType is the type of the patches of [StatusPatch].

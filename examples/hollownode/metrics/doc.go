@@ -13,8 +13,6 @@
 //     of containers change with each relist, and those of pods every 2 s.
 //   - A pod whose worker comes from the runtime stays runtime_only although the
 //     API has it. There it is in no lifecycle after a moment.
-//   - The label runtime_handler is empty, because the runtime reads no
-//     RuntimeClass.
 //   - A label with few values has all of them from the start, with zero.
 //
 // # What is not here
@@ -25,5 +23,6 @@
 //     time.
 //   - Durations of starts and pulls, and of writes of statuses. The times in the
 //     status of a pod tell the same.
+//   - Starts that fail, and how containers end. Events and statuses tell that.
 //   - What one kubelet says of itself: its node, its start, its version.
 package metrics

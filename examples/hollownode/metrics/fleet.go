@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"strconv"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
@@ -30,10 +28,7 @@ type fleet struct {
 
 	desired, active, mirrors, workers, running family
 	restarted, orphaned                        family
-	startedPods, startedPodErrors              family
-	sandboxErrors                              family
-	containers, starts, startErrors            family
-	terminated, nodes                          family
+	startedPods, containers, starts, nodes     family
 }
 
 func newFleet(view View) *fleet {
@@ -55,18 +50,10 @@ func newFleet(view View) *fleet {
 		orphaned: newFamily(counter, "kubelet_orphaned_runtime_pods_total",
 			"Pods that only the runtime had running."),
 		startedPods: newFamily(counter, "kubelet_started_pods_total", "Starts of pods: creations of a sandbox."),
-		startedPodErrors: newFamily(counter, "kubelet_started_pods_errors_total",
-			"Starts of pods that have failed. Those of pods that were ending do not count."),
-		sandboxErrors: newFamily(counter, "kubelet_run_podsandbox_errors_total",
-			"Sandboxes that could not be created.", "runtime_handler"),
 		containers: newFamily(gauge, "kubelet_running_containers",
 			"Containers that the runtime has, by state.", "container_state"),
 		starts: newFamily(counter, "kubelet_started_containers_total",
 			"Starts of containers, those that fail included.", "container_type"),
-		startErrors: newFamily(counter, "kubelet_started_containers_errors_total",
-			"Starts of containers that have failed, by the reason that the container shows.", "container_type", "code"),
-		terminated: newFamily(counter, "kubelet_terminated_containers_total",
-			"Containers that have ended.", "container_type", "exit_code", "reason"),
 		nodes: newFamily(gauge, "hollownode_nodes",
 			"Nodes by state: silent; failing or stopped without a runtime; else running.", "state"),
 	}
@@ -76,7 +63,7 @@ func newFleet(view View) *fleet {
 func (f *fleet) Describe(out chan<- *prometheus.Desc) {
 	for _, of := range []family{
 		f.desired, f.active, f.mirrors, f.workers, f.running, f.restarted, f.orphaned, f.startedPods,
-		f.startedPodErrors, f.sandboxErrors, f.containers, f.starts, f.startErrors, f.terminated, f.nodes,
+		f.containers, f.starts, f.nodes,
 	} {
 		out <- of.desc
 	}
@@ -101,10 +88,6 @@ func (f *fleet) Collect(out chan<- prometheus.Metric) {
 		number(f.workers, pods.Workers[worker], string(worker.Lifecycle), string(worker.Config), staticLabel(worker))
 	}
 	number(f.orphaned, pods.Orphaned)
-	number(f.startedPodErrors, pods.SandboxErrors)
-	for ended, n := range pods.Terminated {
-		number(f.terminated, n, string(ended.Type), strconv.Itoa(int(ended.Code)), ended.Reason)
-	}
 	for state, n := range pods.Nodes {
 		number(f.nodes, n, state)
 	}
@@ -112,12 +95,8 @@ func (f *fleet) Collect(out chan<- prometheus.Metric) {
 	number(f.containers, runtime.Running, "running")
 	number(f.containers, runtime.Exited, "exited")
 	number(f.startedPods, runtime.SandboxStarts)
-	number(f.sandboxErrors, runtime.SandboxFailures, "")
 	for _, kind := range []cri.ContainerType{cri.ContainerTypeMain, cri.ContainerTypeInit} {
 		number(f.starts, runtime.Starts[kind], string(kind))
-	}
-	for failure, n := range runtime.StartFailures {
-		number(f.startErrors, n, string(failure.Type), failure.Reason)
 	}
 }
 

@@ -51,10 +51,7 @@ func TestACrashingPodIsInTheMetrics(t *testing.T) {
 # TYPE kubelet_started_containers_total counter
 kubelet_started_containers_total{container_type="container"} 2
 kubelet_started_containers_total{container_type="init_container"} 0
-# HELP kubelet_terminated_containers_total Containers that have ended.
-# TYPE kubelet_terminated_containers_total counter
-kubelet_terminated_containers_total{container_type="container",exit_code="3",reason="Error"} 1
-`), "kubelet_started_containers_total", "kubelet_terminated_containers_total"))
+`), "kubelet_started_containers_total"))
 }
 
 // The kubelet writes these labels and no others in HandlePodCleanups.
