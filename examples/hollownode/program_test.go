@@ -71,10 +71,7 @@ func TestProgramWorksUntilItIsTerminated(t *testing.T) {
 	require.Equal(t, "ok", programtest.Get(t, port, "/readyz"))
 	metrics := programtest.Get(t, port, "/metrics")
 	for _, want := range []string{
-		`kubelet_desired_pods{static=""} 3`, `kubelet_desired_pods{static="true"} 0`, `kubelet_active_pods{static=""} 3`,
 		"kubelet_running_pods 3", `kubelet_started_containers_total{container_type="container"} 3`,
-		`kubelet_working_pods{config="desired",lifecycle="sync",static=""} 3`,
-		`kubelet_working_pods{config="runtime_only",lifecycle="terminating",static="unknown"} 0`,
 		"kubelet_started_pods_total 3",
 		`hollownode_nodes{state="running"} 3`, `hollownode_nodes{state="silent"} 0`,
 		`hollownode_tasks_total{kind="RegisterNode",outcome="done"} 3`,

@@ -16,8 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubelife/lifecycle/examples/hollownode/cri"
-	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/simulation/memory"
 )
@@ -100,9 +98,6 @@ func TestManifestsAreFollowed(t *testing.T) {
 		}
 		wait(time.Second)
 		require.Equal(t, map[string]corev1.PodPhase{"proxy-hollow-00001": corev1.PodRunning}, mirrors())
-		var mirrored int
-		f.View(func(fleet *kubelet.Fleet, _ *cri.Fake) { mirrored = fleet.Counts().Mirrors })
-		assert.Equal(t, 1, mirrored)
 
 		write(t, folder, "more.yaml", strings.ReplaceAll(proxyManifest, "name: proxy", "name: more"))
 		require.NoError(t, os.Remove(path))

@@ -39,12 +39,10 @@ func (f *Fleet) admit(now time.Time, r *podRecord) {
 		status := rejected(now, r.pod, rejection)
 		if len(r.observed.Containers) > 0 || r.observed.Busy {
 			// It was taken before a restart of this process.
-			f.adoptRunning(r)
 			f.publish(now, r, status)
 			f.move(now, r, workerTerminating)
 			return
 		}
-		r.basis = basisNone
 		f.publish(now, r, finalStatus(now, r.pod, &status))
 		f.move(now, r, workerFinished)
 		return

@@ -82,7 +82,6 @@ type Fleet struct {
 	unregistered int
 	// halted holds all final deletions.
 	halted bool
-	totals totals
 }
 
 // NewFleet returns a fleet without nodes.

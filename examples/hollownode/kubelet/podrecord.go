@@ -96,23 +96,6 @@ func (s apiState) String() string { return [...]string{"present", "deleted", "go
 // leave moves a pod to a later state in the API.
 func (r *podRecord) leave(state apiState) { r.api = max(r.api, state) }
 
-// workerBasis is what a node has the worker of a pod from.
-type workerBasis uint8
-
-const (
-	// basisConfig is the pod itself, as it was admitted.
-	basisConfig workerBasis = iota
-	// basisRuntime is what the runtime had running when the kubelet did not know
-	// the pod, or did not admit it.
-	basisRuntime
-	// basisNone tells that there is no worker, because the pod was rejected or
-	// gone before it began.
-	basisNone
-)
-
-// String returns the name of the basis.
-func (b workerBasis) String() string { return [...]string{"config", "runtime", "none"}[b] }
-
 // podRecord is what a node knows of a pod.
 type podRecord struct {
 	node *nodeRecord
@@ -128,9 +111,6 @@ type podRecord struct {
 	again   bool
 	api     apiState
 	volumes volumeState
-	basis   workerBasis
-	// orphan tells that its node has heard that it is gone.
-	orphan bool
 	// volumeFailures counts the waits for its volumes that have failed.
 	volumeFailures int32
 	// volumesAt is when the volumes are there, or gone. It is zero before any wait

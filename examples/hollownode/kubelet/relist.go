@@ -160,7 +160,6 @@ func (f *Fleet) adoptOrphans(now time.Time, n *nodeRecord) {
 		}
 		f.pods[uid] = r
 		n.insert(r)
-		f.adoptRunning(r)
 		f.move(now, r, workerTerminating)
 	}
 }
@@ -176,13 +175,5 @@ func (f *Fleet) inherit(now time.Time, r *podRecord) {
 		// A former process began a plan. Its end comes as an event.
 		r.doing = activityRunning
 		f.config.Runtime.Cancel(now, r.pod.UID)
-	}
-}
-
-// adoptRunning makes the runtime the basis of a pod, and counts one that runs.
-func (f *Fleet) adoptRunning(r *podRecord) {
-	r.basis = basisRuntime
-	if r.observed.Running() || r.observed.SandboxReady() {
-		f.totals.orphaned++
 	}
 }

@@ -39,6 +39,26 @@ const (
 // String returns the name of the state.
 func (s loopState) String() string { return [...]string{"running", "failing", "stopped"}[s] }
 
+// NodeStates returns how many of the observed nodes are in each state: silent;
+// failing or stopped without a runtime; else running. Each state is there.
+// O(nodes).
+func (f *Fleet) NodeStates() map[string]int {
+	const silent = "silent"
+	states := map[string]int{
+		silent: 0, loopRunning.String(): 0, loopFailing.String(): 0, loopStopped.String(): 0,
+	}
+	for _, n := range f.nodes {
+		switch {
+		case n.node == nil:
+		case !n.hears():
+			states[silent]++
+		default:
+			states[n.loop.String()]++
+		}
+	}
+	return states
+}
+
 // nextRetry returns the first retry of a stopped loop that is not before now.
 // Its waits double.
 func nextRetry(stopped, now time.Time) time.Time {

@@ -137,18 +137,15 @@ func (f *Fleet) remove(now time.Time, r *podRecord) {
 	if r.former() || !r.heeds() {
 		return
 	}
-	r.orphan = true
 	switch r.state {
 	case workerNew:
 		if r.node.node != nil {
 			f.inherit(now, r)
 		}
 		if len(r.observed.Containers) > 0 || r.observed.Busy {
-			f.adoptRunning(r)
 			f.move(now, r, workerTerminating)
 			return
 		}
-		r.basis = basisNone
 		f.move(now, r, workerFinished)
 	case workerSyncing:
 		f.move(now, r, workerTerminating)
@@ -188,10 +185,6 @@ func (f *Fleet) purge(now time.Time, r *podRecord) {
 // forget forgets a pod that has ended. One that is back begins again, as does a
 // static pod that is configured again.
 func (f *Fleet) forget(now time.Time, r *podRecord) {
-	again := r.back != nil || isStatic(r.pod) && r.node.wants(r.pod)
-	if again && r.state == workerFinished && r.basis != basisNone {
-		*f.totals.restarted.of(r.pod)++
-	}
 	f.purge(now, r)
 	if r.back != nil {
 		f.add(now, r.back)

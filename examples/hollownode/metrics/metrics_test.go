@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -52,33 +51,6 @@ func TestACrashingPodIsInTheMetrics(t *testing.T) {
 kubelet_started_containers_total{container_type="container"} 2
 kubelet_started_containers_total{container_type="init_container"} 0
 `), "kubelet_started_containers_total"))
-}
-
-// The kubelet writes these labels and no others in HandlePodCleanups.
-func TestAllKindsOfWorkersAreShown(t *testing.T) {
-	_, registry := newMetrics(t, func(func(*kubelet.Fleet, *cri.Fake)) {})
-	var want strings.Builder
-	want.WriteString("# HELP kubelet_working_pods " + helpOf(t, registry, "kubelet_working_pods") + "\n" +
-		"# TYPE kubelet_working_pods gauge\n")
-	for _, life := range []string{"sync", "terminating", "terminated"} {
-		for _, rest := range [][2]string{
-			{"desired", ""}, {"desired", "true"}, {"orphan", ""}, {"orphan", "true"}, {"runtime_only", "unknown"},
-		} {
-			fmt.Fprintf(&want, "kubelet_working_pods{config=%q,lifecycle=%q,static=%q} 0\n", rest[0], life, rest[1])
-		}
-	}
-	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(want.String()), "kubelet_working_pods"))
-}
-
-func helpOf(t *testing.T, registry *prometheus.Registry, name string) string {
-	families, err := registry.Gather()
-	require.NoError(t, err)
-	for _, family := range families {
-		if family.GetName() == name {
-			return family.GetHelp()
-		}
-	}
-	return ""
 }
 
 func TestTasksAndHeartbeatsAreCountedByOutcome(t *testing.T) {

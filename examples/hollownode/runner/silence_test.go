@@ -157,7 +157,7 @@ func TestNodesCutOffWhileAFleetBeginsAreSilent(t *testing.T) {
 	r.SetSilent(true, "a")
 	r.set(s)
 	silent := 0
-	require.True(t, r.View(func(fleet *kubelet.Fleet, _ *cri.Fake) { silent = fleet.Counts().Nodes["silent"] }))
+	require.True(t, r.View(func(fleet *kubelet.Fleet, _ *cri.Fake) { silent = fleet.NodeStates()["silent"] }))
 	assert.Equal(t, 1, silent)
 }
 
