@@ -39,11 +39,11 @@ func (v *View) restartPod(a *Actions) {
 	}
 	a.CreateSandbox = true
 	if len(pod.Spec.InitContainers) > 0 {
-		a.start(&pod.Spec.InitContainers[0], true, nil)
+		a.start(&pod.Spec.InitContainers[0], true)
 		return
 	}
 	for _, c := range starts {
-		a.start(c, false, nil)
+		a.start(c, false)
 	}
 }
 
@@ -72,7 +72,7 @@ func (v *View) keepContainers(a *Actions) {
 				continue
 			}
 			started++
-			a.start(spec, false, latest)
+			a.start(spec, false)
 			if found && latest.State != cri.StateCreated && latest.State != cri.StateExited {
 				a.kill(latest, KillUnknown)
 			}
@@ -85,7 +85,7 @@ func (v *View) keepContainers(a *Actions) {
 		}
 		if reason == KillChanged || restartsRunning(&v.Pod.Spec, spec) {
 			started++
-			a.start(spec, false, latest)
+			a.start(spec, false)
 		}
 		a.kill(latest, reason)
 	}
@@ -112,7 +112,7 @@ func (v *View) initialize(a *Actions) (initialized bool) {
 		latest, found := v.Observed.LatestActive(spec.Name)
 		if !found {
 			if passed {
-				a.start(spec, true, nil)
+				a.start(spec, true)
 			}
 			continue
 		}
@@ -124,7 +124,7 @@ func (v *View) initialize(a *Actions) (initialized bool) {
 		case state == initDone && i == len(specs)-1:
 			initialized = true
 		case state == initDone && !passed:
-			a.start(&specs[i+1], true, v.active(specs[i+1].Name))
+			a.start(&specs[i+1], true)
 		}
 		passed = true
 		if state == initDone && latest.State == cri.StateRunning {
@@ -132,7 +132,7 @@ func (v *View) initialize(a *Actions) (initialized bool) {
 		}
 	}
 	if !passed {
-		a.start(&specs[0], true, nil)
+		a.start(&specs[0], true)
 	}
 	slices.Reverse(a.Starts)
 	return initialized
@@ -157,7 +157,7 @@ func (s initState) String() string { return [...]string{"pending", "done", "doom
 func (v *View) initState(a *Actions, spec *corev1.Container, latest *cri.Container) initState {
 	switch latest.State {
 	case cri.StateCreated:
-		a.start(spec, true, latest)
+		a.start(spec, true)
 		return initPending
 	case cri.StateRunning:
 		if !isSidecar(spec) {
@@ -173,14 +173,14 @@ func (v *View) initState(a *Actions, spec *corev1.Container, latest *cri.Contain
 				return initDoomed
 			}
 		}
-		a.start(spec, true, latest)
+		a.start(spec, true)
 		return initPending
 	default:
 		if !isSidecar(spec) && !restartsRunning(&v.Pod.Spec, spec) {
 			return initDoomed
 		}
 		a.kill(latest, KillUnknown)
-		a.start(spec, true, latest)
+		a.start(spec, true)
 		return initPending
 	}
 }
@@ -200,7 +200,7 @@ func (v *View) sidecarState(a *Actions, spec *corev1.Container, latest *cri.Cont
 		return initDone
 	case ProbeFailure:
 		a.kill(latest, KillStartup)
-		a.start(spec, true, latest)
+		a.start(spec, true)
 	}
 	return initPending
 }
@@ -218,13 +218,7 @@ func (v *View) restartSidecar(a *Actions, spec *corev1.Container, latest *cri.Co
 		return
 	}
 	a.kill(latest, reason)
-	a.start(spec, true, latest)
-}
-
-// active returns the newest container of a name in the present sandbox, or nil.
-func (v *View) active(name string) *cri.Container {
-	c, _ := v.Observed.LatestActive(name)
-	return c
+	a.start(spec, true)
 }
 
 // isSidecar reports whether an init container runs as long as the pod.

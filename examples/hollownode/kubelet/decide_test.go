@@ -348,15 +348,13 @@ func TestAContainersOwnPolicyComesBeforeThePods(t *testing.T) {
 	})
 }
 
-func TestEachActionHasItsReason(t *testing.T) {
+func TestEachKillHasItsReason(t *testing.T) {
 	v := baseView()
 	v.Observed.Containers[0].Image = "other"
 	set(v, 1, cri.ProbeLiveness, ProbeFailure)
 	state(v, 2, cri.StateExited, 1)
 	a := Decide(v)
 	assert.Equal(t, []Kill{{"c1", "c1-id", KillChanged}, {"c2", "c2-id", KillLiveness}}, a.Kills)
-	assert.Equal(t, []StartReason{StartAfterKill, StartAfterKill, StartExited},
-		[]StartReason{a.Starts[0].Reason, a.Starts[1].Reason, a.Starts[2].Reason})
 	notReady(v)
 	assert.Equal(t, sandboxNotReady, Decide(v).SandboxReason)
 }

@@ -9,14 +9,14 @@
 // A sync compares a pod with its containers. Each part of it is a pure
 // function:
 //
-//	pod, containers, probes ──► Decide ──► Actions, each with its reason
+//	pod, containers, probes ──► Decide ──► Actions
 //	Actions, back-offs, now ──► Plan ────► steps for the runtime, and waits
 //
 // [Decide] says which containers to start, restart and stop: the sandbox, init
-// containers, sidecars, restart policies, failed probes. Plan adds
-// what depends on time. A container that has crashed twice waits for 10 s,
-// doubling up to 300 s. After 10 min without a crash it starts at once again.
-// An image that could not be pulled waits in the same way.
+// containers, sidecars, restart policies, failed probes. Plan adds what depends
+// on time. A container that has crashed twice waits for 10 s, doubling up to
+// 300 s. After 10 min without a crash it starts at once again. An image that
+// could not be pulled waits in the same way.
 //
 // # The status of a pod
 //

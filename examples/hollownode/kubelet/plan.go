@@ -40,7 +40,6 @@ type Actions struct {
 // Start is a container to start.
 type Start struct {
 	Container string
-	Reason    StartReason
 	// Init tells that it is an init container, Sidecar that it runs on.
 	Init, Sidecar bool
 }
@@ -56,20 +55,9 @@ func (a *Actions) kill(c *cri.Container, reason KillReason) {
 	a.Kills = append(a.Kills, Kill{Container: c.Name, ID: c.ID, Reason: reason})
 }
 
-// start adds a container to start. The latest run is nil if there is none.
-func (a *Actions) start(c *corev1.Container, init bool, latest *cri.Container) {
-	reason := StartAfterKill
-	switch {
-	case latest == nil:
-		reason = StartNew
-	case latest.State == cri.StateExited:
-		reason = StartExited
-	case latest.State == cri.StateCreated:
-		reason = StartFailed
-	}
-	a.Starts = append(a.Starts, Start{
-		Container: c.Name, Reason: reason, Init: init, Sidecar: init && isSidecar(c),
-	})
+// start adds a container to start.
+func (a *Actions) start(c *corev1.Container, init bool) {
+	a.Starts = append(a.Starts, Start{Container: c.Name, Init: init, Sidecar: init && isSidecar(c)})
 }
 
 // unwanted returns why a running container must be stopped, or "".
@@ -90,20 +78,6 @@ func (v *View) unwanted(spec *corev1.Container, c *cri.Container) KillReason {
 func (v *View) probe(c *cri.Container, kind cri.ProbeKind) ProbeResult {
 	return v.Probes[ProbeKey{c.ID, kind}]
 }
-
-// StartReason says why a container is started.
-type StartReason string
-
-const (
-	// StartNew: it has no run in this sandbox.
-	StartNew StartReason = "New"
-	// StartExited: it has exited and its policy restarts it.
-	StartExited StartReason = "Exited"
-	// StartFailed: it was created and could not be started.
-	StartFailed StartReason = "Failed"
-	// StartAfterKill: it is stopped first; see [Kill].
-	StartAfterKill StartReason = "AfterKill"
-)
 
 // KillReason says why a container is stopped.
 type KillReason string
