@@ -132,14 +132,6 @@ func rivalOf(ctx context.Context) func(object any) {
 // read shows the controller's state.
 func (l *lifecycle) read(look func(*controller.Controller)) { l.View(look) }
 
-// answered tells the controller that the API server has answered a write.
-func (l *lifecycle) answered(now, sent time.Time) {
-	l.Update(func(c *controller.Controller, _ time.Time) { c.Answered(now, sent) })
-}
-
-// unanswered tells the controller that a call about the lease has failed.
-func (l *lifecycle) unanswered() { l.Update((*controller.Controller).Unanswered) }
-
 // halt holds all evictions and NoExecute taints.
 func (l *lifecycle) halt() { l.Update((*controller.Controller).Halt) }
 

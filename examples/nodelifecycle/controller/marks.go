@@ -56,7 +56,7 @@ func (m *marks) of(n *node) bool {
 
 // plan has a pod marked not ready if it needs that.
 func (m *marks) plan(now time.Time, p *pod) {
-	if n := m.objects.nodeOf(p); n != nil {
+	if n := m.objects.nodeOf(p); n != nil && m.of(n) {
 		m.planOn(now, n, p)
 	}
 }
@@ -64,7 +64,7 @@ func (m *marks) plan(now time.Time, p *pod) {
 // planOn has a pod of a node marked not ready if it needs that. In an episode in
 // which a pod was marked no other waits.
 func (m *marks) planOn(now time.Time, n *node, p *pod) {
-	if !needsMark(n, p) || !m.of(n) {
+	if !needsMark(n, p) {
 		return
 	}
 	p.wanted = n.episode

@@ -20,21 +20,23 @@ type Keep func(kept, object metav1.Object)
 //
 // The result refers to the object's memory, and a lease is changed in place: it
 // must not be in any cache yet.
-func Trim(object any) (any, error) { return Trimming(nil)(object) }
+func Trim(object any) (any, error) { return trim(object, nil), nil }
 
 // Trimming returns [Trim] for a controller whose functions read more.
 func Trimming(keep Keep) func(object any) (any, error) {
-	return func(object any) (any, error) {
-		switch object := object.(type) {
-		case *corev1.Node:
-			return trimNode(object, keep), nil
-		case *corev1.Pod:
-			return trimPod(object, keep), nil
-		case *coordinationv1.Lease:
-			object.ManagedFields = nil
-		}
-		return object, nil
+	return func(object any) (any, error) { return trim(object, keep), nil }
+}
+
+func trim(object any, keep Keep) any {
+	switch object := object.(type) {
+	case *corev1.Node:
+		return trimNode(object, keep)
+	case *corev1.Pod:
+		return trimPod(object, keep)
+	case *coordinationv1.Lease:
+		object.ManagedFields = nil
 	}
+	return object
 }
 
 // trimNode keeps the identity, labels, taints and conditions of a node.

@@ -87,7 +87,7 @@ type Config struct {
 	// cluster whose nodes all fall silent looks like an API server that does not
 	// answer. Empty means nodelifecycle-probe, in kube-system. Observe and Act
 	// write none: with leader election the leader's Lease tells, see
-	// controller.Controller.Answered.
+	// [Runner.Answered].
 	Probe types.NamespacedName
 	// Passed is told how long such a look has held the controller. Nil does
 	// nothing.

@@ -221,12 +221,7 @@ func (r *Runner) probe(ctx context.Context) error {
 	}
 	asking := sight.Probe{
 		Client: r.config.Client, Namespace: r.config.Probe.Namespace, Name: r.config.Probe.Name, Period: probePeriod,
-		Sight: &sight.Sight{
-			Answered: func(now, sent time.Time) {
-				r.Update(func(c *controller.Controller, _ time.Time) { c.Answered(now, sent) })
-			},
-			Unanswered: func() { r.Update((*controller.Controller).Unanswered) },
-		},
+		Sight: &sight.Sight{Answered: r.Answered, Unanswered: r.Unanswered},
 	}
 	return asking.Run(ctx)
 }
@@ -275,8 +270,18 @@ func (r *Runner) Idle(ctx context.Context) {
 	})
 }
 
-// Update runs a change of the controller, such as Halt or Answered, alone. It
-// must not be called inside itself or View, and change must not wait.
+// Answered tells the controller that the API server has answered a write that
+// was sent at a time, and Unanswered that one has failed. A caller of Act tells it
+// of the leader's Lease; see controller.Controller.
+func (r *Runner) Answered(now, sent time.Time) {
+	r.Update(func(c *controller.Controller, _ time.Time) { c.Answered(now, sent) })
+}
+
+// Unanswered is the other half of Answered.
+func (r *Runner) Unanswered() { r.Update((*controller.Controller).Unanswered) }
+
+// Update runs a change of the controller, such as Halt, alone. It must not be
+// called inside itself or View, and change must not wait.
 func (r *Runner) Update(change func(c *controller.Controller, now time.Time)) {
 	r.dispatcher.Update(func() { change(r.core, time.Now()) })
 }
