@@ -300,7 +300,7 @@ func (p *player) run(ctx context.Context, s *simulation.Simulation) (finished bo
 		if ctx.Err() != nil {
 			return false
 		}
-		p.progress.at(time.Now(), s.World().Now())
+		p.progress.at(time.Now(), s.World().Elapsed())
 	}
 	return true
 }

@@ -105,12 +105,12 @@ type observer struct {
 
 // WroteNode counts nodes that get a NoExecute taint of the controller.
 func (o *observer) WroteNode(write model.NodeWrite) {
-	if write.Call == nil || write.Before == nil || write.After == nil || o.world.Now() < o.begin {
+	if write.Call == nil || write.Before == nil || write.After == nil || o.world.Elapsed() < o.begin {
 		return
 	}
 	if hasTaint(write.After) && !hasTaint(write.Before) {
 		o.tainted[write.After.Name] = true
-		o.activity = o.world.Now()
+		o.activity = o.world.Elapsed()
 		o.due = max(o.due, o.lastDue(write.After))
 		o.taintings = counted(o.taintings, o.activity-o.begin, len(o.tainted))
 	}
@@ -119,12 +119,12 @@ func (o *observer) WroteNode(write model.NodeWrite) {
 // lastDue returns when the last pod on a node has to leave because of the
 // node's taints, zero if none has to.
 func (o *observer) lastDue(node *corev1.Node) time.Duration {
-	now := o.world.Wall()
+	now := o.world.Now()
 	var last time.Duration
 	for _, pod := range o.world.PodsOn(node.Name) {
 		decision := decide(pod, node.Spec.Taints, now)
 		if decision.Leaves() {
-			last = max(last, o.world.Now()+decision.Due.Sub(now))
+			last = max(last, o.world.Elapsed()+decision.Due.Sub(now))
 		}
 	}
 	return last
@@ -152,11 +152,11 @@ func hasTaint(node *corev1.Node) bool {
 
 // WrotePod counts pods that a controller tells to leave.
 func (o *observer) WrotePod(write model.PodWrite) {
-	if write.Call == nil || write.Before == nil || write.Before.DeletionTimestamp != nil || o.world.Now() < o.begin ||
+	if write.Call == nil || write.Before == nil || write.Before.DeletionTimestamp != nil || o.world.Elapsed() < o.begin ||
 		write.After != nil && write.After.DeletionTimestamp == nil {
 		return
 	}
-	now, living := o.world.Now(), !o.lost(write.Before.Spec.NodeName)
+	now, living := o.world.Elapsed(), !o.lost(write.Before.Spec.NodeName)
 	if o.leavesAnyway(write.Before) {
 		o.moved[write.Before.UID] = living
 		return
@@ -176,12 +176,12 @@ func (o *observer) WrotePod(write model.PodWrite) {
 // leave.
 func (o *observer) leavesAnyway(pod *corev1.Pod) bool {
 	node := o.world.Node(pod.Spec.NodeName)
-	return node != nil && !hasTaint(node) && decide(pod, node.Spec.Taints, o.world.Wall()).Leaves()
+	return node != nil && !hasTaint(node) && decide(pod, node.Spec.Taints, o.world.Now()).Leaves()
 }
 
 // Processed notes the pods that a budget keeps.
 func (o *observer) Processed(call *model.Call) {
-	if !model.Refused(call) || o.world.Now() < o.begin {
+	if !model.Refused(call) || o.world.Elapsed() < o.begin {
 		return
 	}
 	if pod := o.world.Pod(call.Name); pod != nil {
@@ -210,20 +210,20 @@ func run(ctx context.Context, v *Variant, loss *Loss, longest time.Duration, g *
 	over, interrupted, silent := false, false, v.silentFor()
 	for i := 0; !over && !interrupted && s.Step(); i++ {
 		if i%stepsBetweenChecks == 0 {
-			over, interrupted = o.world.Now()-o.idleSince() > silent, ctx.Err() != nil
-			g.is(o.world.Now(), min(o.idleSince()+silent, played.Duration.D()))
+			over, interrupted = o.world.Elapsed()-o.idleSince() > silent, ctx.Err() != nil
+			g.is(o.world.Elapsed(), min(o.idleSince()+silent, played.Duration.D()))
 		}
 	}
 	switch {
 	case !interrupted:
-		g.over(o.world.Now())
-	case o.world.Now() <= begin:
+		g.over(o.world.Elapsed())
+	case o.world.Elapsed() <= begin:
 		return nil, ctx.Err()
 	}
 	outcome := &Outcome{
 		Tainted: len(o.tainted), Evicted: o.evicted, EvictedLiving: o.living,
 		First: report.SecondsOf(o.first), Last: report.SecondsOf(o.last),
-		Kept: o.kept(), Until: report.SecondsOf(o.world.Now() - begin), Over: over, Interrupted: interrupted,
+		Kept: o.kept(), Until: report.SecondsOf(o.world.Elapsed() - begin), Over: over, Interrupted: interrupted,
 		evictions: o.evictions, taintings: o.taintings,
 	}
 	o.count(outcome, played, before)

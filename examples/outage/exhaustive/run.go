@@ -90,7 +90,7 @@ type running struct {
 // decide lets the next deviation happen when its message is sent.
 func (r *running) decide(m model.Message) model.Fate {
 	world := r.simulation.World()
-	if now := world.Now(); now < r.world.from || now >= r.world.to {
+	if now := world.Elapsed(); now < r.world.from || now >= r.world.to {
 		return model.Fate{}
 	}
 	n := len(r.messages)

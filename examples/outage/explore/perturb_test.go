@@ -127,7 +127,7 @@ func (p *perturbation) SawNode(_ *model.Client, before, after *corev1.Node) {
 
 // SawLease looks whether a lease was renewed since.
 func (p *perturbation) SawLease(client *model.Client, before, after *coordinationv1.Lease) {
-	if p.showing && before == nil && !client.KnowsLease(after.Name) {
+	if p.showing && before == nil && !p.simulation.World().KnowsLease(client, after.Name) {
 		p.reached = true
 	}
 }

@@ -129,7 +129,7 @@ func (v *view) ends(s *sent, call *model.Call, p *pod) {
 	if !known {
 		return
 	}
-	o.answered = v.judge.world.Now()
+	o.answered = v.judge.world.Elapsed()
 	switch call.Verb {
 	case model.Patch:
 		if !marking(call) || call.Err == nil {

@@ -191,7 +191,7 @@ func TestNodesThatShowNothingAreNotIdle(t *testing.T) {
 	c.run(16 * time.Second)
 	require.True(t, model.Refused(c.askToEvict(pod)))
 	c.recover("a-0")
-	asked := c.world.Now()
+	asked := c.world.Elapsed()
 	c.fall("a-0")
 	c.runUntil(asked + calmBound)
 	c.clean()

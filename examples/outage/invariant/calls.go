@@ -58,7 +58,7 @@ func (j *Judge) Sent(call *model.Call) {
 	if !judged(call) {
 		return
 	}
-	now := j.world.Now()
+	now := j.world.Elapsed()
 	v := j.view(call.Client)
 	if j.dependsOnZones(call) {
 		v.listen(now)
@@ -152,7 +152,7 @@ func (j *Judge) lastBeat(s *sent, n *seenNode) time.Duration {
 	if m == nil {
 		return -1
 	}
-	if read := n.lease; read.ok && read.at >= s.after-confirmationLasts && !s.view.client.KnowsLease(n.name) {
+	if read := n.lease; read.ok && read.at >= s.after-confirmationLasts && !s.view.judge.world.KnowsLease(s.view.client, n.name) {
 		return read.beat
 	}
 	return m.LastBeat
@@ -204,7 +204,7 @@ const believed = time.Minute
 
 // sees reports whether a client is shown that a pod is terminating.
 func (v *view) sees(name string, uid types.UID) bool {
-	pod := v.client.CachedPod(name)
+	pod := model.CachedPod(v.client, name)
 	return pod != nil && pod.UID == uid && pod.DeletionTimestamp != nil
 }
 
@@ -253,7 +253,7 @@ func (v *view) decide(after time.Duration, p *pod) decision {
 		d.node = n.seenAt(after)
 	}
 	if len(p.versions) > 1 {
-		if cached := v.client.CachedPod(p.name); cached != nil && cached.UID == p.uid {
+		if cached := model.CachedPod(v.client, p.name); cached != nil && cached.UID == p.uid {
 			d.pod = p.as(version(cached.ResourceVersion))
 		}
 		if v.retolerated[p.uid] > after {
@@ -308,7 +308,7 @@ func (j *Judge) Answered(call *model.Call) {
 		return
 	}
 	delete(j.calls, call)
-	now, v := j.world.Now(), s.view
+	now, v := j.world.Elapsed(), s.view
 	v.answered(now)
 	if n := s.node; n != nil {
 		n.calls--
@@ -339,7 +339,7 @@ func (j *Judge) Answered(call *model.Call) {
 // take as long as makes a kubelet give up. A read of the leader's lease tells it
 // of the last one, if another process has written since.
 func (v *view) tells(call *model.Call) {
-	now := v.judge.world.Now()
+	now := v.judge.world.Elapsed()
 	refused := apierrors.IsConflict(call.Err) || apierrors.IsInvalid(call.Err)
 	switch {
 	case call.Verb == model.Update, call.Verb == model.Patch:
@@ -408,13 +408,13 @@ func (j *Judge) refused(call *model.Call, now time.Duration) bool {
 // not see any more it will not delete again.
 func (v *view) deletedPod(call *model.Call) {
 	if p := v.judge.pods[call.Name]; p != nil && model.Refused(call) {
-		p.refusedAt = v.judge.world.Now()
+		p.refusedAt = v.judge.world.Elapsed()
 	}
 	if call.Err != nil {
 		return
 	}
-	if cached := v.client.CachedPod(call.Name); cached != nil && cached.UID == call.Pod.UID {
-		v.deleted[call.Pod.UID] = v.judge.world.Now()
+	if cached := model.CachedPod(v.client, call.Name); cached != nil && cached.UID == call.Pod.UID {
+		v.deleted[call.Pod.UID] = v.judge.world.Elapsed()
 	}
 }
 

@@ -98,7 +98,7 @@ func (c *court) Memory() invariant.Memory {
 	if c.memory != nil {
 		return *c.memory
 	}
-	nodes, pods := c.client.CachedCount()
+	nodes, pods := c.client.CachedCount(model.Nodes), c.client.CachedCount(model.Pods)
 	return invariant.Memory{Nodes: nodes, Pods: pods, Zones: 2}
 }
 
@@ -127,23 +127,23 @@ func (c *court) startFollower() {
 
 // pass lets time pass.
 func (c *court) pass(d time.Duration) {
-	until := c.world.Now() + d
+	until := c.world.Elapsed() + d
 	for c.world.Step(until) {
 	}
 }
 
 // run lets time pass under the eyes of the judge.
 func (c *court) run(d time.Duration) {
-	until := c.world.Now() + d
-	for c.world.Now() < until {
-		c.pass(min(time.Second, until-c.world.Now()))
+	until := c.world.Elapsed() + d
+	for c.world.Elapsed() < until {
+		c.pass(min(time.Second, until-c.world.Elapsed()))
 		if c.checks {
 			c.judge.Check()
 		}
 	}
 }
 
-func (c *court) runUntil(at time.Duration) { c.run(at - c.world.Now()) }
+func (c *court) runUntil(at time.Duration) { c.run(at - c.world.Elapsed()) }
 
 // call sends a call and waits for the answer.
 func (c *court) call(call *model.Call) *model.Call {
@@ -184,7 +184,7 @@ func fails(node *corev1.Node) {
 	}
 }
 
-func (c *court) setReady(node string) { c.call(c.unknown(node, c.world.Wall())) }
+func (c *court) setReady(node string) { c.call(c.unknown(node, c.world.Now())) }
 
 // unknown is the call that makes a node Unknown since some time.
 func (c *court) unknown(node string, since time.Time) *model.Call {
@@ -207,7 +207,7 @@ func noSchedule(key string) corev1.Taint {
 
 // noExecute is a taint that is added now.
 func (c *court) noExecute(key string) corev1.Taint {
-	at := metav1.NewTime(c.world.Wall().Truncate(time.Second))
+	at := metav1.NewTime(c.world.Now().Truncate(time.Second))
 	return corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute, TimeAdded: &at}
 }
 

@@ -450,7 +450,7 @@ func (v *view) heardAPI(at, sent time.Duration) {
 	if limit == 0 || sent-lost-v.client.SuspendedFor(lost, sent) <= limit {
 		return
 	}
-	v.unansweredUntil = v.judge.world.Now()
+	v.unansweredUntil = v.judge.world.Elapsed()
 	v.stabilizeSince(v.unansweredUntil, lost)
 }
 

@@ -120,7 +120,7 @@ func (p *pod) latestDue(v *view, s *Settings) (ours, others time.Duration) {
 				continue
 			}
 			from := max(sight.started, stay)
-			at = plus(from+s.Skew+v.client.SuspendedFor(from, v.judge.world.Now()), lasts)
+			at = plus(from+s.Skew+v.client.SuspendedFor(from, v.judge.world.Elapsed()), lasts)
 		}
 		if t.ours() {
 			ours = min(ours, at)

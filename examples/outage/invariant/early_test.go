@@ -33,7 +33,7 @@ func TestNeverEarlyLooksAtTheToleration(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCourt(t, 4)
 			pod := c.ill("a-0")
-			stored := c.world.Now()
+			stored := c.world.Elapsed()
 			c.runUntil(stored + test.after)
 			c.evict(pod)
 			if !test.early {

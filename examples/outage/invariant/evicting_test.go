@@ -146,7 +146,7 @@ func TestQuietLetsAskAgain(t *testing.T) {
 	c, _ := protectedCourt(t, invariant.Evict)
 	pod := c.drained("a-0")[0]
 	c.askToEvict(pod)
-	c.judge.Quiet(c.world.Now())
+	c.judge.Quiet(c.world.Elapsed())
 	c.run(time.Minute)
 	c.askToEvict(pod)
 	c.clean()
@@ -235,7 +235,7 @@ func TestWithinBudgetCountsFailures(t *testing.T) {
 // call, and when it leads again they are missing.
 func TestABudgetExcusesTokensUsedBeforeTheCalm(t *testing.T) {
 	c := newCourt(t, 4, func(s *invariant.Settings) { s.Overall, s.CalmBound = 0.05, time.Second })
-	c.calmSince = c.world.Now()
+	c.calmSince = c.world.Elapsed()
 	c.drained("a-0")
 	c.run(24 * time.Second)
 	c.clean()
@@ -277,7 +277,7 @@ func TestEvictThenDeleteCountsFromTheTaint(t *testing.T) {
 		c := newCourt(t, 4, action(invariant.EvictThenDelete))
 		taint := corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}
 		if dated {
-			taint.TimeAdded = c.at(c.world.Now() - evictFor - 2*time.Second)
+			taint.TimeAdded = c.at(c.world.Elapsed() - evictFor - 2*time.Second)
 		}
 		c.world.Machine("a-0").Edit(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{taint} })
 		c.startClient()

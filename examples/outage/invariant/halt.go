@@ -20,7 +20,7 @@ func (h *halt) set(halted bool, now time.Duration) {
 
 // SawHalt records what a client has been told by the operator.
 func (j *Judge) SawHalt(client *model.Client, halted bool) {
-	j.view(client).halt.set(halted, j.world.Now())
+	j.view(client).halt.set(halted, j.world.Elapsed())
 }
 
 // lookHalted follows what the leader's lease says.

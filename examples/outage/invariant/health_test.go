@@ -47,7 +47,7 @@ func TestNotDeclaredAliveExceptByABeatAfterTheRead(t *testing.T) {
 		c.client.Call(&read, func(*model.Call) {
 			// Sent at once, as the controller does.
 			answered = true
-			c.client.Call(c.unknown("a-0", c.world.Wall()), func(*model.Call) {})
+			c.client.Call(c.unknown("a-0", c.world.Now()), func(*model.Call) {})
 			if !beatsFirst {
 				c.world.After(0, func() { c.restore["a-0"]() })
 			}
@@ -68,7 +68,7 @@ func TestTimesAreThoseOfTheDecision(t *testing.T) {
 		c.silence("a-0")
 		c.expire("a-0")
 		c.call(&model.Call{Verb: model.Get, Kind: model.Leases, Name: "a-0"})
-		c.call(c.unknown("a-0", c.world.Wall().Add(-ago)))
+		c.call(c.unknown("a-0", c.world.Now().Add(-ago)))
 		return c
 	}
 	declare(0).clean()

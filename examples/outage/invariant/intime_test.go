@@ -30,7 +30,7 @@ func (c *court) at(wall time.Duration) *metav1.Time {
 
 func TestInTime(t *testing.T) {
 	c := newCourt(t, 4)
-	c.taintedByAdmin("a-0", c.at(c.world.Now()))
+	c.taintedByAdmin("a-0", c.at(c.world.Elapsed()))
 	c.run(patience + 4*time.Second)
 	c.clean()
 	c.run(4 * time.Second)
@@ -56,7 +56,7 @@ func TestInTimeAcrossARestart(t *testing.T) {
 func TestInTimeDoesNotBelieveAWrongClock(t *testing.T) {
 	for off, takes := range map[time.Duration]time.Duration{-time.Hour: 10 * time.Second, time.Hour: 0} {
 		c := newCourt(t, 4)
-		c.taintedByAdmin("a-0", c.at(c.world.Now()+off))
+		c.taintedByAdmin("a-0", c.at(c.world.Elapsed()+off))
 		c.run(patience - takes + 4*time.Second)
 		c.clean()
 		c.run(4 * time.Second)
@@ -70,11 +70,11 @@ func TestInTimeAfterAnOldList(t *testing.T) {
 	c := newCourt(t, 4)
 	past := c.world.Remember()
 	c.run(5 * time.Second)
-	c.taintedByAdmin("a-0", c.at(c.world.Now()))
+	c.taintedByAdmin("a-0", c.at(c.world.Elapsed()))
 	c.run(8 * time.Second)
 	c.world.ShowPast(past, func(client *model.Client) bool { return client.Life == 2 })
 	c.startClient()
-	sees := c.world.Now() + 5*time.Second
+	sees := c.world.Elapsed() + 5*time.Second
 	c.runUntil(sees - 10*time.Second + patience + 4*time.Second)
 	c.clean()
 	c.run(4 * time.Second)
@@ -83,7 +83,7 @@ func TestInTimeAfterAnOldList(t *testing.T) {
 
 func TestInTimeAfterAChangeOfTolerations(t *testing.T) {
 	c := newCourt(t, 4)
-	c.taintedByAdmin("a-0", c.at(c.world.Now()))
+	c.taintedByAdmin("a-0", c.at(c.world.Elapsed()))
 	c.world.Tolerate(c.podOn("a-0"), []corev1.Toleration{{Operator: corev1.TolerationOpExists}})
 	c.run(10 * time.Minute)
 	c.clean()
@@ -97,7 +97,7 @@ func TestInTimeAfterAChangeOfTolerations(t *testing.T) {
 // A client that has as many calls under way as it may cannot do more.
 func TestInTimeWaitsForABusyClient(t *testing.T) {
 	c := newCourt(t, 4)
-	c.taintedByAdmin("a-0", c.at(c.world.Now()))
+	c.taintedByAdmin("a-0", c.at(c.world.Elapsed()))
 	c.world.SlowCalls(model.Span{Min: 20 * time.Second, Max: 20 * time.Second})
 	c.run(patience)
 	for range 16 {

@@ -70,7 +70,7 @@ func New(world *model.World, settings Settings, subject Subject) *Judge {
 		world:    world,
 		settings: settings.withDefaults(),
 		subject:  subject,
-		began:    world.Now(),
+		began:    world.Elapsed(),
 		nodes:    make(map[string]*node),
 		pods:     make(map[string]*pod),
 		census:   newCensus(),
@@ -93,7 +93,7 @@ func New(world *model.World, settings Settings, subject Subject) *Judge {
 // of the world's time; a second more between two calls is a second more that
 // the controller has.
 func (j *Judge) Check() {
-	now := j.world.Now()
+	now := j.world.Elapsed()
 	j.forgetCalls(now)
 	j.lookHalted(now)
 	for _, v := range j.views {
@@ -140,7 +140,7 @@ func (j *Judge) violated(invariant Invariant, about, format string, args ...any)
 		return
 	}
 	j.reported[key] = true
-	j.violations = append(j.violations, Violation{j.world.Now(), invariant, fmt.Sprintf(format, args...)})
+	j.violations = append(j.violations, Violation{j.world.Elapsed(), invariant, fmt.Sprintf(format, args...)})
 }
 
 // checking is one round of Check.
@@ -206,7 +206,7 @@ func (j *Judge) Noted(note model.Note) {
 		j.dropView(note.Client)
 		return
 	}
-	v, now := j.view(note.Client), j.world.Now()
+	v, now := j.view(note.Client), j.world.Elapsed()
 	switch note.Kind {
 	case model.Started:
 		v.start(now)

@@ -1,8 +1,10 @@
 package invariant
 
+import "github.com/kubelife/lifecycle/examples/outage/model"
+
 // checkMemory compares what the acting client remembers with what it sees.
 func (j *Judge) checkMemory() {
-	now := j.world.Now()
+	now := j.world.Elapsed()
 	since, calm := j.subject.Calm()
 	client := j.subject.Acting()
 	if !calm || client == nil || now < since+j.settings.CalmBound || now < j.changed+j.settings.bound() {
@@ -11,7 +13,7 @@ func (j *Judge) checkMemory() {
 	v := j.view(client)
 	v.judgeZones(now)
 	m := j.subject.Memory()
-	nodes, _ := client.CachedCount()
+	nodes := client.CachedCount(model.Nodes)
 	j.compare("nodes", m.Nodes, nodes)
 	j.compare("pods", m.Pods, v.boundPods)
 	j.compare("zones", m.Zones, len(v.zones))

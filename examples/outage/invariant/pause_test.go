@@ -51,7 +51,7 @@ func TestSparedInOutageUntilItMayResume(t *testing.T) {
 		for _, name := range back {
 			c.restore[name]()
 		}
-		c.runUntil(c.world.Now() + 2*time.Second + wait) // a kubelet needs up to a second
+		c.runUntil(c.world.Elapsed() + 2*time.Second + wait) // a kubelet needs up to a second
 		c.execute("a-0")
 		return c
 	}

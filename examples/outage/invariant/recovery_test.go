@@ -30,7 +30,7 @@ func TestSparedOnReturn(t *testing.T) {
 		c.recover("a-0")
 		c.run(passed - 2*time.Second)
 		c.back("a-1")
-		require.Greater(t, c.world.Now(), c.world.Machine("a-1").LastBeat+grace)
+		require.Greater(t, c.world.Elapsed(), c.world.Machine("a-1").LastBeat+grace)
 		c.execute("a-1")
 		return c
 	}

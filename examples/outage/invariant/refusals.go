@@ -20,11 +20,11 @@ func (v *view) targetOf(call *model.Call) target {
 	t := target{kind: call.Kind, name: call.Name}
 	switch call.Kind {
 	case model.Nodes:
-		if node := v.client.CachedNode(call.Name); node != nil {
+		if node := model.CachedNode(v.client, call.Name); node != nil {
 			t.uid = node.UID
 		}
 	case model.Pods:
-		if pod := v.client.CachedPod(call.Name); pod != nil {
+		if pod := model.CachedPod(v.client, call.Name); pod != nil {
 			t.uid = pod.UID
 		}
 	case model.Leases, model.LeaderLease:

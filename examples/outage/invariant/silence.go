@@ -6,6 +6,8 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
 // A node counts as not ready from the moment its grace period ends, whether or
@@ -85,7 +87,7 @@ func (v *view) sawLease(before, after *coordinationv1.Lease) {
 	if after == nil || before != nil && sameRenewal(before, after) {
 		return
 	}
-	now := v.judge.world.Now()
+	now := v.judge.world.Elapsed()
 	if before != nil || v.synced {
 		v.heardAPI(now, now)
 	}
@@ -109,7 +111,7 @@ func sameRenewal(a, b *coordinationv1.Lease) bool {
 // the node to be silent, a version that it has not seen before is a sign of
 // life.
 func (v *view) readLease(now time.Duration, lease *coordinationv1.Lease) {
-	n, cached := v.nodes[lease.Name], v.client.CachedLease(lease.Name)
+	n, cached := v.nodes[lease.Name], model.CachedLease(v.client, lease.Name)
 	if n == nil || now < n.heardLast+v.judge.settings.Grace {
 		return
 	}

@@ -116,7 +116,7 @@ func TestKnownFirst(t *testing.T) {
 		c = newCourt(t, 8)
 		c.checks = false
 		c.fall("a-0")
-		first = c.world.Now()
+		first = c.world.Elapsed()
 		c.runUntil(first + 5*time.Second)
 		restore := c.world.Machine("a-1").Fail()
 		t.Cleanup(restore)
@@ -157,13 +157,13 @@ func TestKnownFirstAfterATakeover(t *testing.T) {
 		}
 		c.silence("a-0")
 		c.expire("a-0")
-		fell := c.world.Now()
+		fell := c.world.Elapsed()
 		c.judge.Check()
 		c.run(lateBy)
 		if lateBy > 0 {
 			lead()
 		}
-		leads := c.world.Now()
+		leads := c.world.Elapsed()
 		c.declare("a-0")
 		c.restore["a-0"]()
 		for _, next := range []struct {
@@ -193,12 +193,12 @@ func TestKnownFirstAfterNothingWasHeard(t *testing.T) {
 		c := newCourt(t, 8, func(s *invariant.Settings) { s.BlindAfter = 6 * time.Second })
 		c.checks = false
 		asked := func(until time.Duration) {
-			for c.world.Now() < until {
+			for c.world.Elapsed() < until {
 				c.call(&model.Call{Verb: model.Get, Kind: model.LeaderLease})
 				c.run(2 * time.Second)
 			}
 		}
-		asked(c.world.Now() + 2*grace)
+		asked(c.world.Elapsed() + 2*grace)
 		c.silence("a-0")
 		fell := c.world.Machine("a-0").LastBeat + grace
 		asked(fell - 10*time.Second)
@@ -309,7 +309,7 @@ func TestSparedInOutageForAGraceAfterwards(t *testing.T) {
 		c.fall("a-0", "a-1", "b-0", "b-1")
 		c.run(time.Minute)
 		c.restore["b-0"]()
-		c.runUntil(c.world.Now() + 2*time.Second + wait) // a kubelet needs up to a second
+		c.runUntil(c.world.Elapsed() + 2*time.Second + wait) // a kubelet needs up to a second
 		c.execute("a-0")
 		return c
 	}
@@ -323,7 +323,7 @@ func TestSparedInOutageForAGraceAfterTheStart(t *testing.T) {
 		c.checks = false
 		c.fall("a-0")
 		c.startClient()
-		c.runUntil(c.world.Now() + wait)
+		c.runUntil(c.world.Elapsed() + wait)
 		c.execute("a-0")
 		return c
 	}
@@ -407,9 +407,9 @@ func TestNothingIsDoneWhileNoNodeIsHeard(t *testing.T) {
 		c.run(wave)
 		c.silence("a-1", "b-0", "b-1")
 		last := max(c.world.Machine("a-1").LastBeat, c.world.Machine("b-0").LastBeat, c.world.Machine("b-1").LastBeat)
-		for c.world.Now() < last+grace+after {
+		for c.world.Elapsed() < last+grace+after {
 			c.run(time.Second)
-			c.calmSince = c.world.Now()
+			c.calmSince = c.world.Elapsed()
 		}
 		c.execute("a-0")
 		return c

@@ -81,7 +81,7 @@ func (j *Judge) sinceStart(at time.Time) time.Duration { return at.Sub(j.world.C
 
 // storeNode records a node's new version.
 func (j *Judge) storeNode(w model.NodeWrite) {
-	now := j.world.Now()
+	now := j.world.Elapsed()
 	if w.After == nil {
 		j.newest++ // the model counts the deletion after it has told of it
 		j.nodeGone(now, j.nodes[w.Before.Name])
@@ -293,7 +293,7 @@ func (p *pod) leaves() bool { return p.object == nil || p.object.DeletionTimesta
 
 // storePod records a pod's new version.
 func (j *Judge) storePod(w model.PodWrite) {
-	now := j.world.Now()
+	now := j.world.Elapsed()
 	j.changed = now
 	if w.After == nil {
 		j.newest++

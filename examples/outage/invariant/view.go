@@ -190,7 +190,7 @@ func (j *Judge) view(client *model.Client) *view {
 		served:      -never,
 	}
 	v.census = newCensus()
-	v.start(j.world.Now())
+	v.start(j.world.Elapsed())
 	j.views = append(j.views, v)
 	return v
 }
@@ -238,7 +238,7 @@ func (v *view) decidedAfter(now time.Duration) time.Duration {
 
 // sawNode takes what a watch has shown.
 func (v *view) sawNode(object *corev1.Node) {
-	now := v.judge.world.Now()
+	now := v.judge.world.Elapsed()
 	n := v.nodes[object.Name]
 	if n == nil {
 		n = &seenNode{name: object.Name, failedAt: -1, doneAt: -1, movedAt: -1}
@@ -254,7 +254,7 @@ func (v *view) sawNode(object *corev1.Node) {
 
 // wroteNode takes the answer to a write.
 func (v *view) wroteNode(object *corev1.Node) {
-	now := v.judge.world.Now()
+	now := v.judge.world.Elapsed()
 	n := v.nodes[object.Name]
 	written := version(object.ResourceVersion)
 	if n == nil || n.object == nil || n.object.UID != object.UID || written < n.version {
@@ -305,7 +305,7 @@ func (v *view) update(now time.Duration, n *seenNode, object *corev1.Node) {
 
 // nodeGone takes that a watch has shown that a node is gone.
 func (v *view) nodeGone(last *corev1.Node) {
-	now := v.judge.world.Now()
+	now := v.judge.world.Elapsed()
 	n := v.nodes[last.Name]
 	if n == nil || n.object == nil {
 		return
@@ -395,7 +395,7 @@ func (n *seenNode) seenAt(decided time.Duration) *nodeVersion {
 
 // sawPod takes what a watch has shown.
 func (v *view) sawPod(before, after *corev1.Pod) {
-	now := v.judge.world.Now()
+	now := v.judge.world.Elapsed()
 	if before != nil && before.Spec.NodeName != "" {
 		v.boundPods--
 	}

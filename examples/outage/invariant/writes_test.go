@@ -155,7 +155,7 @@ func TestNotTwiceTheSameWrite(t *testing.T) {
 
 func TestQuiet(t *testing.T) {
 	c := newCourt(t, 4)
-	c.judge.Quiet(c.world.Now() + time.Minute)
+	c.judge.Quiet(c.world.Elapsed() + time.Minute)
 	c.call(&model.Call{Verb: model.Get, Kind: model.Nodes, Name: "a-0"})
 	c.run(2 * time.Minute)
 	c.call(&model.Call{Verb: model.Get, Kind: model.LeaderLease})

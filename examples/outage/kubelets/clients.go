@@ -21,7 +21,7 @@ var errUnexpected = errors.New("no kubelet sends this")
 type beats struct{ *Kubelets }
 
 // Add begins the heartbeats of a machine.
-func (b beats) Add(node heartbeat.Node) error { return b.beats.Add(b.world.Wall(), node) }
+func (b beats) Add(node heartbeat.Node) error { return b.beats.Add(b.world.Now(), node) }
 
 // Remove ends the heartbeats of a machine whose node is gone.
 func (b beats) Remove(name string) bool { return b.beats.Remove(name) }
@@ -30,17 +30,17 @@ func (b beats) Remove(name string) bool { return b.beats.Remove(name) }
 // too, but then its renewals fail and are retried.
 func (b beats) Pause(name string) bool {
 	if b.world.Machine(name).Silent() {
-		return b.beats.Pause(b.world.Wall(), name)
+		return b.beats.Pause(b.world.Now(), name)
 	}
 	return b.Resume(name)
 }
 
 // Resume ends the silence of a machine.
-func (b beats) Resume(name string) bool { return b.beats.Resume(b.world.Wall(), name) }
+func (b beats) Resume(name string) bool { return b.beats.Resume(b.world.Now(), name) }
 
 // Changed has a status reported at once, when the kubelet wants that by itself.
 func (b beats) Changed(name string) bool {
-	return b.seeing || b.beats.Changed(b.world.Wall(), name)
+	return b.seeing || b.beats.Changed(b.world.Now(), name)
 }
 
 // leases is the client of leases.
@@ -80,7 +80,7 @@ func (c leases) renew(name string) (*coordinationv1.Lease, error) {
 
 // skew returns by how much the clock of a machine is ahead.
 func (k *Kubelets) skew(_ context.Context, name string) (time.Duration, error) {
-	return k.world.Machine(name).Clock().Sub(k.world.Wall()), nil
+	return k.world.Machine(name).Clock().Sub(k.world.Now()), nil
 }
 
 // nodes is the client of nodes.

@@ -49,18 +49,18 @@ const leaseShare = 4
 // New returns the kubelets of a world that has no machine yet.
 func New(world *model.World) (*Kubelets, error) {
 	k := &Kubelets{
-		world: world, shapes: newShapes(world.Wall()), started: map[*model.Machine]bool{},
+		world: world, shapes: newShapes(world.Now()), started: map[*model.Machine]bool{},
 		lives: map[*model.Machine]life{},
 	}
 	k.context = klog.NewContext(context.Background(), logr.Discard())
 	random := world.Random("kubelets")
-	runtime, err := cri.NewFake(world.Wall())
+	runtime, err := cri.NewFake(world.Now())
 	if err != nil {
 		return nil, fmt.Errorf("make the kubelets: %w", err)
 	}
 	k.fleet, err = kubelet.NewFleet(kubelet.FleetConfig{
 		Runtime: runtime, Rand: random.Float64, Capacity: capacity(),
-	}, world.Wall())
+	}, world.Now())
 	if err != nil {
 		return nil, fmt.Errorf("make the kubelets: %w", err)
 	}
@@ -69,13 +69,13 @@ func New(world *model.World) (*Kubelets, error) {
 		Leases: leases{k}, Nodes: edge.Statuses(nodes{k}, k.skew), Cache: cache{k}, Rand: random.Float64,
 		LeaseDuration: leaseShare * config.BeatInterval, RenewInterval: config.BeatInterval,
 		StatusInterval: config.BeatInterval, ReportInterval: config.StatusInterval,
-	}, world.Wall())
+	}, world.Now())
 	if err != nil {
 		return nil, fmt.Errorf("make the kubelets: %w", err)
 	}
 	k.edge, err = edge.NewEdge(edge.Config{
 		Fleet: k.fleet, Runtime: runtime, Observe: k.observe,
-		View:       func(look func(time.Time)) { look(world.Wall()) },
+		View:       func(look func(time.Time)) { look(world.Now()) },
 		Pods:       func(string) edge.PodClient { return pods{k.acting} },
 		Nodes:      nodes{k},
 		PodsOf:     world.PodsOn,
@@ -97,7 +97,7 @@ func capacity() map[corev1.ResourceName]resource.Quantity {
 }
 
 func (k *Kubelets) observe(turn func(now time.Time)) {
-	turn(k.world.Wall())
+	turn(k.world.Now())
 	k.wake()
 }
 
@@ -110,7 +110,7 @@ func (k *Kubelets) Start(m *model.Machine) {
 // Speak implements [model.Kubelets].
 func (k *Kubelets) Speak(m *model.Machine) {
 	k.see(m, m.Node())
-	k.beats.Changed(k.world.Wall(), m.Name)
+	k.beats.Changed(k.world.Now(), m.Name)
 	k.beat()
 	k.wake()
 }
@@ -169,7 +169,7 @@ func (k *Kubelets) turn() {
 		k.edge.MarkSynced()
 	}
 	k.beat()
-	now := k.world.Wall()
+	now := k.world.Now()
 	for {
 		task, found := k.fleet.Start(now)
 		if !found {
@@ -184,7 +184,7 @@ func (k *Kubelets) turn() {
 
 // beat sends the heartbeats that are due.
 func (k *Kubelets) beat() {
-	for k.beats.Step(k.context, k.world.Wall()) {
+	for k.beats.Step(k.context, k.world.Now()) {
 	}
 }
 
@@ -194,7 +194,7 @@ const breather = time.Millisecond
 
 // setAlarm plans the next turn, unless an earlier one is planned.
 func (k *Kubelets) setAlarm() {
-	now := k.world.Wall()
+	now := k.world.Now()
 	next, found := k.fleet.Next(now)
 	if at, ok := k.beats.Next(now); ok && (!found || at.Before(next)) {
 		next, found = at, true
@@ -202,8 +202,8 @@ func (k *Kubelets) setAlarm() {
 	if !found {
 		return
 	}
-	at := k.world.Now() + max(next.Sub(now), breather)
-	if k.alarm > k.world.Now() && k.alarm <= at {
+	at := k.world.Elapsed() + max(next.Sub(now), breather)
+	if k.alarm > k.world.Elapsed() && k.alarm <= at {
 		return
 	}
 	k.alarm = at

@@ -84,7 +84,7 @@ func (s *shapes) newIP() string {
 
 // hostIP returns what a machine reports as its address.
 func (k *Kubelets) hostIP(node string) string {
-	status, _ := k.fleet.NodeStatus(k.world.Wall(), node)
+	status, _ := k.fleet.NodeStatus(k.world.Now(), node)
 	for _, address := range status.Addresses {
 		if address.Type == corev1.NodeInternalIP {
 			return address.Address

@@ -44,7 +44,7 @@ const (
 
 // budgetDelay is how long the disruption controller takes to see a pod and to
 // write a status.
-var budgetDelay = Span{20 * time.Millisecond, 200 * time.Millisecond}
+var budgetDelay = Span{Min: 20 * time.Millisecond, Max: 200 * time.Millisecond}
 
 // Protect gives a workload a PodDisruptionBudget. To be called before it has
 // pods.
@@ -74,7 +74,7 @@ func (b *DisruptionBudget) podChanged(before, after *corev1.Pod) {
 	} else {
 		b.pods[after.Name] = after
 	}
-	b.syncAfter(budgetDelay.pick(b.owner.budgetRandom))
+	b.syncAfter(budgetDelay.Pick(b.owner.budgetRandom))
 }
 
 func (b *DisruptionBudget) syncAfter(wait time.Duration) {
@@ -94,7 +94,7 @@ func (b *DisruptionBudget) sync() {
 	recheck := never
 	for name, at := range b.object.Status.DisruptedPods {
 		until := at.Sub(w.config.Start) + disruptedFor
-		if b.pods[name] == nil || w.now >= until {
+		if b.pods[name] == nil || w.Elapsed() >= until {
 			continue
 		}
 		disrupted[name] = at
@@ -134,11 +134,11 @@ func (b *DisruptionBudget) write(healthy int, disrupted map[string]metav1.Time) 
 func (b *DisruptionBudget) changed(call *Call, object *policyv1.PodDisruptionBudget) {
 	b.object = object
 	b.Healthy, b.Allowed = int(object.Status.CurrentHealthy), int(object.Status.DisruptionsAllowed)
-	now := b.owner.world.now
+	now := b.owner.world.Elapsed()
 	b.AllowedSince = since(b.AllowedSince, now, b.Allowed > 0)
 	b.EnoughSince = since(b.EnoughSince, now, b.Healthy >= b.MinAvailable && b.MinAvailable > 0)
 	if call != nil {
-		b.syncAfter(budgetDelay.pick(b.owner.budgetRandom))
+		b.syncAfter(budgetDelay.Pick(b.owner.budgetRandom))
 	}
 }
 

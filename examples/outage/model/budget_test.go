@@ -21,7 +21,7 @@ func protected(t *testing.T, pods, minAvailable int) (*World, *seen, *Disruption
 	for range pods {
 		w.Workload("db").Place("a")
 	}
-	run(w, w.Now()+time.Second)
+	run(w, w.Elapsed()+time.Second)
 	return w, s, budget
 }
 
@@ -29,7 +29,7 @@ func protected(t *testing.T, pods, minAvailable int) (*World, *seen, *Disruption
 func evicted(w *World, s *seen, pod string, preconditions *metav1.Preconditions) error {
 	call := &Call{Verb: Evict, Kind: Pods, Name: pod, Preconditions: preconditions}
 	s.client.Call(call, func(*Call) {})
-	run(w, w.Now()+10*time.Millisecond)
+	run(w, w.Elapsed()+10*time.Millisecond)
 	return call.Err
 }
 
@@ -72,7 +72,7 @@ func TestBudgetAllowsAsManyAsItHasToSpare(t *testing.T) {
 	first, second := &Call{Verb: Evict, Kind: Pods, Name: "db-0"}, &Call{Verb: Evict, Kind: Pods, Name: "db-1"}
 	s.client.Call(first, func(*Call) {})
 	s.client.Call(second, func(*Call) {})
-	run(w, w.Now()+10*time.Millisecond)
+	run(w, w.Elapsed()+10*time.Millisecond)
 	require.NoError(t, first.Err)
 	require.True(t, apierrors.IsTooManyRequests(second.Err))
 	require.True(t, apierrors.HasStatusCause(second.Err, policyv1.DisruptionBudgetCause))
@@ -81,7 +81,7 @@ func TestBudgetAllowsAsManyAsItHasToSpare(t *testing.T) {
 	require.Nil(t, w.Pod("db-1").DeletionTimestamp, "what is refused does nothing")
 	require.Empty(t, disruptionTarget(w.Pod("db-1")))
 
-	run(w, w.Now()+time.Minute) // the first was replaced and is ready
+	run(w, w.Elapsed()+time.Minute) // the first was replaced and is ready
 	require.Equal(t, 1, budget.Allowed)
 	require.NoError(t, evicted(w, s, "db-1", nil))
 }
@@ -94,7 +94,7 @@ func TestBudgetIsNotAskedByADelete(t *testing.T) {
 	require.Error(t, evicted(w, s, "db-0", nil))
 	call := &Call{Verb: Delete, Kind: Pods, Name: "db-0"}
 	s.client.Call(call, func(*Call) {})
-	run(w, w.Now()+10*time.Millisecond)
+	run(w, w.Elapsed()+10*time.Millisecond)
 	require.NoError(t, call.Err)
 	require.NotNil(t, w.Pod("db-0").DeletionTimestamp)
 }
@@ -105,7 +105,7 @@ func TestBudgetLetsUnreadyPodsGoIfEnoughAreReady(t *testing.T) {
 	unready := func(w *World, name string) {
 		w.machine["a"].Silence() // or it would say again that the pod is ready
 		w.putPod(withCondition(w.Pod(name), corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse}))
-		run(w, w.Now()+time.Second)
+		run(w, w.Elapsed()+time.Second)
 	}
 	w, s, budget := protected(t, 3, 2)
 	unready(w, "db-0")
@@ -131,9 +131,9 @@ func TestBudgetLosesADisruptionToAConflict(t *testing.T) {
 	w, s, budget := protected(t, 3, 2)
 	wrong := types.UID("other")
 	require.True(t, apierrors.IsConflict(evicted(w, s, "db-0", &metav1.Preconditions{UID: &wrong})))
-	run(w, w.Now()+time.Minute)
+	run(w, w.Elapsed()+time.Minute)
 	require.Zero(t, budget.Allowed)
-	run(w, w.Now()+2*time.Minute)
+	run(w, w.Elapsed()+2*time.Minute)
 	require.Equal(t, 1, budget.Allowed)
 }
 

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // Kubelets are those of all machines of a world. The world tells them what
@@ -55,13 +56,13 @@ func (m *Machine) Lease() *coordinationv1.Lease { return m.lease.object() }
 // while the machine does not reach the API server.
 func (m *Machine) RenewLease() error {
 	if m.silent > 0 {
-		return errConnection
+		return network.ErrConnection
 	}
-	m.LastTry = m.world.now
-	if !m.Reaches() || m.world.faults.failsRenewal(m.random) {
-		return errConnection
+	m.LastTry = m.world.Elapsed()
+	if !m.Reaches() || m.world.reach.failsRenewal(m.random) {
+		return network.ErrConnection
 	}
-	m.LastBeat, m.LastRenewal = m.world.now, m.world.now
+	m.LastBeat, m.LastRenewal = m.world.Elapsed(), m.world.Elapsed()
 	m.Beats++
 	m.world.putLease(m)
 	return nil
@@ -71,25 +72,25 @@ func (m *Machine) RenewLease() error {
 // would. It fails while the machine does not reach the API server.
 func (m *Machine) PatchNodeStatus(kind types.PatchType, patch []byte) (*corev1.Node, error) {
 	if !m.Reaches() {
-		return nil, errConnection
+		return nil, network.ErrConnection
 	}
 	w, before := m.world, m.node
-	call := &Call{Kind: Nodes, Name: m.Name}
-	call.answer(w.server.rules.Patch(w.Wall(), nodeResource, call.key(), kind, patch, statusOnly()))
-	if call.Err == nil && before != nil && ShowsBeat(before, call.Node) {
-		m.LastBeat = w.now
+	patched, err := w.server.rules.Patch(w.Now(), nodeResource, apiserver.Key{Name: m.Name}, kind, patch, statusOnly())
+	node, _ := patched.(*corev1.Node)
+	if err == nil && before != nil && ShowsBeat(before, node) {
+		m.LastBeat = w.Elapsed()
 	}
-	return call.Node, call.Err
+	return node, err
 }
 
 // PatchPodStatus patches the status of a pod, as any client would. It fails
 // while the machine does not reach the API server.
 func (m *Machine) PatchPodStatus(name string, kind types.PatchType, patch []byte) error {
 	if !m.Reaches() {
-		return errConnection
+		return network.ErrConnection
 	}
 	w := m.world
-	_, err := w.server.rules.Patch(w.Wall(), podResource, podKey(name), kind, patch, statusOnly())
+	_, err := w.server.rules.Patch(w.Now(), podResource, podKey(name), kind, patch, statusOnly())
 	return err
 }
 
@@ -97,10 +98,10 @@ func (m *Machine) PatchPodStatus(name string, kind types.PatchType, patch []byte
 // not reach the API server.
 func (m *Machine) DeletePod(name string, options metav1.DeleteOptions) error {
 	if !m.Reaches() {
-		return errConnection
+		return network.ErrConnection
 	}
 	w := m.world
-	_, err := w.server.rules.Delete(w.Wall(), podResource, podKey(name), options)
+	_, err := w.server.rules.Delete(w.Now(), podResource, podKey(name), options)
 	return err
 }
 

@@ -6,6 +6,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // lease is a version of a machine's lease as the API server, caches and watches
@@ -16,6 +18,9 @@ type lease struct {
 	version string
 	renewed time.Time
 }
+
+// GetName makes it an object.
+func (l *lease) GetName() string { return l.machine.Name }
 
 // GetResourceVersion makes it an object.
 func (l *lease) GetResourceVersion() string { return l.version }
@@ -50,19 +55,23 @@ func (w *World) putLease(m *Machine) {
 	for _, witness := range w.witnesses {
 		witness.Beat(m)
 	}
-	w.announce(change{kind: Leases, name: m.Name, machine: m, object: m.lease})
+	w.Announce(m.leaseChange(m.lease))
 }
 
-// leaseShow is where a watch makes the objects of the API that it shows for a
-// version before and one after. They are cleared when the handler and the
-// witnesses have returned: if one keeps an object, it finds that empty. With
-// nil, objects are shown as they are.
-type leaseShow struct{ before, after leaseObject }
+// leaseChange is an event of a watch that shows a version of the lease.
+func (m *Machine) leaseChange(l *lease) network.Change {
+	return network.Change{Kind: network.Leases, Name: m.Name, Number: m.number + 1, Object: l}
+}
 
-func (s *leaseShow) shown(before, after object) (shownBefore, shownAfter object) {
-	if s == nil {
-		return before, after
-	}
+// leaseLens is where a watch makes the objects of the API that it shows for a
+// version before and one after. They are cleared when the handler and the
+// witnesses have returned: if one keeps an object, it finds that empty.
+type leaseLens struct{ before, after leaseObject }
+
+var _ network.Lens = (*leaseLens)(nil)
+
+// Show implements [network.Lens].
+func (s *leaseLens) Show(before, after network.Object) (shownBefore, shownAfter network.Object) {
 	if l, ok := before.(*lease); ok {
 		shownBefore = s.before.fill(l)
 	}
@@ -72,8 +81,5 @@ func (s *leaseShow) shown(before, after object) (shownBefore, shownAfter object)
 	return shownBefore, shownAfter
 }
 
-func (s *leaseShow) clear() {
-	if s != nil {
-		*s = leaseShow{}
-	}
-}
+// Clear implements [network.Lens].
+func (s *leaseLens) Clear() { *s = leaseLens{} }

@@ -20,11 +20,11 @@ func TestLeasesAreShownUntilTheHandlerReturns(t *testing.T) {
 	client := w.NewClient("reader", 1, func() {})
 	client.Inform(Leases, cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
-			lease := asLease(asObject(t, object))
+			lease := shownLease(t, object)
 			last[lease.Name] = lease.DeepCopy()
 		},
 		UpdateFunc: func(before, after any) {
-			had, has := asLease(asObject(t, before)), asLease(asObject(t, after))
+			had, has := shownLease(t, before), shownLease(t, after)
 			require.Equal(t, last[has.Name], had)
 			require.True(t, had.Spec.RenewTime.Before(has.Spec.RenewTime))
 			require.Equal(t, has.Name, *has.Spec.HolderIdentity)
@@ -32,7 +32,7 @@ func TestLeasesAreShownUntilTheHandlerReturns(t *testing.T) {
 			updates++
 		},
 		DeleteFunc: func(object any) {
-			lease := asLease(asObject(t, object))
+			lease := shownLease(t, object)
 			require.Equal(t, last[lease.Name], lease)
 			delete(last, lease.Name)
 		},
@@ -42,17 +42,17 @@ func TestLeasesAreShownUntilTheHandlerReturns(t *testing.T) {
 	require.Equal(t, coordinationv1.Lease{}, *kept)
 	a := w.Machine("a")
 	require.Equal(t, last["a"].Spec.RenewTime, a.Lease().Spec.RenewTime)
-	require.Equal(t, last["a"], client.CachedLease("a"))
+	require.Equal(t, last["a"], CachedLease(client, "a"))
 	a.Unregister()
-	run(w, w.Now()+time.Second)
+	run(w, w.Elapsed()+time.Second)
 	require.NotContains(t, last, "a")
 	require.Nil(t, a.Lease())
-	require.Nil(t, client.CachedLease("a"))
+	require.Nil(t, CachedLease(client, "a"))
 }
 
-func asObject(t *testing.T, shown any) object {
+func shownLease(t *testing.T, shown any) *coordinationv1.Lease {
 	t.Helper()
-	o, ok := shown.(object)
+	lease, ok := shown.(*coordinationv1.Lease)
 	require.True(t, ok)
-	return o
+	return lease
 }

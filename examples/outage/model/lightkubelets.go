@@ -39,7 +39,7 @@ func (k lightKubelets) Speak(m *Machine) {
 	if m.registered == "" || m.RenewLease() != nil {
 		return
 	}
-	if m.reported == never || k.world.now-m.reported >= k.world.config.StatusInterval || m.misreported() {
+	if m.reported == never || k.world.Elapsed()-m.reported >= k.world.config.StatusInterval || m.misreported() {
 		m.report()
 	}
 }

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // Machine is a node with its kubelet. Its pods run on whether it reaches the
@@ -69,7 +71,7 @@ var conditions = [...]corev1.NodeConditionType{
 // has no taints.
 func (w *World) AddMachine(name, zone, rack string) *Machine {
 	m := &Machine{Name: name, Zone: zone, Rack: rack, world: w, number: len(w.machines),
-		random: w.random("machine/" + name), LastBeat: w.now, LastRenewal: w.now, LastTry: w.now}
+		random: w.Network.Random("machine/" + name), LastBeat: w.Elapsed(), LastRenewal: w.Elapsed(), LastTry: w.Elapsed()}
 	w.machines = append(w.machines, m)
 	w.machine[name] = m
 	m.register()
@@ -85,14 +87,10 @@ func (w *World) Machines() []*Machine { return w.machines }
 func (w *World) Machine(name string) *Machine { return w.machine[name] }
 
 // Clock is what the machine's own clock shows.
-func (m *Machine) Clock() time.Time { return m.world.Wall().Add(m.skew) }
+func (m *Machine) Clock() time.Time { return m.world.Now().Add(m.skew) }
 
 // Reaches reports whether what the kubelet sends gets to the API server.
-func (m *Machine) Reaches() bool { return m.silent == 0 && m.world.faults.downForKubelets == 0 }
-
-// CutOffs counts how often some machine was cut off from the API server or
-// restored. While it stays the same, so does what Reaches reports of each.
-func (w *World) CutOffs() int { return w.faults.cutOffs }
+func (m *Machine) Reaches() bool { return m.silent == 0 && m.world.reach.down == 0 }
 
 // Registered returns the UID of the machine's node, or nothing if it has none.
 func (m *Machine) Registered() types.UID { return m.registered }
@@ -110,7 +108,7 @@ func (m *Machine) register(taints ...corev1.Taint) {
 	w.putNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name:              m.Name,
 		UID:               m.registered,
-		CreationTimestamp: metav1.NewTime(w.Wall().Truncate(time.Second)),
+		CreationTimestamp: metav1.NewTime(w.Now().Truncate(time.Second)),
 		Labels: map[string]string{
 			corev1.LabelTopologyZone:  m.Zone,
 			corev1.LabelOSStable:      "linux",
@@ -150,7 +148,7 @@ func (m *Machine) report() {
 		}
 		after.Status.Conditions[i] = c
 	}
-	m.reported = m.world.now
+	m.reported = m.world.Elapsed()
 	m.world.putNode(&after)
 }
 
@@ -173,11 +171,11 @@ func condition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCon
 // Silence cuts the machine off until restore is called.
 func (m *Machine) Silence() (restore func()) {
 	m.silent++
-	m.world.faults.cutOffs++
+	m.world.reach.cutOffs++
 	m.world.kubelets.Reached(m)
 	return func() {
 		m.silent--
-		m.world.faults.cutOffs++
+		m.world.reach.cutOffs++
 		if m.silent == 0 {
 			m.world.After(time.Duration(m.random.Int64N(int64(time.Second))), func() {
 				m.world.kubelets.Speak(m)
@@ -227,7 +225,7 @@ type renewal func(now time.Time, beats int) time.Time
 
 // Renew makes the kubelet write another time into its lease.
 func (m *Machine) Renew(as func(now time.Time, beats int) time.Time) (restore func()) {
-	return during(&m.renewals, ptr.To(renewal(as)))
+	return network.During(&m.renewals, ptr.To(renewal(as)))
 }
 
 // renewTime is what the kubelet writes into its lease.

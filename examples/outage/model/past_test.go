@@ -1,6 +1,7 @@
 package model
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -28,14 +29,14 @@ func TestProcessBeginsInThePast(t *testing.T) {
 
 	catchUp := w.ShowPast(past, func(c *Client) bool { return c.Life == 2 })
 	next := w.NewClient("controller", 2, func() {})
-	for kind := range kinds {
+	for _, kind := range []Kind{Nodes, Leases, Pods, LeaderLease} {
 		next.Inform(kind, cache.ResourceEventHandlerFuncs{})
 	}
-	version := func() string { return next.CachedNode("a").ResourceVersion }
+	version := func() string { return CachedNode(next, "a").ResourceVersion }
 	run(w, 12*time.Second)
 	require.True(t, next.Synced())
 	require.Equal(t, old, version())
-	require.NotNil(t, next.CachedNode("b"), "which is gone")
+	require.NotNil(t, CachedNode(next, "b"), "which is gone")
 	read := &Call{Verb: Get, Kind: Nodes, Name: "a"}
 	next.Call(read, func(*Call) {})
 
@@ -45,7 +46,7 @@ func TestProcessBeginsInThePast(t *testing.T) {
 	require.Equal(t, old, version())
 	run(w, 14100*time.Millisecond)
 	require.Equal(t, between, version())
-	require.Nil(t, next.CachedNode("b"))
+	require.Nil(t, CachedNode(next, "b"))
 	cordon()
 	run(w, 20900*time.Millisecond)
 	require.Equal(t, between, version())
@@ -61,9 +62,9 @@ func TestProcessBeginsInThePast(t *testing.T) {
 	cordon()
 	run(w, 25*time.Second+30*time.Millisecond)
 	require.Equal(t, w.Node("a").ResourceVersion, version(), "it has caught up")
-	size := len(past.since[Nodes])
+	size := past.Len(Nodes)
 	cordon()
-	require.Len(t, past.since[Nodes], size, "what is forgotten does not grow")
+	require.Equal(t, size, past.Len(Nodes), "what is forgotten does not grow")
 }
 
 // A client that does not match, and one that lists again, sees the present.
@@ -77,9 +78,9 @@ func TestPastIsForTheFirstListsOfSomeClients(t *testing.T) {
 	other := w.NewClient("other", 1, func() {})
 	other.Inform(Nodes, cache.ResourceEventHandlerFuncs{})
 	run(w, 3*time.Second)
-	require.Nil(t, s.client.CachedNode("b"))
-	require.NotNil(t, other.CachedNode("a"))
-	require.Nil(t, other.CachedNode("b"))
+	require.Nil(t, CachedNode(s.client, "b"))
+	require.NotNil(t, CachedNode(other, "a"))
+	require.Nil(t, CachedNode(other, "b"))
 }
 
 func TestLostCallDoesNothing(t *testing.T) {
@@ -88,21 +89,21 @@ func TestLostCallDoesNothing(t *testing.T) {
 	pod := w.PodsOn("a")[0]
 	var lost *Call
 	end := w.LoseCalls(func(call *Call) bool { lost = call; return true })
-	began := w.Now()
+	began := w.Elapsed()
 	var answered time.Duration
 	call := &Call{Verb: Delete, Kind: Pods, Name: pod.Name}
-	s.client.Call(call, func(*Call) { answered = w.Now() })
+	s.client.Call(call, func(*Call) { answered = w.Elapsed() })
 	run(w, began+time.Minute)
 	require.Same(t, call, lost)
 	require.False(t, call.Reached)
 	require.Nil(t, w.Pod(pod.Name).DeletionTimestamp)
-	require.ErrorIs(t, call.Err, errTimeout)
+	require.True(t, os.IsTimeout(call.Err))
 	require.Equal(t, began+CallTimeout, answered)
 
 	end()
 	again := &Call{Verb: Delete, Kind: Pods, Name: pod.Name}
 	s.client.Call(again, func(*Call) {})
-	run(w, w.Now()+time.Minute)
+	run(w, w.Elapsed()+time.Minute)
 	require.NoError(t, again.Err)
 	require.Nil(t, w.Pod(pod.Name))
 }
@@ -116,7 +117,7 @@ func TestSilentMachineSurfacesOnce(t *testing.T) {
 	beats := m.Beats
 	m.Surface()
 	require.Equal(t, beats+1, m.Beats)
-	require.Equal(t, w.Now(), m.LastBeat)
+	require.Equal(t, w.Elapsed(), m.LastBeat)
 	require.Len(t, w.Node("a").Status.Conditions, len(conditions), "it reports")
 	require.False(t, m.Reaches())
 	run(w, 2*time.Minute)

@@ -14,7 +14,7 @@ import (
 func patched(w *World, s *seen, kind types.PatchType, subresource, data string) *Call {
 	call := &Call{Verb: Patch, Kind: Nodes, Name: "a", PatchType: kind, Data: []byte(data), Subresource: subresource}
 	s.client.Call(call, func(*Call) {})
-	run(w, w.Now()+10*time.Millisecond)
+	run(w, w.Elapsed()+10*time.Millisecond)
 	return call
 }
 
@@ -41,7 +41,7 @@ func TestPatchesAreRefusedAsByTheAPIServer(t *testing.T) {
 	require.True(t, apierrors.IsBadRequest(broken.Err))
 	missing := &Call{Verb: Patch, Kind: Pods, Name: "none", PatchType: types.JSONPatchType, Data: []byte(`[]`)}
 	s.client.Call(missing, func(*Call) {})
-	run(w, w.Now()+10*time.Millisecond)
+	run(w, w.Elapsed()+10*time.Millisecond)
 	require.True(t, apierrors.IsNotFound(missing.Err))
 }
 
@@ -62,7 +62,7 @@ func TestWritesNameTheirCall(t *testing.T) {
 	again := patched(w, s, types.StrategicMergePatchType, "", `{"metadata":{"labels":{"a":"b"}}}`)
 	require.NoError(t, again.Err)
 	require.Equal(t, answer.Node, again.Node, "a write that changes nothing keeps the version")
-	run(w, w.Now()+time.Second)
+	run(w, w.Elapsed()+time.Second)
 	require.Equal(t, []string{"nodes update a"}, s.of(Nodes)[2:], "and no watch shows it")
 	w.Machine("a").Fail()
 	require.Equal(t, []*Call{answer, again, nil}, writes)

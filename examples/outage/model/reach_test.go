@@ -38,6 +38,6 @@ func TestCutOffsChangeWithWhatMachinesReach(t *testing.T) {
 	changed(true)
 	w.Machine("a").Surface()
 	w.Machine("a").Fail()
-	run(w, w.Now()+time.Minute)
+	run(w, w.Elapsed()+time.Minute)
 	require.Equal(t, count, w.CutOffs(), "nothing was cut off or restored")
 }

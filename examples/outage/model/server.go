@@ -5,28 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
-
-// Kind is a kind of object that the API server has.
-type Kind uint8
-
-// Kinds of objects.
-const (
-	Nodes Kind = iota
-	Leases
-	Pods
-	LeaderLease
-	kinds
-)
-
-func (k Kind) String() string { return [...]string{"nodes", "leases", "pods", "leader's lease"}[k] }
 
 // Namespace is the one that all pods are in.
 const Namespace = "default"
@@ -35,7 +21,6 @@ const Namespace = "default"
 var (
 	nodeResource   = corev1.SchemeGroupVersion.WithResource("nodes")
 	podResource    = corev1.SchemeGroupVersion.WithResource("pods")
-	leaseResource  = coordinationv1.SchemeGroupVersion.WithResource("leases")
 	budgetResource = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
 )
 
@@ -46,11 +31,10 @@ var (
 // Kubelets, owners and the scheduler commit what they write to the store
 // themselves. They act on the newest state, so that no rule could refuse it.
 type server struct {
-	rules   *apiserver.Server
-	store   *store
-	pods    map[string]*podRecord
-	watches [kinds][]*watch
-	lock    Lock
+	rules *apiserver.Server
+	store *store
+	pods  map[string]*podRecord
+	lock  network.Lock
 }
 
 // podRecord is a pod on the API server and what the model wants to know with
@@ -80,7 +64,7 @@ func newServer(w *World) server {
 type store struct {
 	*apiserver.Objects
 	world *World
-	call  *Call // under way; nil: no client's
+	call  *network.Call // under way; nil: no client's
 }
 
 // Commit makes a change and tells the world of it. A change that shows a last
@@ -105,6 +89,10 @@ func (s *store) Commit(c apiserver.Change) bool {
 	case budgetResource:
 		if budget, ok := c.Next.(*policyv1.PodDisruptionBudget); ok {
 			s.world.workload[budget.Name].Budget.changed(s.call, budget)
+		}
+	default:
+		if kind, watched := network.KindOf(c.Resource); watched {
+			s.world.objectChanged(s.call, kind, c.Old, c.Next)
 		}
 	}
 	return true
@@ -160,7 +148,7 @@ func (w *World) Count() (nodes, pods int) {
 	return nodes, len(w.server.pods)
 }
 
-func sortedByName[O runtime.Object](s *store, resource schema.GroupVersionResource) []O {
+func sortedByName[O any](s *store, resource schema.GroupVersionResource) []O {
 	entries, _ := s.Snapshot(resource, "")
 	slices.SortFunc(entries, func(a, b apiserver.Entry) int { return strings.Compare(a.Key.Name, b.Key.Name) })
 	objects := make([]O, 0, len(entries))
@@ -174,7 +162,7 @@ func sortedByName[O runtime.Object](s *store, resource schema.GroupVersionResour
 
 // commit makes a change of the newest state.
 func (w *World) commit(c apiserver.Change) {
-	c.At = w.Wall()
+	c.At = w.Now()
 	if !w.server.store.Commit(c) {
 		panic(fmt.Sprintf("model: %s %s is not what was changed", c.Resource.Resource, c.Key.Name))
 	}
@@ -202,12 +190,14 @@ func (w *World) dropNode(name string) {
 		lease := m.lease
 		m.lease = nil
 		w.server.store.NextVersion()
-		w.announce(change{kind: Leases, name: name, machine: m, object: lease, gone: true})
+		gone := m.leaseChange(lease)
+		gone.Gone = true
+		w.Announce(gone)
 	}
 	w.After(orphanedPodsStay, func() { w.collectPods(name) })
 }
 
-func (w *World) nodeChanged(call *Call, before, after *corev1.Node) {
+func (w *World) nodeChanged(call *network.Call, before, after *corev1.Node) {
 	shown := after
 	if after == nil {
 		shown = before
@@ -219,7 +209,9 @@ func (w *World) nodeChanged(call *Call, before, after *corev1.Node) {
 	for _, witness := range w.witnesses {
 		witness.WroteNode(NodeWrite{call, before, after})
 	}
-	w.announce(change{kind: Nodes, name: m.Name, machine: m, object: shown, gone: after == nil})
+	w.Announce(network.Change{
+		Kind: network.Nodes, Name: m.Name, Number: m.number + 1, Object: shown, Gone: after == nil,
+	})
 }
 
 // putPod stores a version of a pod. The object is the server's from then on.
@@ -241,16 +233,30 @@ func (w *World) dropPod(name string) {
 	w.commit(apiserver.Change{Resource: podResource, Key: podKey(name), Old: before, Last: &last})
 }
 
-func (w *World) podChanged(call *Call, before, after *corev1.Pod) {
+// objectChanged tells of a change of another kind.
+func (w *World) objectChanged(call *network.Call, kind network.Kind, old, next runtime.Object) {
+	before, _ := old.(network.Object)
+	after, _ := next.(network.Object)
+	for _, witness := range w.witnesses {
+		witness.Wrote(Write{call, kind, before, after})
+	}
+	shown := after
+	if after == nil {
+		shown = before
+	}
+	w.Announce(network.Change{Kind: kind, Name: shown.GetName(), Object: shown, Gone: after == nil})
+}
+
+func (w *World) podChanged(call *network.Call, before, after *corev1.Pod) {
 	record := w.recordPod(before, after)
 	for _, witness := range w.witnesses {
 		witness.WrotePod(PodWrite{call, before, after})
 	}
+	shown := after
 	if after == nil {
-		w.announce(change{kind: Pods, name: before.Name, object: before, gone: true})
-	} else {
-		w.announce(change{kind: Pods, name: after.Name, object: after})
+		shown = before
 	}
+	w.Announce(network.Change{Kind: network.Pods, Name: shown.Name, Object: shown, Gone: after == nil})
 	if record.owner != nil {
 		record.owner.podChanged(before, after)
 	}

@@ -3,6 +3,8 @@ package model
 import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // A Witness is told what happens, while it happens: it must not change
@@ -13,65 +15,50 @@ type Witness interface {
 	// a client has written what was there.
 	WroteNode(NodeWrite)
 	WrotePod(PodWrite)
+	// Wrote is told of the objects of other kinds in the same way.
+	Wrote(Write)
 	// Beat: a machine's lease was renewed.
 	Beat(*Machine)
 	// Sent, Processed and Answered: a client's call has left, has been dealt with
 	// by the API server, and is over for the client. Not every call gets so far.
-	Sent(*Call)
-	Processed(*Call)
-	Answered(*Call)
+	Sent(*network.Call)
+	Processed(*network.Call)
+	Answered(*network.Call)
 	// SawNode, SawLease and SawPod: a watch has shown a version to a client. After
 	// is nil when it has shown that the object is gone. Leases are cleared when
 	// SawLease has returned.
-	SawNode(client *Client, before, after *corev1.Node)
-	SawLease(client *Client, before, after *coordinationv1.Lease)
-	SawPod(client *Client, before, after *corev1.Pod)
+	SawNode(client *network.Client, before, after *corev1.Node)
+	SawLease(client *network.Client, before, after *coordinationv1.Lease)
+	SawPod(client *network.Client, before, after *corev1.Pod)
+	// Saw is told of the objects of other kinds in the same way.
+	Saw(client *network.Client, kind network.Kind, before, after network.Object)
 	// SawHalt: a watch has shown a client that its leader is halted, or is not any
 	// more.
-	SawHalt(client *Client, halted bool)
+	SawHalt(client *network.Client, halted bool)
 	// Noted: something that is told and not seen.
-	Noted(Note)
+	Noted(network.Note)
 }
 
 // NodeWrite is a write of a node. Before is nil for a new one, After for one
 // that is gone. They are the same object if the write changes nothing.
 type NodeWrite struct {
 	// Call is the client's call that did it, nil if it was no client's.
-	Call          *Call
+	Call          *network.Call
 	Before, After *corev1.Node
 }
 
 // PodWrite is a write of a pod, like NodeWrite.
 type PodWrite struct {
-	Call          *Call
+	Call          *network.Call
 	Before, After *corev1.Pod
 }
 
-// Note is something that happened: a fault, or a turn in the life of a client.
-type Note struct {
-	Kind NoteKind
-	// Client is the client that it is about, nil if it is about none.
-	Client *Client
-	Text   string
+// Write is a write of an object of another kind, like NodeWrite.
+type Write struct {
+	Call          *network.Call
+	Kind          network.Kind
+	Before, After network.Object
 }
-
-// NoteKind says what a note tells.
-type NoteKind string
-
-// What notes tell.
-const (
-	FaultBegan NoteKind = "fault began"
-	FaultEnded NoteKind = "fault ended"
-	// Started: a process has started. Synced: its first lists are in. Leads: it
-	// acts. Stopped: it has ended, by itself or not. Paused, Resumed: it stands
-	// still.
-	Started NoteKind = "started"
-	Synced  NoteKind = "synced"
-	Leads   NoteKind = "leads"
-	Stopped NoteKind = "stopped"
-	Paused  NoteKind = "paused"
-	Resumed NoteKind = "resumed"
-)
 
 // Unimpressed is a witness that does nothing.
 type Unimpressed struct{}
@@ -84,36 +71,35 @@ func (Unimpressed) WroteNode(NodeWrite) {}
 // WrotePod does nothing.
 func (Unimpressed) WrotePod(PodWrite) {}
 
+// Wrote does nothing.
+func (Unimpressed) Wrote(Write) {}
+
 // Beat does nothing.
 func (Unimpressed) Beat(*Machine) {}
 
 // Sent does nothing.
-func (Unimpressed) Sent(*Call) {}
+func (Unimpressed) Sent(*network.Call) {}
 
 // Processed does nothing.
-func (Unimpressed) Processed(*Call) {}
+func (Unimpressed) Processed(*network.Call) {}
 
 // Answered does nothing.
-func (Unimpressed) Answered(*Call) {}
+func (Unimpressed) Answered(*network.Call) {}
 
 // SawNode does nothing.
-func (Unimpressed) SawNode(*Client, *corev1.Node, *corev1.Node) {}
+func (Unimpressed) SawNode(*network.Client, *corev1.Node, *corev1.Node) {}
 
 // SawLease does nothing.
-func (Unimpressed) SawLease(*Client, *coordinationv1.Lease, *coordinationv1.Lease) {}
+func (Unimpressed) SawLease(*network.Client, *coordinationv1.Lease, *coordinationv1.Lease) {}
 
 // SawPod does nothing.
-func (Unimpressed) SawPod(*Client, *corev1.Pod, *corev1.Pod) {}
+func (Unimpressed) SawPod(*network.Client, *corev1.Pod, *corev1.Pod) {}
+
+// Saw does nothing.
+func (Unimpressed) Saw(*network.Client, network.Kind, network.Object, network.Object) {}
 
 // SawHalt does nothing.
-func (Unimpressed) SawHalt(*Client, bool) {}
+func (Unimpressed) SawHalt(*network.Client, bool) {}
 
 // Noted does nothing.
-func (Unimpressed) Noted(Note) {}
-
-// Note tells all witnesses something.
-func (w *World) Note(note Note) {
-	for _, witness := range w.witnesses {
-		witness.Noted(note)
-	}
-}
+func (Unimpressed) Noted(network.Note) {}

@@ -56,7 +56,7 @@ type Workload struct {
 }
 
 // replaceAfter is how long an owner takes to see that a pod goes.
-var replaceAfter = Span{50 * time.Millisecond, 500 * time.Millisecond}
+var replaceAfter = Span{Min: 50 * time.Millisecond, Max: 500 * time.Millisecond}
 
 const (
 	ownerLabel = "app"
@@ -69,7 +69,7 @@ const (
 func (w *World) AddWorkload(name string, replacement Replacement, tolerations []corev1.Toleration) *Workload {
 	owner := &Workload{
 		Name: name, Replacement: replacement, Tolerations: tolerations, world: w,
-		random: w.random("workload/" + name), budgetRandom: w.random("budget/" + name),
+		random: w.Network.Random("workload/" + name), budgetRandom: w.Random("budget/" + name),
 		labels: map[string]string{ownerLabel: name},
 	}
 	if kind := replacement.kind(); kind != "" {
@@ -122,7 +122,7 @@ func (o *Workload) pod(name string) *corev1.Pod {
 			Namespace:         Namespace,
 			Name:              name,
 			UID:               types.UID(name + "-" + strconv.FormatUint(w.nextSerial(), 10)),
-			CreationTimestamp: metav1.NewTime(w.Wall().Truncate(time.Second)),
+			CreationTimestamp: metav1.NewTime(w.Now().Truncate(time.Second)),
 			Labels:            o.labels,
 			OwnerReferences:   o.references,
 		},
@@ -140,7 +140,7 @@ func (o *Workload) bind(pod *corev1.Pod, node string) {
 	pod.Spec.NodeName = node
 	pod.Status.Conditions = append(slices.Grow(pod.Status.Conditions, 2), corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
-		LastTransitionTime: metav1.NewTime(o.world.Wall().Truncate(time.Second)),
+		LastTransitionTime: metav1.NewTime(o.world.Now().Truncate(time.Second)),
 	})
 }
 
@@ -157,7 +157,7 @@ func (o *Workload) podChanged(before, after *corev1.Pod) {
 	}
 	leaves := after == nil || after.DeletionTimestamp != nil
 	left := before.DeletionTimestamp != nil
-	wait := replaceAfter.pick(o.random)
+	wait := replaceAfter.Pick(o.random)
 	switch o.Replacement {
 	case AtOnce:
 		if leaves && !left {
@@ -207,7 +207,7 @@ func (o *Workload) createOn(node string) {
 
 // DeletePod makes a user delete a pod.
 func (w *World) DeletePod(name string) {
-	_, err := w.server.rules.Delete(w.Wall(), podResource, podKey(name), metav1.DeleteOptions{})
+	_, err := w.server.rules.Delete(w.Now(), podResource, podKey(name), metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		panic(fmt.Sprintf("model: delete pod %s: %v", name, err))
 	}

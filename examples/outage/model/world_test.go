@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // seen is a process that writes down what its informers tell it.
@@ -43,8 +46,8 @@ func world(t *testing.T) (*World, *seen) {
 	w := New(Config{
 		Seed: 1, Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		BeatInterval: 10 * time.Second, StatusInterval: 5 * time.Minute,
-		Latency:    Span{10 * time.Millisecond, 10 * time.Millisecond},
-		WatchDelay: Span{20 * time.Millisecond, 20 * time.Millisecond},
+		Latency:    Span{Min: 10 * time.Millisecond, Max: 10 * time.Millisecond},
+		WatchDelay: Span{Min: 20 * time.Millisecond, Max: 20 * time.Millisecond},
 	})
 	w.AddMachine("a", "z", "z/0")
 	w.AddMachine("b", "z", "z/0")
@@ -53,7 +56,7 @@ func world(t *testing.T) (*World, *seen) {
 	w.AddWorkload("agent", InPlace, nil)
 	s := &seen{}
 	s.client = w.NewClient("controller", 1, func() {})
-	for kind := range kinds {
+	for _, kind := range []Kind{Nodes, Leases, Pods, LeaderLease} {
 		s.client.Inform(kind, s.handler(kind))
 	}
 	run(w, time.Second)
@@ -82,10 +85,10 @@ func TestInformerListsAndThenFollows(t *testing.T) {
 	require.Equal(t, []string{"nodes add a", "nodes add b"}, s.of(Nodes))
 	w.Machine("a").Fail()
 	require.Len(t, s.of(Nodes), 2, "an event takes its time")
-	run(w, w.Now()+20*time.Millisecond)
+	run(w, w.Elapsed()+20*time.Millisecond)
 	require.Equal(t, "nodes update a", s.of(Nodes)[2])
 	w.Machine("a").Unregister()
-	run(w, w.Now()+time.Second)
+	run(w, w.Elapsed()+time.Second)
 	require.Equal(t, "nodes delete a", s.of(Nodes)[3])
 }
 
@@ -95,10 +98,10 @@ func TestBrokenWatchMissesWhatHappensUntilItLists(t *testing.T) {
 	register := w.Machine("a").Unregister()
 	register() // another node of the same name
 	w.Machine("b").Unregister()
-	run(w, w.Now()+time.Minute)
+	run(w, w.Elapsed()+time.Minute)
 	require.Len(t, s.of(Nodes), 2)
 	mend()
-	run(w, w.Now()+time.Second)
+	run(w, w.Elapsed()+time.Second)
 	require.Equal(t, []string{"nodes update a", "nodes delete cache.DeletedFinalStateUnknown"}, s.of(Nodes)[2:],
 		"a recreated object is one update, one that is gone is a tombstone")
 }
@@ -110,29 +113,29 @@ func TestWatchThatIsBrokenTwiceIsMendedTwice(t *testing.T) {
 	w, s := world(t)
 	first, second := w.BreakWatches(nodes), w.BreakWatches(nodes)
 	first()
-	run(w, w.Now()+time.Second)
+	run(w, w.Elapsed()+time.Second)
 	w.Machine("b").Unregister()
-	run(w, w.Now()+time.Minute)
+	run(w, w.Elapsed()+time.Minute)
 	require.Len(t, s.of(Nodes), 2)
 	second()
-	run(w, w.Now()+time.Second)
+	run(w, w.Elapsed()+time.Second)
 	require.Equal(t, []string{"nodes delete cache.DeletedFinalStateUnknown"}, s.of(Nodes)[2:])
 
 	w, s = world(t)
 	w.BreakWatches(nodes)()
 	end := w.BreakWatches(nodes) // while it lists
-	run(w, w.Now()+time.Second)
+	run(w, w.Elapsed()+time.Second)
 	w.Machine("b").Unregister()
-	run(w, w.Now()+time.Minute)
+	run(w, w.Elapsed()+time.Minute)
 	require.Len(t, s.of(Nodes), 2)
 	end()
-	run(w, w.Now()+time.Second)
+	run(w, w.Elapsed()+time.Second)
 	require.Len(t, s.of(Nodes), 3)
 }
 
 func TestStaleWatchKeepsTheOrderOfEachObject(t *testing.T) {
 	w, s := world(t)
-	end := w.DelayWatches(Span{time.Second, 30 * time.Second}, func(*Client, Kind) bool { return true })
+	end := w.DelayWatches(Span{Min: time.Second, Max: 30 * time.Second}, func(*Client, Kind) bool { return true })
 	var versions []string
 	for range 20 {
 		w.Machine("a").Edit(func(n *corev1.Node) { n.Spec.Unschedulable = !n.Spec.Unschedulable })
@@ -143,8 +146,8 @@ func TestStaleWatchKeepsTheOrderOfEachObject(t *testing.T) {
 	w.Machine("a").Edit(func(n *corev1.Node) { n.Spec.Unschedulable = true }) // in time, but not before the late ones
 	last := w.Node("a").ResourceVersion
 	var got []string
-	for w.Step(w.Now() + 2*time.Minute) {
-		if v := s.client.CachedNode("a").ResourceVersion; len(got) == 0 || got[len(got)-1] != v {
+	for w.Step(w.Elapsed() + 2*time.Minute) {
+		if v := CachedNode(s.client, "a").ResourceVersion; len(got) == 0 || got[len(got)-1] != v {
 			got = append(got, v)
 		}
 		if len(got) > 0 && got[len(got)-1] == last {
@@ -170,13 +173,13 @@ func TestWhatReachesAPausedProcessWaits(t *testing.T) {
 	answered := false
 	s.client.Call(&Call{Verb: Get, Kind: Nodes, Name: "a"}, func(*Call) { answered = true })
 	w.Machine("a").Fail()
-	run(w, w.Now()+time.Minute)
+	run(w, w.Elapsed()+time.Minute)
 	require.False(t, answered)
 	require.Len(t, s.of(Nodes), 2)
 	s.client.Resume()
 	require.True(t, answered, "first what calls and timers wait for")
 	require.Len(t, s.of(Nodes), 2)
-	run(w, w.Now()+time.Millisecond)
+	run(w, w.Elapsed()+time.Millisecond)
 	require.Len(t, s.of(Nodes), 3, "then what the watches have received")
 }
 
@@ -187,7 +190,7 @@ func TestCrashedProcessHearsNothing(t *testing.T) {
 	s.client.Stop()
 	told := len(s.told)
 	w.Machine("a").Fail()
-	run(w, w.Now()+time.Minute)
+	run(w, w.Elapsed()+time.Minute)
 	require.Len(t, s.told, told)
 }
 
@@ -196,16 +199,16 @@ func TestCallsMeetTheFaultsOfTheAPIServer(t *testing.T) {
 	w.Workload("web").Place("a")
 	pod := w.PodsOn("a")[0]
 	send := func() (took time.Duration, err error) {
-		began, over := w.Now(), false
+		began, over := w.Elapsed(), false
 		s.client.Call(&Call{Verb: Delete, Kind: Pods, Name: pod.Name}, func(c *Call) { err, over = c.Err, true })
 		for !over {
 			require.True(t, w.Step(began+time.Hour))
 		}
-		return w.Now() - began, err
+		return w.Elapsed() - began, err
 	}
 	up := w.Down(true, false)
 	_, err := send()
-	require.ErrorIs(t, err, errConnection)
+	require.ErrorIs(t, err, network.ErrConnection)
 	up()
 
 	end := w.FailCalls(1, []int{429}, Delete)
@@ -217,13 +220,13 @@ func TestCallsMeetTheFaultsOfTheAPIServer(t *testing.T) {
 
 	end = w.LoseAnswers(1)
 	took, err = send()
-	require.ErrorIs(t, err, errTimeout)
+	require.True(t, os.IsTimeout(err))
 	require.Equal(t, CallTimeout, took)
 	end()
 	require.Nil(t, w.Pod(pod.Name), "what is lost is only the answer: the kubelet has stopped the pod meanwhile")
 	end = w.LoseAnswers(1)
 	took, err = send()
-	require.ErrorIs(t, err, errTimeout, "it is lost, also if it says that there is no such pod")
+	require.True(t, os.IsTimeout(err), "it is lost, also if it says that there is no such pod")
 	require.Equal(t, CallTimeout, took)
 	end()
 }
@@ -234,10 +237,10 @@ func TestServerGoesAwayWhileACallIsUnderWay(t *testing.T) {
 	pod := w.PodsOn("a")[0]
 	var err error
 	s.client.Call(&Call{Verb: Delete, Kind: Pods, Name: pod.Name}, func(c *Call) { err = c.Err })
-	run(w, w.Now()+5*time.Millisecond) // it has arrived
+	run(w, w.Elapsed()+5*time.Millisecond) // it has arrived
 	w.Down(true, false)
-	run(w, w.Now()+5*time.Millisecond)
-	require.ErrorIs(t, err, errConnection)
+	run(w, w.Elapsed()+5*time.Millisecond)
+	require.ErrorIs(t, err, network.ErrConnection)
 	require.NotNil(t, w.Pod(pod.Name).DeletionTimestamp)
 }
 
@@ -257,7 +260,7 @@ func TestDeleteKeepsItsPreconditions(t *testing.T) {
 		call := &Call{Verb: Delete, Kind: Pods, Name: pod.Name,
 			Preconditions: &metav1.Preconditions{UID: &c.uid, ResourceVersion: &c.version}}
 		s.client.Call(call, func(*Call) {})
-		run(w, w.Now()+10*time.Millisecond)
+		run(w, w.Elapsed()+10*time.Millisecond)
 		require.Equal(t, c.conflict, apierrors.IsConflict(call.Err), "%v", call.Err)
 		require.Equal(t, !c.conflict, w.Pod(pod.Name).DeletionTimestamp != nil)
 	}
@@ -383,7 +386,7 @@ func TestLockIsTakenByOneOfTwo(t *testing.T) {
 		call := &Call{Verb: Update, Kind: LeaderLease, Lock: Lock{Holder: holder, Version: 0}}
 		s.client.Call(call, func(c *Call) { errs = append(errs, c.Err) })
 	}
-	run(w, w.Now()+time.Second)
+	run(w, w.Elapsed()+time.Second)
 	require.NoError(t, errs[0])
 	require.True(t, apierrors.IsConflict(errs[1]))
 	require.Equal(t, Lock{Holder: "x", Version: 1}, w.Lock())
@@ -394,13 +397,13 @@ func TestFaultsOfOneKindOverlap(t *testing.T) {
 	fails := func() bool {
 		call := &Call{Verb: Get, Kind: Nodes, Name: "a"}
 		s.client.Call(call, func(*Call) {})
-		run(w, w.Now()+CallTimeout)
+		run(w, w.Elapsed()+CallTimeout)
 		return call.Err != nil
 	}
 	for name, begin := range map[string]func() func(){
 		"errors":       func() func() { return w.FailCalls(1, []int{500}, Get) },
 		"lost answers": func() func() { return w.LoseAnswers(1) },
-		"latency":      func() func() { return w.SlowCalls(Span{time.Hour, time.Hour}) },
+		"latency":      func() func() { return w.SlowCalls(Span{Min: time.Hour, Max: time.Hour}) },
 		"down":         func() func() { return w.Down(true, false) },
 	} {
 		first, second := begin(), begin()

@@ -89,9 +89,9 @@ func (r *Recorder) weigh(n *node) {
 	}
 	n.troubled = troubled
 	if troubled {
-		n.district.trouble(r.world.Now(), +1)
+		n.district.trouble(r.world.Elapsed(), +1)
 	} else {
-		n.district.trouble(r.world.Now(), -1)
+		n.district.trouble(r.world.Elapsed(), -1)
 	}
 }
 
@@ -168,7 +168,7 @@ func (r *Recorder) move(n *node, object *corev1.Node) {
 	n.district.nodes--
 	if n.troubled {
 		n.troubled = false
-		n.district.trouble(r.world.Now(), -1)
+		n.district.trouble(r.world.Elapsed(), -1)
 	}
 	r.enter(n, object)
 	r.happened(Moved, n)
@@ -194,7 +194,7 @@ func (r *Recorder) readinessChanged(n *node, call *model.Call, was, is corev1.Co
 
 // lives reports whether a node's kubelet has been up within a grace period.
 func (r *Recorder) lives(n *node) bool {
-	return r.world.Now()-r.world.Machine(n.name).LastTry < r.simulation.Options().GracePeriod()
+	return r.world.Elapsed()-r.world.Machine(n.name).LastTry < r.simulation.Options().GracePeriod()
 }
 
 // takeTaints takes over the NoExecute taints of a node. What was there before
@@ -207,7 +207,7 @@ func (r *Recorder) takeTaints(n *node, taints []corev1.Taint) {
 		if taint.Effect != corev1.TaintEffectNoExecute {
 			continue
 		}
-		since := r.world.Now()
+		since := r.world.Elapsed()
 		for _, old := range n.noExecute {
 			if old.taint.Key == taint.Key || ours(&old.taint) && ours(taint) {
 				since = min(since, old.since)

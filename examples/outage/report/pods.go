@@ -25,7 +25,7 @@ func (r *Recorder) WrotePod(write model.PodWrite) {
 	if n == nil {
 		return // it was on none
 	}
-	now := r.world.Now()
+	now := r.world.Elapsed()
 	n.district.evicted(now)
 	if deadline, ok := r.deadline(n, pod); ok {
 		n.district.late = append(n.district.late, now-deadline)

@@ -101,7 +101,7 @@ func Watch(s *simulation.Simulation, tell func(Line)) *Recorder {
 
 // tick looks at what is not told.
 func (r *Recorder) tick() {
-	now := r.world.Now()
+	now := r.world.Elapsed()
 	if cutOffs := r.world.CutOffs(); cutOffs != r.cutOffs {
 		r.cutOffs = cutOffs
 		r.listen()
@@ -148,7 +148,7 @@ func (r *Recorder) happened(kind Kind, n *node) {
 	if kind == Tainted || kind == PodsEvicted || kind == PodsKept {
 		pause = pauseAt(n.district.rate())
 	}
-	r.timeline.happened(r.world.Now(), happens{kind, n.district.name}, n.name, pause)
+	r.timeline.happened(r.world.Elapsed(), happens{kind, n.district.name}, n.name, pause)
 }
 
 // Noted adds faults and what becomes of processes.
@@ -181,7 +181,7 @@ func (r *Recorder) Noted(note model.Note) {
 	default:
 		return
 	}
-	r.timeline.add(r.world.Now(), line)
+	r.timeline.add(r.world.Elapsed(), line)
 }
 
 // SawNode looks at the controller's memory if it has learned something about a
@@ -213,7 +213,7 @@ func (r *Recorder) Document() *Document {
 	s := r.simulation.Scenario()
 	document := &Document{
 		Scenario: s.Name, Seed: s.Seed, Settings: []string{}, Notes: []string{},
-		Duration: SecondsOf(s.Duration.D()), Reached: SecondsOf(r.world.Now()),
+		Duration: SecondsOf(s.Duration.D()), Reached: SecondsOf(r.world.Elapsed()),
 		Timeline: r.timeline.told, Summary: r.summary(), Violations: []Violation{}, Expectations: []Expectation{},
 		Series: r.sampler.finish(),
 	}

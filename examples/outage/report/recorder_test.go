@@ -281,7 +281,7 @@ func (c *course) WroteNode(w model.NodeWrite) { c.note(w.Before == nil, w.After 
 func (c *course) WrotePod(w model.PodWrite)   { c.note(w.Before == nil, w.After == nil, w.Call) }
 func (c *course) Sent(call *model.Call)       { c.note(true, true, call) }
 func (c *course) note(created, deleted bool, call *model.Call) {
-	text := fmt.Sprint(c.world.Now(), created, deleted)
+	text := fmt.Sprint(c.world.Elapsed(), created, deleted)
 	if call != nil {
 		hash := fnv.New64a()
 		hash.Write(call.Data)
@@ -316,7 +316,7 @@ func TestLinesAreToldWhileTheSimulationRuns(t *testing.T) {
 	var late time.Duration
 	recorder := report.Watch(s, func(line report.Line) {
 		all = append(all, line)
-		late = max(late, s.World().Now()-max(line.At, line.Until).D())
+		late = max(late, s.World().Elapsed()-max(line.At, line.Until).D())
 	})
 	for s.Step() {
 	}

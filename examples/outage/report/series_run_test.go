@@ -50,7 +50,7 @@ func (r *recount) Answered(call *model.Call) {
 }
 
 func (r *recount) tick() {
-	r.at = append(r.at, report.SecondsOf(r.world.Now()))
+	r.at = append(r.at, report.SecondsOf(r.world.Elapsed()))
 	n := len(r.at) - 1
 	for _, z := range r.zones {
 		for _, list := range []*[]int{&z.Ready, &z.Silent, &z.NotReady, &z.Tainted, &z.Waiting, &z.Blocked} {
@@ -95,7 +95,7 @@ func (r *recount) tick() {
 			}
 		}
 	}
-	r.world.At(r.world.Now()+time.Second, r.tick)
+	r.world.At(r.world.Elapsed()+time.Second, r.tick)
 }
 
 // staysForEver is true of the pods of a scenario's DaemonSets, which tolerate

@@ -361,7 +361,7 @@ func TestTheReportOfAnInterruptedRunSaysHowFarItCame(t *testing.T) {
 	s, err := simulation.New(small(scenario.Step{At: minutes(3), Silence: rack(1)}))
 	require.NoError(t, err)
 	recorder := report.Watch(s, nil)
-	for s.World().Now() < minutes(4).D() {
+	for s.World().Elapsed() < minutes(4).D() {
 		require.True(t, s.Step())
 	}
 	document := recorder.Document()

@@ -118,7 +118,7 @@ func (r *Recorder) refused(call *model.Call) {
 
 // sample adds how things are now to the series.
 func (r *Recorder) sample() {
-	now := r.world.Now()
+	now := r.world.Elapsed()
 	for len(r.samples) < len(r.districts) {
 		r.sampler.zone(r.districts[len(r.samples)].name)
 		r.samples = append(r.samples, zoneSample{})

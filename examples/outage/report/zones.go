@@ -134,7 +134,7 @@ func (r *Recorder) phaseChanged(phase zone.Phase) {
 		zone.PhaseRecovering: fmt.Sprintf("no node is acted against for %s",
 			SecondsOf(r.simulation.Options().StabilizationWindow())),
 	}[phase]
-	r.timeline.add(r.world.Now(), Line{
+	r.timeline.add(r.world.Elapsed(), Line{
 		Kind: PhaseChanged, From: string(r.phase), To: string(phase), Text: fmt.Sprintf("%s: %s", phase, text),
 	})
 	r.phase = phase
@@ -148,7 +148,7 @@ func (r *Recorder) phaseChanged(phase zone.Phase) {
 func (r *Recorder) judged(d *district, status zone.Status, phaseChanged bool) {
 	was := d.rate()
 	if status.Rate != was {
-		d.rates = append(d.rates, rateSince{r.world.Now(), status.Rate})
+		d.rates = append(d.rates, rateSince{r.world.Elapsed(), status.Rate})
 	}
 	from := d.state
 	d.state = status.State
@@ -167,9 +167,9 @@ func (r *Recorder) zoneChanged(d *district, from zone.State, status zone.Status,
 	text += fmt.Sprintf("%d of %d nodes not ready, rate %s/s", status.Counts.NotReady, status.Counts.Size(),
 		rate(status.Rate))
 	if until := status.HeldUntil; !until.IsZero() {
-		text += fmt.Sprintf(" for %s more", SecondsOf(until.Sub(r.world.Wall())))
+		text += fmt.Sprintf(" for %s more", SecondsOf(until.Sub(r.world.Now())))
 	}
-	r.timeline.add(r.world.Now(), Line{
+	r.timeline.add(r.world.Elapsed(), Line{
 		Kind: ZoneChanged, Zone: d.name, From: string(from), To: string(status.State), Rate: &status.Rate, Text: text,
 	})
 }

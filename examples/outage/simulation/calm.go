@@ -26,7 +26,7 @@ func (c *calm) Noted(model.Note) {
 	}
 	if acting != c.acting {
 		c.acting = acting
-		c.since = c.simulation.world.Now()
+		c.since = c.simulation.world.Elapsed()
 	}
 }
 
@@ -36,6 +36,6 @@ func (c *calm) disturb() (settled func()) {
 	c.faults++
 	return func() {
 		c.faults--
-		c.since = c.simulation.world.Now()
+		c.since = c.simulation.world.Elapsed()
 	}
 }

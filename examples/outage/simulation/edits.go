@@ -103,7 +103,7 @@ func (s *Simulation) taint(description *scenario.Taint) *corev1.Taint {
 }
 
 func (s *Simulation) timeAdded(description *scenario.Taint) *metav1.Time {
-	added := s.world.Wall()
+	added := s.world.Now()
 	switch description.TimeAdded {
 	case "missing":
 		return nil

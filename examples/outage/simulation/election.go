@@ -74,14 +74,14 @@ func (r *Replica) keep() {
 	})
 	var try func()
 	try = func() {
-		next := r.sim.world.Now() + settings.RetryPeriod
+		next := r.sim.world.Elapsed() + settings.RetryPeriod
 		r.attempt(func(renewed bool) {
 			if renewed {
 				r.election.renewals++
 				r.after(settings.RetryPeriod, r.keep)
 				return
 			}
-			r.after(next-r.sim.world.Now(), try)
+			r.after(next-r.sim.world.Elapsed(), try)
 		})
 	}
 	try()
@@ -89,14 +89,14 @@ func (r *Replica) keep() {
 
 // after does something in this life of the process, unless it ends before.
 func (r *Replica) after(wait time.Duration, do func()) {
-	r.client.At(r.sim.world.Now()+max(wait, 0), do)
+	r.client.At(r.sim.world.Elapsed()+max(wait, 0), do)
 }
 
 // attempt tries once to get or to keep the lease. A leader writes at once; if
 // that fails, it looks who has the lease, as the others do. It is still itself
 // if only the answer was lost.
 func (r *Replica) attempt(done func(won bool)) {
-	now := r.sim.world.Now()
+	now := r.sim.world.Elapsed()
 	if !r.holds() || !r.isValid(now) {
 		r.readLock(now, done)
 		return
@@ -122,7 +122,7 @@ func (r *Replica) readLock(since time.Duration, done func(won bool)) {
 			if !e.readAt.IsZero() { // another process could write since then
 				r.core.Answered(e.readAt, e.readAt)
 			}
-			e.seen, e.seenAt = answer.Lock, r.sim.world.Now()
+			e.seen, e.seenAt = answer.Lock, r.sim.world.Elapsed()
 		}
 		e.readAt = r.now()
 		if e.seen.Holder != "" && !r.holds() && r.isValid(since) {
@@ -145,7 +145,7 @@ func (r *Replica) writeLock(done func(written bool)) {
 	r.callLease(&model.Call{Verb: model.Update, Lock: lock}, func(answer *model.Call) {
 		if answer.Err == nil {
 			e := &r.election
-			e.seen, e.seenAt = answer.Lock, r.sim.world.Now()
+			e.seen, e.seenAt = answer.Lock, r.sim.world.Elapsed()
 			e.until = until
 		}
 		done(answer.Err == nil)

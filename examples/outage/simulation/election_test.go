@@ -20,7 +20,7 @@ type ends struct {
 
 func (e *ends) Noted(n model.Note) {
 	if n.Kind == model.Stopped {
-		e.at, e.why = append(e.at, e.world.Now()), append(e.why, n.Text)
+		e.at, e.why = append(e.at, e.world.Elapsed()), append(e.why, n.Text)
 	}
 }
 

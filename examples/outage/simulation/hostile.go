@@ -104,7 +104,7 @@ func (s *Simulation) putOn(m *model.Machine) {
 		func(node *corev1.Node) {
 			node.Spec.Taints = append(slices.Clone(node.Spec.Taints), corev1.Taint{
 				Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute,
-				TimeAdded: &metav1.Time{Time: s.world.Wall().Truncate(time.Second)},
+				TimeAdded: &metav1.Time{Time: s.world.Now().Truncate(time.Second)},
 			})
 		})
 }

@@ -72,9 +72,9 @@ func TestClocksOfNodesDrift(t *testing.T) {
 		}
 		call := &model.Call{Verb: model.Get, Kind: model.Leases, Name: "a-1"}
 		var off time.Duration
-		at := s.World().Wall()
+		at := s.World().Now()
 		s.Replicas()[0].Client().Call(call, func(answer *model.Call) { off = answer.Lease.Spec.RenewTime.Sub(at) })
-		until(s, s.World().Now()+time.Second)
+		until(s, s.World().Elapsed()+time.Second)
 		return off
 	}
 	require.Zero(t, renewed())

@@ -49,7 +49,7 @@ func (r *Replica) identity() string { return fmt.Sprintf("%s/%d", r.name(), r.li
 // now is what the process's clock shows.
 func (r *Replica) now() time.Time {
 	w := r.sim.world
-	return reading(w.Wall().Add(r.skew), w.Now()-r.suspended)
+	return reading(w.Now().Add(r.skew), w.Elapsed()-r.suspended)
 }
 
 // Client returns the process as the API server knows it, or nil while it does
@@ -266,10 +266,10 @@ func (r *Replica) every(period time.Duration, do func()) {
 	tick = func() {
 		if r.client == client {
 			do()
-			client.At(r.sim.world.Now()+period, tick)
+			client.At(r.sim.world.Elapsed()+period, tick)
 		}
 	}
-	client.At(r.sim.world.Now()+period, tick)
+	client.At(r.sim.world.Elapsed()+period, tick)
 }
 
 func (r *Replica) reevaluate() {
@@ -339,7 +339,7 @@ func (r *Replica) setAlarm(now time.Time) {
 	if wait <= 0 {
 		wait = breather
 	}
-	at := r.sim.world.Now() + wait
+	at := r.sim.world.Elapsed() + wait
 	if r.alarm != 0 && r.alarm <= at {
 		return
 	}

@@ -130,7 +130,7 @@ func play(tb testing.TB, story *scenario.Scenario, nodes int, atMoment func()) p
 	const before, after = time.Second, time.Minute
 	moments := []time.Duration{lossAt - before, lossAt + after, lossAt + lostFor - before, lossAt + lostFor + after}
 	for s.Step() {
-		if len(moments) > 0 && world.Now() >= moments[0] {
+		if len(moments) > 0 && world.Elapsed() >= moments[0] {
 			moments = moments[1:]
 			atMoment()
 		}

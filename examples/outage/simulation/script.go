@@ -246,7 +246,7 @@ func (s *Simulation) strike(step *scenario.Step, m *model.Machine) {
 		s.struck[step] = nodes
 	}
 	if _, again := nodes[m.Name]; !again {
-		nodes[m.Name] = s.world.Now()
+		nodes[m.Name] = s.world.Elapsed()
 	}
 }
 
@@ -302,12 +302,12 @@ func (s *Simulation) flap(step *scenario.Step, which *scenario.Nodes, hitFor, re
 	for _, m := range s.machines(which, random) {
 		var fall func()
 		fall = func() {
-			if s.world.Now() >= end {
+			if s.world.Elapsed() >= end {
 				return
 			}
 			s.strike(step, m)
 			restore := hit(m)
-			s.world.At(min(s.world.Now()+down, end), func() {
+			s.world.At(min(s.world.Elapsed()+down, end), func() {
 				restore()
 				s.world.After(up, fall)
 			})
@@ -318,7 +318,7 @@ func (s *Simulation) flap(step *scenario.Step, which *scenario.Nodes, hitFor, re
 
 func (s *Simulation) touch(m *model.Machine) (none func()) {
 	m.Edit(func(node *corev1.Node) {
-		node.Annotations = map[string]string{"outage.example/touched": s.world.Wall().Format(time.RFC3339Nano)}
+		node.Annotations = map[string]string{"outage.example/touched": s.world.Now().Format(time.RFC3339Nano)}
 	})
 	return func() {}
 }

@@ -109,7 +109,7 @@ func (s *Simulation) Step() bool {
 }
 
 // Elapsed returns how much time of the scenario has passed.
-func (s *Simulation) Elapsed() time.Duration { return s.world.Now() }
+func (s *Simulation) Elapsed() time.Duration { return s.world.Elapsed() }
 
 // Advance lets everything happen up to a time of the scenario.
 func (s *Simulation) Advance(until time.Duration) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -57,7 +58,7 @@ type diary struct {
 
 func (d *diary) WroteNode(w model.NodeWrite) {
 	if w.After != nil && noExecute(w.After) && !noExecute(w.Before) {
-		d.tainted[w.After.Name] = d.world.Now()
+		d.tainted[w.After.Name] = d.world.Elapsed()
 	}
 }
 
@@ -75,7 +76,7 @@ func noExecute(node *corev1.Node) bool {
 
 func (d *diary) WrotePod(w model.PodWrite) {
 	if w.Call != nil && w.Before.DeletionTimestamp == nil && w.After.DeletionTimestamp != nil {
-		d.evicted[w.After.Name] = d.world.Now()
+		d.evicted[w.After.Name] = d.world.Elapsed()
 	}
 }
 
@@ -261,7 +262,7 @@ type everything struct {
 }
 
 func (e *everything) tell(format string, args ...any) {
-	fmt.Fprintf(e.sum, "%d "+format+"\n", append([]any{e.world.Now()}, args...)...)
+	fmt.Fprintf(e.sum, "%d "+format+"\n", append([]any{e.world.Elapsed()}, args...)...)
 }
 
 func (e *everything) WroteNode(w model.NodeWrite) { e.tell("node %s", encode(w.After)) }
@@ -278,6 +279,10 @@ func (e *everything) SawPod(c *model.Client, _, pod *corev1.Pod) {
 }
 func (e *everything) SawLease(c *model.Client, _, lease *coordinationv1.Lease) {
 	e.tell("%s saw %s", c.Name, encode(lease))
+}
+func (e *everything) Wrote(w model.Write) { e.tell("%s %s", w.Kind, encode(w.After)) }
+func (e *everything) Saw(c *model.Client, kind network.Kind, _, after network.Object) {
+	e.tell("%s sees %s %s", c.Name, kind, encode(after))
 }
 func (e *everything) SawHalt(c *model.Client, halted bool) {
 	e.tell("%s saw halted %v", c.Name, halted)

@@ -80,7 +80,7 @@ func (s *seenOf) WroteNode(w model.NodeWrite) {
 		return
 	}
 	if s.world.Machine(w.After.Name).Silent() {
-		s.declared = s.world.Now()
+		s.declared = s.world.Elapsed()
 	} else {
 		s.living++
 	}
@@ -88,7 +88,7 @@ func (s *seenOf) WroteNode(w model.NodeWrite) {
 
 func (s *seenOf) WrotePod(w model.PodWrite) {
 	if w.Call != nil && w.After != nil && w.After.DeletionTimestamp != nil && w.After.Spec.NodeName == "a-0" {
-		s.left = s.world.Now()
+		s.left = s.world.Elapsed()
 	}
 }
 

@@ -1,55 +1,20 @@
 package virtualtime
 
-import (
-	"container/heap"
-	"time"
-)
+import "time"
 
-// Timeline is virtual time: what is planned happens in the order of its times,
-// and of the plans for one time.
+// Timeline is virtual time. What is planned happens in the order of its times,
+// and of the plans for one time. The zero value is at its start, which is the
+// zero time of day.
 type Timeline struct {
 	start   time.Time
 	elapsed time.Duration
 	planned uint64
 	agenda  agenda
+	soon    FIFO[func()] // what is planned for now
 }
 
 // NewTimeline returns a timeline without plans, at its start.
 func NewTimeline(start time.Time) *Timeline { return &Timeline{start: start} }
-
-type event struct {
-	at    time.Duration
-	order uint64
-	do    func()
-}
-
-type agenda []event
-
-// Len, Less, Swap, Push and Pop are for package heap.
-func (a agenda) Len() int { return len(a) }
-
-func (a agenda) Less(i, j int) bool {
-	if a[i].at != a[j].at {
-		return a[i].at < a[j].at
-	}
-	return a[i].order < a[j].order
-}
-
-func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-
-func (a *agenda) Push(x any) {
-	if e, ok := x.(event); ok {
-		*a = append(*a, e)
-	}
-}
-
-func (a *agenda) Pop() any {
-	last := len(*a) - 1
-	e := (*a)[last]
-	(*a)[last] = event{}
-	*a = (*a)[:last]
-	return e
-}
 
 // Elapsed returns how long it is since the start.
 func (t *Timeline) Elapsed() time.Duration { return t.elapsed }
@@ -57,23 +22,47 @@ func (t *Timeline) Elapsed() time.Duration { return t.elapsed }
 // Now returns the time of day.
 func (t *Timeline) Now() time.Time { return t.start.Add(t.elapsed) }
 
-// After plans something. A wait below zero is none.
-func (t *Timeline) After(wait time.Duration, do func()) {
+// At plans something for a time since the start. What is planned for the past
+// happens now.
+func (t *Timeline) At(at time.Duration, do func()) {
+	if at <= t.elapsed {
+		t.soon.Push(do)
+		return
+	}
 	t.planned++
-	heap.Push(&t.agenda, event{t.elapsed + max(wait, 0), t.planned, do})
+	t.agenda.push(event{at, t.planned, do})
+}
+
+// After plans something for so much later.
+func (t *Timeline) After(wait time.Duration, do func()) { t.At(t.elapsed+wait, do) }
+
+// Step lets the next thing happen that is planned for until or before, and
+// reports whether there was one. If not, it is until.
+func (t *Timeline) Step(until time.Duration) bool {
+	// What is planned for now was planned after all else of this time: that was
+	// planned when it was later.
+	first := t.agenda.first()
+	if t.soon.Len() > 0 && t.elapsed <= until && (first == nil || first.at > t.elapsed) {
+		t.soon.Pop()()
+		return true
+	}
+	if first == nil || first.at > until {
+		t.elapsed = max(t.elapsed, until)
+		return false
+	}
+	next := t.agenda.pop()
+	t.elapsed = next.at
+	next.do()
+	return true
 }
 
 // Run lets everything happen that is planned up to a time since the start. It
 // reports whether it has ended within so many events.
 func (t *Timeline) Run(until time.Duration, most int) bool {
 	for ; most > 0; most-- {
-		if len(t.agenda) == 0 || t.agenda[0].at > until {
-			t.elapsed = until
+		if !t.Step(until) {
 			return true
 		}
-		next, _ := heap.Pop(&t.agenda).(event)
-		t.elapsed = next.at
-		next.do()
 	}
 	return false
 }

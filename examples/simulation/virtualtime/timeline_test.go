@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var begin = time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
@@ -23,6 +24,35 @@ func TestPlansHappenInTheOrderOfTheirTimes(t *testing.T) {
 	assert.True(t, line.Run(3*time.Second, 100))
 	assert.Equal(t, []string{"now at 0s", "first at 1s", "second at 1s", "planned meanwhile at 1s", "later at 2s"}, order)
 	assert.Equal(t, begin.Add(3*time.Second), line.Now(), "time goes on to where Run ends")
+}
+
+// What an event plans for its own time happens then, after all that was planned
+// for that time before it came.
+func TestWhatIsPlannedForNowIsLast(t *testing.T) {
+	line := NewTimeline(begin)
+	var order []string
+	note := func(name string) func() { return func() { order = append(order, name) } }
+	line.At(time.Second, func() {
+		note("first")()
+		line.After(0, func() {
+			note("third")()
+			line.At(0, note("fifth")) // the past is now
+		})
+		line.After(0, note("fourth"))
+		line.After(1, note("later"))
+	})
+	line.At(time.Second, note("second"))
+	for line.Step(time.Second) {
+		require.Equal(t, time.Second, line.Elapsed())
+	}
+	require.Equal(t, []string{"first", "second", "third", "fourth", "fifth"}, order)
+	require.True(t, line.Step(time.Minute))
+	require.Equal(t, "later", order[5])
+
+	line.After(0, note("now"))
+	require.False(t, line.Step(0), "it is later than that")
+	require.True(t, line.Step(line.Elapsed()))
+	require.Equal(t, "now", order[6])
 }
 
 func TestWhatIsLaterThanARunWaitsForTheNext(t *testing.T) {

@@ -1,4 +1,4 @@
-package model
+package network
 
 import "time"
 
@@ -35,11 +35,11 @@ type Fate struct {
 // Decide has decide say what becomes of each message at the moment in which it
 // is sent. Decide must not change the world, except that it may have the client
 // die with the message. It may plan something for now.
-func (w *World) Decide(decide func(Message) Fate) { w.decide = decide }
+func (n *Network) Decide(decide func(Message) Fate) { n.decide = decide }
 
-func (w *World) fate(m Message) Fate {
-	if w.decide == nil {
+func (n *Network) fate(m Message) Fate {
+	if n.decide == nil {
 		return Fate{}
 	}
-	return w.decide(m)
+	return n.decide(m)
 }

@@ -1,14 +1,14 @@
-package model
+package virtualtime
 
-// fifo is a first in, first out queue that does not allocate for each element.
-type fifo[E any] struct {
+// FIFO is a first in, first out queue that does not allocate for each element.
+type FIFO[E any] struct {
 	elements []E
 	first    int
 }
 
-func (q *fifo[E]) len() int { return len(q.elements) - q.first }
+func (q *FIFO[E]) Len() int { return len(q.elements) - q.first }
 
-func (q *fifo[E]) push(e E) {
+func (q *FIFO[E]) Push(e E) {
 	if q.first > len(q.elements)/2 && len(q.elements) == cap(q.elements) {
 		n := copy(q.elements, q.elements[q.first:])
 		clear(q.elements[n:])
@@ -17,10 +17,10 @@ func (q *fifo[E]) push(e E) {
 	q.elements = append(q.elements, e)
 }
 
-// peek returns the first element, which is valid until the next push or pop.
-func (q *fifo[E]) peek() *E { return &q.elements[q.first] }
+// Peek returns the first element, which is valid until the next Push or Pop.
+func (q *FIFO[E]) Peek() *E { return &q.elements[q.first] }
 
-func (q *fifo[E]) pop() E {
+func (q *FIFO[E]) Pop() E {
 	var none E
 	e := q.elements[q.first]
 	q.elements[q.first] = none

@@ -1,4 +1,4 @@
-package model
+package network
 
 import (
 	"slices"
@@ -8,16 +8,16 @@ import (
 // A Past is what the API server had at one moment, and what has changed since.
 // It is what a server shows that lags behind the others.
 type Past struct {
-	world *World
-	at    time.Duration
-	lists [kinds][]change
-	since [kinds][]dated
+	network *Network
+	at      time.Duration
+	lists   [kinds][]Change
+	since   [kinds][]dated
 }
 
 // dated is a change and when it happened.
 type dated struct {
 	at     time.Duration
-	change change
+	change Change
 }
 
 // shownPast is a past that some clients see.
@@ -28,27 +28,30 @@ type shownPast struct {
 }
 
 // Remember returns a Past that begins now. It grows until Forget.
-func (w *World) Remember() *Past {
-	past := &Past{world: w, at: w.now}
+func (n *Network) Remember() *Past {
+	past := &Past{network: n, at: n.Elapsed()}
 	for kind := range past.lists {
-		past.lists[kind] = w.all(Kind(kind))
+		past.lists[kind] = n.server.All(Kind(kind))
 	}
-	w.faults.pasts = append(w.faults.pasts, past)
+	n.faults.pasts = append(n.faults.pasts, past)
 	return past
 }
 
 // Forget ends the recording.
 func (p *Past) Forget() {
-	p.world.faults.pasts = slices.DeleteFunc(p.world.faults.pasts, func(other *Past) bool { return other == p })
+	p.network.faults.pasts = slices.DeleteFunc(p.network.faults.pasts, func(other *Past) bool { return other == p })
 }
+
+// Len returns how many changes of a kind have been recorded.
+func (p *Past) Len(kind Kind) int { return len(p.since[kind]) }
 
 // ShowPast answers the first lists of the clients that match from a past. Their
 // watches then show all changes since, as late as that past was old, until
 // catchUp is called. Reads of single objects, lists without a watch and writes
 // meet the present.
-func (w *World) ShowPast(past *Past, match func(*Client) bool) (catchUp func()) {
+func (n *Network) ShowPast(past *Past, match func(*Client) bool) (catchUp func()) {
 	shown := &shownPast{past: past, match: match}
-	end := during(&w.faults.shown, shown)
+	end := During(&n.faults.shown, shown)
 	return func() {
 		end()
 		for _, watch := range shown.shows {
@@ -73,9 +76,9 @@ func (f *faults) pastFor(w *watch) *Past {
 
 // begin answers the first list from a past.
 func (w *watch) begin(past *Past) {
-	now := w.client.world.now
+	now := w.client.network.Elapsed()
 	w.lag = now - past.at
-	w.deliverAt(change{kind: w.kind, list: &past.lists[w.kind]}, now)
+	w.deliverAt(Change{Kind: w.kind, list: &past.lists[w.kind]}, now)
 	for _, c := range past.since[w.kind] {
 		w.deliverLate(c.change, c.at+w.lag)
 	}

@@ -1,4 +1,4 @@
-package model
+package network
 
 import (
 	"slices"
@@ -38,17 +38,17 @@ func (s stretch) until(now time.Duration) time.Duration {
 // may overlap.
 func (c *Client) Suspend() {
 	c.asleep++
-	c.suspensions = begin(c.suspensions, c.world.now)
+	c.suspensions = begin(c.suspensions, c.network.Elapsed())
 }
 
 // Wake ends one suspension, and returns for how long it has lasted apart from
 // what others had of it before.
 func (c *Client) Wake() (suspended time.Duration) {
-	end(c.suspensions, c.world.now)
+	end(c.suspensions, c.network.Elapsed())
 	last := &c.suspensions[len(c.suspensions)-1]
 	suspended = last.to - last.from
 	if c.asleep--; c.asleep > 0 {
-		c.suspensions = begin(c.suspensions, c.world.now)
+		c.suspensions = begin(c.suspensions, c.network.Elapsed())
 	}
 	return suspended
 }
@@ -66,7 +66,7 @@ func (c *Client) SuspendedFor(from, to time.Duration) (suspended time.Duration) 
 func (c *Client) awake() []stretch {
 	all := slices.Clone(c.pauses)
 	for _, suspended := range c.suspensions {
-		wakes := suspended.until(c.world.now)
+		wakes := suspended.until(c.network.Elapsed())
 		var rest []stretch
 		for _, s := range all {
 			if s.ended && s.to <= suspended.from || s.from >= wakes {
@@ -91,7 +91,7 @@ func (c *Client) awake() []stretch {
 // as long as the process can measure it.
 func (c *Client) Deaf(from, to, bound time.Duration) time.Duration {
 	var all []stretch
-	for _, s := range slices.Concat(c.awake(), c.suspensions, c.world.faults.outages, c.world.faults.readOnlyTimes) {
+	for _, s := range slices.Concat(c.awake(), c.suspensions, c.network.faults.outages, c.network.faults.readOnlyTimes) {
 		s.to = s.until(to)
 		if s.to-s.from > bound {
 			all = append(all, s)

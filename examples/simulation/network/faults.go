@@ -1,4 +1,4 @@
-package model
+package network
 
 import (
 	"errors"
@@ -11,21 +11,18 @@ import (
 type faults struct {
 	clients []*Client // that run
 
-	downForClients  int       // how many say so
-	outages         []stretch // in which clients were refused
-	downForKubelets int
-	cutOffs         int           // counts what has changed in which machines reach the server
-	latencies       []*Span       // the last one counts
-	listLatencies   []*Span       // likewise, of lists
-	errors          []*errorFault // each may fail a call
-	readOnly        int           // how many say that nothing can be stored
-	readOnlyTimes   []stretch
-	renewalErrors   []*float64 // shares of the attempts of kubelets that fail
-	lostShares      []*float64
-	staleWatches    []*staleFault
-	lostCalls       []*func(*Call) bool // each may lose a call on its way
-	pasts           []*Past             // that are recorded
-	shown           []*shownPast        // the last one that matches a client counts
+	down          int           // how many say so
+	outages       []stretch     // in which clients were refused
+	latencies     []*Span       // the last one counts
+	listLatencies []*Span       // likewise, of lists
+	errors        []*errorFault // each may fail a call
+	readOnly      int           // how many say that nothing can be stored
+	readOnlyTimes []stretch
+	lostShares    []*float64
+	staleWatches  []*staleFault
+	lostCalls     []*func(*Call) bool // each may lose a call on its way
+	pasts         []*Past             // that are recorded
+	shown         []*shownPast        // the last one that matches a client counts
 }
 
 type errorFault struct {
@@ -54,12 +51,12 @@ const (
 )
 
 // cutOff reports whether clients do not reach the API server.
-func (f *faults) cutOff() bool { return f.downForClients > 0 }
+func (f *faults) cutOff() bool { return f.down > 0 }
 
 // refusal is the error of a call that does not get through, or nil.
 func (f *faults) refusal() error {
 	if f.cutOff() {
-		return errConnection
+		return ErrConnection
 	}
 	return nil
 }
@@ -71,13 +68,13 @@ func (f *faults) journey(c *Client, call *Call) (there, back time.Duration) {
 		return refusedAfter, 0
 	}
 	if n := len(f.listLatencies); n > 0 && call.Verb == List {
-		return f.listLatencies[n-1].pick(c.random), 0 // a watch has it once it is dealt with
+		return f.listLatencies[n-1].Pick(c.random), 0 // a watch has it once it is dealt with
 	}
-	latency := c.world.config.Latency
+	latency := c.network.config.Latency
 	if n := len(f.latencies); n > 0 {
 		latency = *f.latencies[n-1]
 	}
-	total := latency.pick(c.random)
+	total := latency.Pick(c.random)
 	if f.readOnly > 0 && call.Verb != Get && call.Verb != List {
 		call.Err = scripted(call, noSpace)
 		return total / 2, total - total/2
@@ -121,16 +118,16 @@ func (f *faults) loses(c *Client, call *Call) bool {
 // then or answers get lost. A call that no server has heard has none.
 func (f *faults) lose(call *Call) {
 	switch {
-	case errors.Is(call.Err, errConnection):
+	case errors.Is(call.Err, ErrConnection):
 		return
 	case f.cutOff():
-		call.Err = errConnection
+		call.Err = ErrConnection
 	case call.lost:
 		call.Err = errTimeout
 	default:
 		return
 	}
-	call.Node, call.Lease, call.Pod = nil, nil, nil
+	call.forget()
 }
 
 // swallows decides whether a call is to be lost on its way.
@@ -156,112 +153,65 @@ func (f *faults) stale(w *watch) *Span {
 	return nil
 }
 
-// Down makes the API server go away, for clients, for kubelets or for both,
-// until up is called.
-func (w *World) Down(forClients, forKubelets bool) (up func()) {
-	count := func(delta int) {
-		if forClients {
-			w.faults.downForClients += delta
-			if w.faults.cutOff() {
-				w.faults.outages = begin(w.faults.outages, w.now)
-			} else {
-				end(w.faults.outages, w.now)
-			}
-		}
-		if forKubelets {
-			w.faults.downForKubelets += delta
-			w.faults.cutOffs++
-		}
-	}
-	reached := func(least int) {
-		if forKubelets && w.faults.downForKubelets == least {
-			for _, m := range w.machines {
-				w.kubelets.Reached(m)
-			}
-		}
-	}
-	count(+1)
-	reached(1)
+// Down makes the server go away for clients, until up is called. Watches need
+// a second to come back.
+func (n *Network) Down() (up func()) {
+	f := &n.faults
+	f.down++
+	f.outages = begin(f.outages, n.Elapsed())
 	return func() {
-		count(-1)
-		reached(0)
-		for _, c := range w.faults.clients {
-			w.After(reconnectAfter, c.whileRunning(c.release))
+		if f.down--; !f.cutOff() {
+			end(f.outages, n.Elapsed())
+		}
+		for _, c := range f.clients {
+			n.After(reconnectAfter, c.whileRunning(c.release))
 		}
 	}
 }
 
-// ReadOnlyStore makes what clients and kubelets write fail, until mend is
-// called.
-// What the model's own controllers and users write goes on.
-func (w *World) ReadOnlyStore() (mend func()) {
-	reach := w.Down(false, true)
-	w.faults.readOnly++
-	w.faults.readOnlyTimes = begin(w.faults.readOnlyTimes, w.now)
+// ReadOnly makes what clients write fail, until mend is called.
+func (n *Network) ReadOnly() (mend func()) {
+	f := &n.faults
+	f.readOnly++
+	f.readOnlyTimes = begin(f.readOnlyTimes, n.Elapsed())
 	return func() {
-		if w.faults.readOnly--; w.faults.readOnly == 0 {
-			end(w.faults.readOnlyTimes, w.now)
-		}
-		reach()
-	}
-}
-
-// FailRenewals makes a share of the attempts of kubelets to renew their leases
-// fail.
-func (w *World) FailRenewals(share float64) (end func()) {
-	return during(&w.faults.renewalErrors, &share)
-}
-
-// renewalAttempts is how often a kubelet tries before it waits for the next
-// time. Source: maxUpdateRetries in
-// k8s.io/component-helpers/apimachinery/lease v0.37.
-const renewalAttempts = 5
-
-// failsRenewal decides whether all attempts of a kubelet are to fail.
-func (f *faults) failsRenewal(random *rand.Rand) bool {
-	if len(f.renewalErrors) == 0 {
-		return false
-	}
-	for range renewalAttempts {
-		failed := slices.ContainsFunc(f.renewalErrors, func(share *float64) bool { return hit(random, *share) })
-		if !failed {
-			return false
+		if f.readOnly--; f.readOnly == 0 {
+			end(f.readOnlyTimes, n.Elapsed())
 		}
 	}
-	return true
 }
 
 // FailCalls makes a share of the clients' calls with one of the verbs fail with
 // one of the HTTP status codes, before they do anything.
-func (w *World) FailCalls(share float64, codes []int, verbs ...Verb) (end func()) {
-	return during(&w.faults.errors, &errorFault{share, codes, verbs})
+func (n *Network) FailCalls(share float64, codes []int, verbs ...Verb) (end func()) {
+	return During(&n.faults.errors, &errorFault{share, codes, verbs})
 }
 
 // SlowCalls makes calls take another time. One that takes longer than its
 // client waits does what it asks for, and its caller sees a timeout.
-func (w *World) SlowCalls(latency Span) (end func()) {
-	return during(&w.faults.latencies, &latency)
+func (n *Network) SlowCalls(latency Span) (end func()) {
+	return During(&n.faults.latencies, &latency)
 }
 
 // SlowLists makes lists take another time, however long. They are not lost.
-func (w *World) SlowLists(latency Span) (end func()) {
-	return during(&w.faults.listLatencies, &latency)
+func (n *Network) SlowLists(latency Span) (end func()) {
+	return During(&n.faults.listLatencies, &latency)
 }
 
 // LoseAnswers makes a share of the calls do what they ask for, and their
 // callers see a timeout.
-func (w *World) LoseAnswers(share float64) (end func()) {
-	return during(&w.faults.lostShares, &share)
+func (n *Network) LoseAnswers(share float64) (end func()) {
+	return During(&n.faults.lostShares, &share)
 }
 
 // LoseCalls loses the calls for which lost reports true, when they would take
 // effect. They do nothing, and their callers see a timeout.
-func (w *World) LoseCalls(lost func(*Call) bool) (end func()) {
-	return during(&w.faults.lostCalls, &lost)
+func (n *Network) LoseCalls(lost func(*Call) bool) (end func()) {
+	return During(&n.faults.lostCalls, &lost)
 }
 
-// during adds a fault to others of its kind, until end is called.
-func during[T any](all *[]*T, fault *T) (end func()) {
+// During adds a fault to others of its kind, until end is called.
+func During[T any](all *[]*T, fault *T) (end func()) {
 	*all = append(*all, fault)
 	return func() {
 		*all = slices.DeleteFunc(*all, func(other *T) bool { return other == fault })
@@ -270,15 +220,15 @@ func during[T any](all *[]*T, fault *T) (end func()) {
 
 // DelayWatches makes what the watches see late, and in an order of its own for
 // each object.
-func (w *World) DelayWatches(delay Span, match func(*Client, Kind) bool) (end func()) {
-	return during(&w.faults.staleWatches, &staleFault{delay, match})
+func (n *Network) DelayWatches(delay Span, match func(*Client, Kind) bool) (end func()) {
+	return During(&n.faults.staleWatches, &staleFault{delay, match})
 }
 
 // BreakWatches makes watches drop events, until mend makes them list again. One
 // that was broken several times has to be mended as often.
-func (w *World) BreakWatches(match func(*Client, Kind) bool) (mend func()) {
+func (n *Network) BreakWatches(match func(*Client, Kind) bool) (mend func()) {
 	var broken []*watch
-	for _, c := range w.faults.clients {
+	for _, c := range n.faults.clients {
 		for _, watch := range c.watches {
 			if watch != nil && match(c, watch.kind) {
 				watch.broken++

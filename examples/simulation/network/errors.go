@@ -1,4 +1,4 @@
-package model
+package network
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// errConnection is what a client gets when no server listens.
-var errConnection = errors.New("connection refused")
+// ErrConnection is what a client gets when no server listens.
+var ErrConnection = errors.New("connection refused")
 
 // errTimeout is what a client gets when an answer does not come.
 var errTimeout error = timeout{}
@@ -20,10 +20,6 @@ func (timeout) Error() string { return "timeout awaiting response headers" }
 // Timeout is what callers ask.
 func (timeout) Timeout() bool { return true }
 
-func conflict(call *Call, why string) error {
-	return apierrors.NewConflict(call.resource().GroupResource(), call.Name, errors.New(why))
-}
-
 const notFoundCode = 404
 
 // scripted is the error that a scenario asks for. A 404 comes from a proxy: its
@@ -31,7 +27,7 @@ const notFoundCode = 404
 func scripted(call *Call, code int) error {
 	const why = "the scenario says so"
 	if code == notFoundCode {
-		resource := call.resource().GroupResource()
+		resource := call.Kind.Resource().GroupResource()
 		return apierrors.NewGenericServerResponse(code, string(call.Verb), resource, call.Name, why, 0, true)
 	}
 	return failure(call, code, why)
@@ -39,6 +35,6 @@ func scripted(call *Call, code int) error {
 
 // failure is an error with a status code.
 func failure(call *Call, code int, why string) error {
-	resource := call.resource().GroupResource()
+	resource := call.Kind.Resource().GroupResource()
 	return apierrors.NewGenericServerResponse(code, string(call.Verb), resource, call.Name, why, 0, false)
 }

@@ -1,0 +1,133 @@
+package network
+
+import (
+	"cmp"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Verb is what a call does.
+type Verb string
+
+// Verbs.
+const (
+	Get    Verb = "get"
+	List   Verb = "list"
+	Create Verb = "create"
+	Update Verb = "update"
+	Patch  Verb = "patch"
+	Delete Verb = "delete"
+	// Evict is a POST of an Eviction to a pod.
+	Evict Verb = "evict"
+)
+
+// A Call is a client's request to the API server, and its answer.
+type Call struct {
+	Verb Verb
+	Kind Kind
+	Name string
+	// PatchType, Data and Subresource are those of a patch.
+	PatchType   types.PatchType
+	Data        []byte
+	Subresource string
+	// Object is what to create or to update.
+	Object runtime.Object
+	// Preconditions are those of a delete or an eviction.
+	Preconditions *metav1.Preconditions
+
+	// Client has sent it, at SentAt.
+	Client *Client
+	SentAt time.Duration
+	// ProcessedAt is when the API server dealt with it, if Reached.
+	ProcessedAt time.Duration
+	Reached     bool
+
+	// Node, Lease, Pod or, for a list of leases, LeaseList is the answer, unless
+	// it is Err. Leases are as a [Lens] would show them.
+	Node      *corev1.Node
+	Lease     *coordinationv1.Lease
+	Pod       *corev1.Pod
+	LeaseList []coordinationv1.Lease
+	// Answer is that about an object of another kind.
+	Answer runtime.Object
+	Err    error
+
+	// Lock is what to write to the leader's lease, or what is in it.
+	Lock Lock
+	// Timeout is how long the client waits for an answer. Zero means CallTimeout.
+	Timeout time.Duration
+
+	processed func()
+	lost      bool // its answer
+}
+
+// BeginsWatch reports whether the call is the list with which a watch begins.
+func (c *Call) BeginsWatch() bool { return c.processed != nil }
+
+// Call sends a call. Answered is called in the process when the answer is
+// there, unless it has ended before. A process that has ended sends nothing.
+func (c *Client) Call(call *Call, answered func(*Call)) {
+	if c.stopped {
+		return
+	}
+	n := c.network
+	call.Client, call.SentAt = c, n.Elapsed()
+	for _, witness := range n.witnesses {
+		witness.Sent(call)
+	}
+	there, back := n.faults.journey(c, call)
+	there += n.fate(Message{Kind: MessageCall, Client: c, Call: call}).Later
+	finish := func() {
+		n.faults.lose(call)
+		c.Do(func() {
+			for _, witness := range n.witnesses {
+				witness.Answered(call)
+			}
+			answered(call)
+			c.wake()
+		})
+	}
+	n.After(there, func() {
+		if call.Err == nil {
+			call.Err = n.faults.refusal()
+		}
+		if call.Err == nil && n.faults.swallows(call) {
+			call.lost = true
+			n.After(max(back, call.timeout()-there), finish)
+			return
+		}
+		if call.Err == nil {
+			n.process(call)
+		}
+		fate := n.fate(Message{Kind: MessageAnswer, Client: c, Call: call})
+		if fate.Lost {
+			call.lost = true
+			fate.Later = max(call.timeout()-there-back, 0)
+		}
+		n.After(back+fate.Later, finish)
+	})
+}
+
+// process is the moment in which a call arrives.
+func (n *Network) process(call *Call) {
+	call.Reached, call.ProcessedAt = true, n.Elapsed()
+	if call.processed != nil {
+		call.processed()
+	} else {
+		n.server.Process(call)
+	}
+	for _, witness := range n.witnesses {
+		witness.Processed(call)
+	}
+}
+
+// timeout is how long the client waits for an answer.
+func (c *Call) timeout() time.Duration { return cmp.Or(c.Timeout, CallTimeout) }
+
+// forget takes the answer away.
+func (c *Call) forget() { c.Node, c.Lease, c.Pod, c.Answer = nil, nil, nil, nil }
