@@ -55,13 +55,21 @@ func (front) Lens(kind network.Kind) network.Lens {
 }
 
 // All returns what there is of a kind.
-func (f front) All(kind network.Kind) []network.Change {
+func (f front) All(kind network.Kind) network.Listing {
+	list := network.Listing{Version: f.server.store.Version()}
 	switch kind {
 	case network.Leases:
-		return f.leases()
+		list.Objects = f.leases()
 	case network.LeaderLease:
-		return []network.Change{{Kind: kind, Object: f.server.lock}}
+		list.Objects = []network.Change{{Kind: kind, Object: f.server.lock}}
+	default:
+		list.Objects = f.objects(kind)
 	}
+	return list
+}
+
+// objects returns those of a kind that the rules are for, by name.
+func (f front) objects(kind network.Kind) []network.Change {
 	objects := sortedByName[network.Object](f.server.store, kind.Resource())
 	all := make([]network.Change, len(objects))
 	for i, object := range objects {

@@ -74,25 +74,26 @@ func (s *store) Commit(c apiserver.Change) bool {
 	if !s.Objects.Commit(c) {
 		return false
 	}
+	shown := c.Next
 	if c.Last != nil {
-		c.Next = nil
+		shown, c.Next = c.Last, nil
 	}
 	switch c.Resource {
 	case nodeResource:
 		before, _ := c.Old.(*corev1.Node)
 		after, _ := c.Next.(*corev1.Node)
-		s.world.nodeChanged(s.call, before, after)
+		s.world.nodeChanged(s.call, before, after, shown)
 	case podResource:
 		before, _ := c.Old.(*corev1.Pod)
 		after, _ := c.Next.(*corev1.Pod)
-		s.world.podChanged(s.call, before, after)
+		s.world.podChanged(s.call, before, after, shown)
 	case budgetResource:
 		if budget, ok := c.Next.(*policyv1.PodDisruptionBudget); ok {
 			s.world.workload[budget.Name].Budget.changed(s.call, budget)
 		}
 	default:
 		if kind, watched := network.KindOf(c.Resource); watched {
-			s.world.objectChanged(s.call, kind, c.Old, c.Next)
+			s.world.objectChanged(s.call, kind, &c, shown)
 		}
 	}
 	return true
@@ -187,31 +188,32 @@ func (w *World) dropNode(name string) {
 	last := *before
 	w.commit(apiserver.Change{Resource: nodeResource, Key: apiserver.Key{Name: name}, Old: before, Last: &last})
 	if m := w.machine[name]; m.lease != nil {
-		lease := m.lease
-		m.lease = nil
-		w.server.store.NextVersion()
-		gone := m.leaseChange(lease)
+		gone := m.leaseChange(&lease{m, w.server.store.NextVersion(), m.lease.renewed})
 		gone.Gone = true
+		m.lease = nil
 		w.Announce(gone)
 	}
 	w.After(orphanedPodsStay, func() { w.collectPods(name) })
 }
 
-func (w *World) nodeChanged(call *network.Call, before, after *corev1.Node) {
-	shown := after
-	if after == nil {
-		shown = before
-	}
-	m := w.machine[shown.Name]
+// nodeChanged tells of a change. Shown is what watches show of it: the newest
+// or the last state.
+func (w *World) nodeChanged(call *network.Call, before, after *corev1.Node, shown runtime.Object) {
+	m := w.machine[apiserver.MetaOf(shown).GetName()]
 	m.node = after
 	w.pending.nodeChanged(m)
 	w.kubelets.SawNode(m, before)
 	for _, witness := range w.witnesses {
 		witness.WroteNode(NodeWrite{call, before, after})
 	}
-	w.Announce(network.Change{
-		Kind: network.Nodes, Name: m.Name, Number: m.number + 1, Object: shown, Gone: after == nil,
-	})
+	w.announce(network.Nodes, shown, after == nil)
+}
+
+// announce shows a change to watches.
+func (w *World) announce(kind network.Kind, shown runtime.Object, gone bool) {
+	object, _ := shown.(network.Object)
+	name := object.GetName()
+	w.Announce(network.Change{Kind: kind, Name: name, Number: front{w}.Number(kind, name), Object: object, Gone: gone})
 }
 
 // putPod stores a version of a pod. The object is the server's from then on.
@@ -234,29 +236,21 @@ func (w *World) dropPod(name string) {
 }
 
 // objectChanged tells of a change of another kind.
-func (w *World) objectChanged(call *network.Call, kind network.Kind, old, next runtime.Object) {
-	before, _ := old.(network.Object)
-	after, _ := next.(network.Object)
+func (w *World) objectChanged(call *network.Call, kind network.Kind, c *apiserver.Change, shown runtime.Object) {
+	before, _ := c.Old.(network.Object)
+	after, _ := c.Next.(network.Object)
 	for _, witness := range w.witnesses {
 		witness.Wrote(Write{call, kind, before, after})
 	}
-	shown := after
-	if after == nil {
-		shown = before
-	}
-	w.Announce(network.Change{Kind: kind, Name: shown.GetName(), Object: shown, Gone: after == nil})
+	w.announce(kind, shown, after == nil)
 }
 
-func (w *World) podChanged(call *network.Call, before, after *corev1.Pod) {
+func (w *World) podChanged(call *network.Call, before, after *corev1.Pod, shown runtime.Object) {
 	record := w.recordPod(before, after)
 	for _, witness := range w.witnesses {
 		witness.WrotePod(PodWrite{call, before, after})
 	}
-	shown := after
-	if after == nil {
-		shown = before
-	}
-	w.Announce(network.Change{Kind: network.Pods, Name: shown.Name, Object: shown, Gone: after == nil})
+	w.announce(network.Pods, shown, after == nil)
 	if record.owner != nil {
 		record.owner.podChanged(before, after)
 	}

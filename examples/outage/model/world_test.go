@@ -133,30 +133,25 @@ func TestWatchThatIsBrokenTwiceIsMendedTwice(t *testing.T) {
 	require.Len(t, s.of(Nodes), 3)
 }
 
-func TestStaleWatchKeepsTheOrderOfEachObject(t *testing.T) {
+// A watch is one stream: no event overtakes another, however late they are.
+func TestStaleWatchKeepsItsOrder(t *testing.T) {
 	w, s := world(t)
 	end := w.DelayWatches(Span{Min: time.Second, Max: 30 * time.Second}, func(*Client, Kind) bool { return true })
-	var versions []string
+	cordon := func(name string) {
+		w.Machine(name).Edit(func(n *corev1.Node) { n.Spec.Unschedulable = !n.Spec.Unschedulable })
+	}
 	for range 20 {
-		w.Machine("a").Edit(func(n *corev1.Node) { n.Spec.Unschedulable = !n.Spec.Unschedulable })
-		versions = append(versions, w.Node("a").ResourceVersion)
-		w.Machine("b").Edit(func(n *corev1.Node) { n.Spec.Unschedulable = !n.Spec.Unschedulable })
+		cordon("a")
+		cordon("b")
 	}
 	end()
-	w.Machine("a").Edit(func(n *corev1.Node) { n.Spec.Unschedulable = true }) // in time, but not before the late ones
+	cordon("a") // in time, but not before the late ones
 	last := w.Node("a").ResourceVersion
-	var got []string
-	for w.Step(w.Elapsed() + 2*time.Minute) {
-		if v := CachedNode(s.client, "a").ResourceVersion; len(got) == 0 || got[len(got)-1] != v {
-			got = append(got, v)
-		}
-		if len(got) > 0 && got[len(got)-1] == last {
-			break
-		}
-	}
-	require.Equal(t, append(versions, last), got[1:])
-	order := fmt.Sprint(s.of(Nodes)[2:])
-	require.NotEqual(t, fmt.Sprint(repeat(20, "nodes update a", "nodes update b")), order, "objects overtake each other")
+	run(w, 1900*time.Millisecond)
+	require.NotEqual(t, last, CachedNode(s.client, "a").ResourceVersion)
+	run(w, time.Minute)
+	require.Equal(t, last, CachedNode(s.client, "a").ResourceVersion)
+	require.Equal(t, append(repeat(20, "nodes update a", "nodes update b"), "nodes update a"), s.of(Nodes)[2:])
 }
 
 func repeat(n int, some ...string) []string {

@@ -218,8 +218,7 @@ func During[T any](all *[]*T, fault *T) (end func()) {
 	}
 }
 
-// DelayWatches makes what the watches see late, and in an order of its own for
-// each object.
+// DelayWatches makes what the watches see late.
 func (n *Network) DelayWatches(delay Span, match func(*Client, Kind) bool) (end func()) {
 	return During(&n.faults.staleWatches, &staleFault{delay, match})
 }

@@ -36,7 +36,7 @@ type Server interface {
 	// Process does what a call asks for, and gives it its answer or its error.
 	Process(call *Call)
 	// All returns what there is of a kind.
-	All(kind Kind) []Change
+	All(kind Kind) Listing
 	// Number returns the number of an object that has one, else 0; see
 	// [Change.Number].
 	Number(kind Kind, name string) int

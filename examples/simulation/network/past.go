@@ -10,7 +10,7 @@ import (
 type Past struct {
 	network *Network
 	at      time.Duration
-	lists   [kinds][]Change
+	lists   [kinds]Listing
 	since   [kinds][]dated
 }
 
@@ -80,6 +80,6 @@ func (w *watch) begin(past *Past) {
 	w.lag = now - past.at
 	w.deliverAt(Change{Kind: w.kind, list: &past.lists[w.kind]}, now)
 	for _, c := range past.since[w.kind] {
-		w.deliverLate(c.change, c.at+w.lag)
+		w.deliverAt(c.change, c.at+w.lag)
 	}
 }

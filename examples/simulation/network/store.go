@@ -20,8 +20,15 @@ func (s Store) GetByKey(key string) (item any, exists bool, err error) {
 	return object, object != nil, nil
 }
 
-// LastSyncResourceVersion returns another version after each event and list that
-// the client has received. There are no bookmarks.
+// LastSyncResourceVersion returns how far the watch is. There are no bookmarks.
 func (s Store) LastSyncResourceVersion() string {
-	return strconv.Itoa(s.client.watches[s.kind].received)
+	watch := s.client.watches[s.kind]
+	if watch.newest != nil {
+		return watch.newest.GetResourceVersion()
+	}
+	return strconv.FormatUint(watch.version, 10)
 }
+
+// LastStoreSyncResourceVersion returns how far the cache is. What the watch
+// receives is in it at once.
+func (s Store) LastStoreSyncResourceVersion() string { return s.LastSyncResourceVersion() }

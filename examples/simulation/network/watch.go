@@ -19,8 +19,14 @@ type Change struct {
 	Kind   Kind
 	Gone   bool
 
-	joins bool      // the one before it in watch.inOrder, and arrives with that
-	list  *[]Change // of all that there is, for which the others are not set
+	at   time.Duration // when it arrives
+	list *Listing      // of all that there is, for which only Kind is set besides
+}
+
+// Listing is all that there is of a kind, at a version.
+type Listing struct {
+	Objects []Change
+	Version uint64
 }
 
 // Announce sends a change to all watches of its kind.
@@ -50,18 +56,18 @@ type watch struct {
 	broken int
 	// lag is how old what a watch shows is that began in the past.
 	lag time.Duration
-	// lists counts the times that it has listed: what was on its way before then
-	// and could arrive after it is void.
+	// lists counts the times that it has listed.
 	lists int
-	// received counts the events and lists that have reached the client.
-	received int
+	// version is how far the cache is: that of the last list, or of the last event,
+	// whose object is then newest.
+	version uint64
+	newest  Object
 
-	// Events on their way arrive in their order, except those that a stale watch
-	// has delayed: of these only those of one object do.
-	inOrder virtualtime.FIFO[Change]
-	arrival time.Duration            // of the last one in inOrder
-	late    map[string]time.Duration // of the last one of an object
-	next    func()                   // lets the next ones in inOrder arrive
+	// onTheWay are events and lists that have not arrived yet. As in a stream, none
+	// overtakes another.
+	onTheWay virtualtime.FIFO[Change]
+	last     time.Duration // when the last of them arrives
+	next     func()        // lets the next ones arrive
 
 	// held is what has arrived while the client stood still or was cut off.
 	held []Change
@@ -76,7 +82,6 @@ func (c *Client) Inform(kind Kind, handler cache.ResourceEventHandler) {
 		handler: handler,
 		random:  c.network.Random(c.identity() + "/" + kind.String()),
 		cached:  cached{byName: make(map[string]Object)},
-		late:    make(map[string]time.Duration),
 	}
 	w.next = w.arriveNext
 	w.lens = c.network.server.Lens(kind)
@@ -98,7 +103,7 @@ func (w *watch) list() {
 		}
 		w.lost = false
 		w.lists++
-		clear(w.late)
+		w.onTheWay = virtualtime.FIFO[Change]{} // the stream has ended
 		if past := network.faults.pastFor(w); past != nil {
 			w.begin(past)
 			return
@@ -141,48 +146,31 @@ func (w *watch) send(c Change) {
 	}
 	network := w.client.network
 	later := network.fate(Message{Kind: MessageEvent, Client: w.client, Of: c.Kind, Name: c.Name}).Later
-	stale := network.faults.stale(w)
-	if stale == nil {
-		w.deliverAt(c, network.Elapsed()+network.config.WatchDelay.Pick(w.random)+later)
-		return
+	delay := network.config.WatchDelay
+	if stale := network.faults.stale(w); stale != nil {
+		delay = *stale
 	}
-	w.deliverLate(c, max(network.Elapsed()+stale.Pick(w.random), w.arrival, w.late[c.Name]))
+	w.deliverAt(c, network.Elapsed()+delay.Pick(w.random)+later)
 }
 
-// deliverLate delivers a change on its own.
-func (w *watch) deliverLate(c Change, at time.Duration) {
-	w.late[c.Name] = at
-	lists := w.lists
-	w.client.network.At(at, func() {
-		if lists == w.lists {
-			w.arrive(c)
-		}
-	})
-}
-
+// deliverAt has a change arrive at a time, or with the last one before it. Of a
+// large cluster's heartbeats, most wait for one before them.
 func (w *watch) deliverAt(c Change, at time.Duration) {
-	at = max(at, w.arrival)
-	if late, ok := w.late[c.Name]; ok {
-		if at <= late { // it must not overtake an older one of its object
-			w.deliverLate(c, late)
-			return
-		}
-		delete(w.late, c.Name)
-	}
-	// Of a large cluster's heartbeats, most wait for one before them.
-	c.joins = at == w.arrival && at > w.client.network.Elapsed() && w.inOrder.Len() > 0
-	w.arrival = at
-	w.inOrder.Push(c)
-	if !c.joins {
+	c.at = at
+	if w.onTheWay.Len() > 0 && w.last >= at {
+		c.at = w.last
+	} else {
 		w.client.network.At(at, w.next)
 	}
+	w.last = c.at
+	w.onTheWay.Push(c)
 }
 
-// arriveNext is the moment in which the next changes in inOrder arrive.
+// arriveNext is the moment in which changes arrive, unless those have been
+// dropped since.
 func (w *watch) arriveNext() {
-	w.arrive(w.inOrder.Pop())
-	for w.inOrder.Len() > 0 && w.inOrder.Peek().joins {
-		w.arrive(w.inOrder.Pop())
+	for w.onTheWay.Len() > 0 && w.onTheWay.Peek().at <= w.client.network.Elapsed() {
+		w.arrive(w.onTheWay.Pop())
 	}
 }
 
@@ -209,12 +197,13 @@ func (w *watch) release() {
 // deliver tells the handler. Of a single event the handler knows whether its
 // process has to do anything, and nearly none asks for it.
 func (w *watch) deliver(c Change) {
-	w.received++
 	if c.list == nil {
+		w.newest = c.Object
 		w.apply(c)
 		return
 	}
-	w.replace(*c.list)
+	w.version, w.newest = c.list.Version, nil
+	w.replace(c.list.Objects)
 	w.client.wake()
 }
 
