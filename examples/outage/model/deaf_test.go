@@ -34,7 +34,7 @@ func TestDeaf(t *testing.T) {
 			})
 			w.At(test.resume, func() {
 				if test.suspend < test.resume {
-					require.Equal(t, test.resume-test.suspend, c.Wake())
+					require.Equal(t, test.resume-test.suspend, c.Unsuspend())
 				}
 				c.Resume()
 			})

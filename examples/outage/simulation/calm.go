@@ -22,7 +22,7 @@ func (c *calm) now() bool { return c.faults == 0 && c.acting != nil }
 func (c *calm) Noted(model.Note) {
 	var acting *model.Client
 	if r := c.simulation.Acting(); r != nil {
-		acting = r.client
+		acting = r.Client()
 	}
 	if acting != c.acting {
 		c.acting = acting

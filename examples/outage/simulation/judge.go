@@ -95,7 +95,7 @@ type subject struct{ *Simulation }
 
 func (s subject) Acting() *model.Client {
 	if r := s.Simulation.Acting(); r != nil {
-		return r.client
+		return r.Client()
 	}
 	return nil
 }

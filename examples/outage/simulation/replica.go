@@ -10,41 +10,31 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
-	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/process/evicting"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
+	"github.com/kubelife/lifecycle/examples/simulation/program"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
 )
 
 // A Replica is one process of the controller, through all its lives. It does
-// what nodelifecycle does with the same reducer and the same edges; only the
-// dispatcher and the leader election, which wait, are its own.
+// what nodelifecycle does with the same reducer and the same edges.
 type Replica struct {
 	Number int
 
 	sim       *Simulation
 	life      int
 	skew      time.Duration
-	suspended time.Duration // for how long its machine was
-	client    *model.Client // nil while it does not run
+	suspended time.Duration    // for how long its machine was
+	process   *program.Process // nil while it does not run
 	core      *controller.Controller
-	jobs      timedqueue.Source[timedqueue.Job]
 	handlers  edge.Handlers
-	election  election
-	errands   map[*errand]struct{} // under way
-	resting   []*errand            // that are done
-	abandons  bool                 // errands, whose results are lost
-	synced    bool
-	lookSoon  func()        // plans a look at what is to be done for now
-	awake     bool          // one is planned
-	alarm     time.Duration // the earliest look planned for later, zero if none
+	election  *program.Election
 }
 
 func (r *Replica) name() string { return replicaName(r.Number) }
 
 func replicaName(number int) string { return fmt.Sprintf("controller-%d", number) }
-
-func (r *Replica) identity() string { return fmt.Sprintf("%s/%d", r.name(), r.life) }
 
 // now is what the process's clock shows.
 func (r *Replica) now() time.Time {
@@ -54,16 +44,21 @@ func (r *Replica) now() time.Time {
 
 // Client returns the process as the API server knows it, or nil while it does
 // not run.
-func (r *Replica) Client() *model.Client { return r.client }
+func (r *Replica) Client() *network.Client {
+	if r.gone() {
+		return nil
+	}
+	return r.process.Client
+}
 
 // Acts reports whether the process runs, leads and knows what there is.
 func (r *Replica) Acts() bool {
-	return !r.gone() && !r.client.Paused() && r.synced && r.leads()
+	return !r.gone() && !r.process.Paused() && r.process.Synced() && r.leads()
 }
 
-func (r *Replica) leads() bool { return r.election.leads || r.sim.splitBrain > 0 }
+func (r *Replica) leads() bool { return r.election.Leads() || r.sim.splitBrain > 0 }
 
-func (r *Replica) gone() bool { return r.client == nil }
+func (r *Replica) gone() bool { return r.process == nil }
 
 // Knowledge is what a process has in its memory.
 type Knowledge struct {
@@ -97,56 +92,54 @@ func (r *Replica) start() error {
 	if err != nil {
 		return fmt.Errorf("start %s: %w", r.name(), err)
 	}
-	r.core = core
-	r.election, r.synced, r.awake, r.alarm = election{}, false, false, 0
-	r.errands = make(map[*errand]struct{})
-	r.client = r.sim.world.NewClient(r.name(), r.life, r.wake)
-	r.lookSoon = r.client.Soon(r.look)
-	if r.jobs, err = r.newJobs(); err != nil {
-		return fmt.Errorf("start %s: %w", r.name(), err)
-	}
-	r.sim.world.Note(model.Note{Kind: model.Started, Client: r.client})
-	r.handlers, err = edge.NewHandlers(core, edge.Stores{
-		Nodes: r.client.Store(model.Nodes), Pods: r.client.Store(model.Pods),
-	}, r.observe)
+	r.core, r.election = core, nil
+	r.process = program.New(r.sim.world.Network, program.Config{
+		Name: r.name(), Life: r.life, Workers: r.sim.options.ConcurrentSyncs,
+		Now: r.now, Leads: r.leads, Forbid: r.forbid,
+		Synced: func() { core.MarkSynced(r.now()) },
+	})
+	jobs, err := r.newJobs()
 	if err != nil {
 		return fmt.Errorf("start %s: %w", r.name(), err)
 	}
-	r.client.Inform(model.Nodes, r.handlers.Nodes)
-	r.client.Inform(model.Leases, r.handlers.Leases)
-	r.client.Inform(model.Pods, r.handlers.Pods)
-	if r.sim.halts() {
-		r.client.Inform(model.LeaderLease, r.haltHandler())
+	r.process.Perform(jobs)
+	if err := r.inform(); err != nil {
+		return fmt.Errorf("start %s: %w", r.name(), err)
 	}
 	r.elect()
-	r.every(r.sim.options.MonitorPeriod, r.reevaluate)
-	r.every(time.Second, r.idle)
-	r.every(time.Second, r.expire)
+	r.process.Every(r.sim.options.MonitorPeriod, r.reevaluate)
+	r.process.Every(time.Second, r.idle)
+	r.process.Every(time.Second, r.expire)
 	return nil
 }
 
-// observe runs a turn of the core. Like timedqueue.Dispatcher.UpdateIf it looks
-// at what is to be done only if the turn asks for that. Nearly all events are
-// heartbeats, and nearly none of those does.
-func (r *Replica) observe(turn func(now time.Time), poll func() bool) {
-	turn(r.now())
-	if poll() {
-		r.wake()
+// inform has the informers tell the core.
+func (r *Replica) inform() (err error) {
+	r.handlers, err = edge.NewHandlers(r.core, edge.Stores{
+		Nodes: r.process.Store(network.Nodes), Pods: r.process.Store(network.Pods),
+	}, r.process.Observe)
+	if err != nil {
+		return err
 	}
+	r.process.Inform(network.Nodes, r.handlers.Nodes)
+	r.process.Inform(network.Leases, r.handlers.Leases)
+	r.process.Inform(network.Pods, r.handlers.Pods)
+	if r.sim.halts() {
+		r.process.Inform(network.LeaderLease, r.haltHandler())
+	}
+	return nil
 }
 
 // haltHandler halts the process while the leader's lease says so, as the
 // program's own does.
 func (r *Replica) haltHandler() cache.ResourceEventHandler {
 	follow := func(object any) {
-		switch lock, ok := object.(model.Lock); {
+		switch lock, ok := object.(network.Lock); {
 		case !ok:
 		case lock.Halted && !r.core.Halted():
-			r.core.Halt(r.now())
-			r.wake()
+			r.process.Update(r.core.Halt)
 		case !lock.Halted && r.core.Halted():
-			r.core.Resume(r.now())
-			r.wake()
+			r.process.Update(r.core.Resume)
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -157,26 +150,28 @@ func (r *Replica) haltHandler() cache.ResourceEventHandler {
 
 // newJobs returns what the core hands out, as the edge performs it.
 func (r *Replica) newJobs() (timedqueue.Source[timedqueue.Job], error) {
+	nodes, pods := program.Client[*corev1.Node]{Kind: network.Nodes}, program.Client[*corev1.Pod]{Kind: network.Pods}
 	evict, err := r.sim.options.Evicting.NewAction(evicting.Clients{
-		Pods:        func(string) eviction.EvictionClient { return pods{} },
-		Nodes:       nodes{},
+		Pods:        func(string) eviction.EvictionClient { return pods },
+		Nodes:       nodes,
 		NewDeletion: edge.NewDeletion,
 	})
 	if err != nil {
 		return nil, err
 	}
+	process := r.process
 	performer, err := edge.NewPerformer(edge.PerformerConfig{
-		Nodes:  nodes{},
-		Pods:   func(string) edge.Pods { return pods{} },
-		Leases: leases{},
+		Nodes:  nodes,
+		Pods:   func(string) edge.Pods { return pods },
+		Leases: program.Leases{},
 		Evict:  evict,
 		WroteNode: func(node *corev1.Node) {
-			if !r.abandons {
+			if !process.Abandons() {
 				r.handlers.Nodes.Wrote(node)
 			}
 		},
 		WrotePod: func(pod *corev1.Pod) {
-			if !r.abandons {
+			if !process.Abandons() {
 				r.handlers.Pods.Wrote(pod)
 			}
 		},
@@ -185,6 +180,32 @@ func (r *Replica) newJobs() (timedqueue.Source[timedqueue.Job], error) {
 		return nil, err
 	}
 	return r.core.Jobs(performer.Actions(), r.now())
+}
+
+// elect begins to take part in the election, or acts without one.
+func (r *Replica) elect() {
+	config := r.sim.election()
+	config.Lead = func() { r.core.Lead(r.now()) }
+	config.Lost = r.end
+	config.Answered, config.Unanswered = r.core.Answered, r.core.Unanswered
+	r.election = r.process.Elect(config, r.sim.world.Random("election/"+r.process.Identity()))
+}
+
+// election returns what the flags say of it.
+func (s *Simulation) election() program.ElectionConfig {
+	flags := s.options.LeaderElection
+	return program.ElectionConfig{
+		Elect:         flags.Elect,
+		LeaseDuration: flags.LeaseDuration, RenewDeadline: flags.RenewDeadline, RetryPeriod: flags.RetryPeriod,
+	}
+}
+
+// forbid holds back a write that the fence of the real program holds back.
+func (r *Replica) forbid(call *network.Call) error {
+	if r.sim.splitBrain > 0 {
+		return nil
+	}
+	return r.election.Forbid(call)
 }
 
 // Crash kills the process. It comes back as after any end.
@@ -200,10 +221,10 @@ func (r *Replica) Die() {
 	if r.gone() {
 		return
 	}
-	client := r.client
-	client.Die()
+	process := r.process
+	process.Die()
 	r.sim.world.After(0, func() {
-		if r.client == client {
+		if r.process == process {
 			r.Crash()
 		}
 	})
@@ -224,58 +245,16 @@ func (r *Replica) restart() {
 }
 
 func (r *Replica) stop(why string) {
-	if r.gone() {
-		return
+	if process := r.process; process != nil {
+		r.process = nil
+		process.End(why)
 	}
-	client := r.client
-	r.client = nil
-	client.Stop()
-	r.abandon()
-	r.sim.world.Note(model.Note{Kind: model.Stopped, Client: client, Text: why})
-}
-
-// abandon ends what is under way; its results are lost.
-func (r *Replica) abandon() {
-	r.abandons = true
-	defer func() { r.abandons = false }()
-	for e := range r.errands {
-		e.stop()
-	}
-	clear(r.errands)
-	for _, e := range r.resting {
-		e.stop()
-	}
-	r.resting = nil
-}
-
-// lead begins to act.
-func (r *Replica) lead() {
-	if r.election.leads {
-		return
-	}
-	r.election.leads = true
-	r.core.Lead(r.now())
-	r.sim.world.Note(model.Note{Kind: model.Leads, Client: r.client})
-	r.wake()
-}
-
-// every does something in each period of this life, while the process runs.
-func (r *Replica) every(period time.Duration, do func()) {
-	client := r.client
-	var tick func()
-	tick = func() {
-		if r.client == client {
-			do()
-			client.At(r.sim.world.Elapsed()+period, tick)
-		}
-	}
-	client.At(r.sim.world.Elapsed()+period, tick)
 }
 
 func (r *Replica) reevaluate() {
-	if r.synced && r.leads() {
+	if r.process.Synced() && r.leads() {
 		r.core.Reevaluate()
-		r.wake()
+		r.process.Wake()
 	}
 }
 
@@ -290,80 +269,3 @@ func (r *Replica) expire() {
 	r.handlers.Nodes.Expire()
 	r.handlers.Pods.Expire()
 }
-
-// wake plans a look at what is to be done.
-func (r *Replica) wake() {
-	if r.gone() {
-		return
-	}
-	if !r.synced && r.client.Synced() {
-		r.synced = true
-		r.core.MarkSynced(r.now())
-		r.sim.world.Note(model.Note{Kind: model.Synced, Client: r.client})
-	}
-	if r.awake || !r.leads() || !r.synced {
-		return
-	}
-	r.awake = true
-	r.lookSoon()
-}
-
-// look hands actions to the workers that are free.
-func (r *Replica) look() {
-	r.awake = false
-	if r.gone() || !r.leads() {
-		return
-	}
-	now := r.now()
-	for len(r.errands) < r.sim.options.ConcurrentSyncs {
-		job, ok := r.jobs.Start(now)
-		if !ok {
-			r.setAlarm(now)
-			return
-		}
-		r.perform(job)
-	}
-}
-
-// breather is how long a process waits that is promised work for now and then
-// gets none, as in timedqueue.Dispatcher. Else time would stand still.
-const breather = time.Millisecond
-
-// setAlarm plans a look for when there is something to do next.
-func (r *Replica) setAlarm(now time.Time) {
-	next, ok := r.jobs.Next(now)
-	if !ok {
-		return
-	}
-	wait := next.Sub(now)
-	if wait <= 0 {
-		wait = breather
-	}
-	at := r.sim.world.Elapsed() + wait
-	if r.alarm != 0 && r.alarm <= at {
-		return
-	}
-	r.alarm = at
-	client := r.client
-	client.At(at, func() {
-		if r.client != client {
-			return
-		}
-		if r.alarm == at {
-			r.alarm = 0
-		}
-		r.wake()
-	})
-}
-
-// finished ends a job that was performed.
-func (r *Replica) finished(job timedqueue.Job) {
-	if r.gone() {
-		return
-	}
-	job.Finish(r.now())
-	r.wake()
-}
-
-// call sends a call.
-func (r *Replica) call(call *model.Call, answered func(*model.Call)) { r.client.Call(call, answered) }

@@ -175,7 +175,8 @@ func (s *Simulation) failCalls(errors *scenario.APIErrors) (end func()) {
 // bears reports whether controllers can act with such a latency: slowly, as
 // long as no call fails for it. A leader gives up a call about its lease first.
 func (s *Simulation) bears(latency *scenario.Range) bool {
-	return latency.Max.D() < s.leaseTimeout()
+	election := s.election()
+	return latency.Max.D() < election.CallTimeout()
 }
 
 // onlyKubelets reports whether a step cuts off the kubelets alone: controllers
@@ -354,7 +355,7 @@ func (s *Simulation) replica(which *scenario.Process) *Replica {
 		return s.replicas[*which.Replica]
 	}
 	for _, r := range s.replicas {
-		if !r.gone() && r.election.leads {
+		if !r.gone() && r.election.Leads() {
 			return r
 		}
 	}
@@ -375,7 +376,7 @@ func pause(r *Replica) (resume func()) {
 	if r.gone() {
 		return func() {}
 	}
-	client := r.client
+	client := r.process
 	client.Pause()
 	return client.Resume
 }
@@ -386,10 +387,10 @@ func suspend(r *Replica) (resume func()) {
 	if r.gone() {
 		return func() {}
 	}
-	client, goOn := r.client, pause(r)
+	client, goOn := r.process, pause(r)
 	client.Suspend()
 	return func() {
-		if slept := client.Wake(); client == r.client {
+		if slept := client.Unsuspend(); client == r.process {
 			r.suspended += slept
 		}
 		goOn()
@@ -407,7 +408,9 @@ func (s *Simulation) halts() bool {
 func (s *Simulation) split() (end func()) {
 	s.splitBrain++
 	for _, r := range s.replicas {
-		r.wake()
+		if !r.gone() {
+			r.process.Wake()
+		}
 	}
 	s.calm.Noted(model.Note{})
 	return func() {

@@ -103,7 +103,9 @@ func (s *Simulation) Step() bool {
 		return true
 	}
 	for _, r := range s.replicas {
-		r.abandon()
+		if !r.gone() {
+			r.process.Abandon()
+		}
 	}
 	return false
 }

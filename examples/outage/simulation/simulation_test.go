@@ -15,6 +15,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/simulation/network"
+	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -157,9 +158,9 @@ func TestProcessThatHasSleptThroughItsLeaseWritesNothing(t *testing.T) {
 		scenario.Step{At: duration(3*time.Minute + 40*time.Second), For: duration(2 * time.Minute),
 			Pause: &scenario.Process{}})
 	until(s, 3*time.Minute+40*time.Second)
-	sleeper := s.replicas[0].client
-	if s.replicas[1].client.Paused() {
-		sleeper = s.replicas[1].client
+	sleeper := s.replicas[0].Client()
+	if s.replicas[1].Client().Paused() {
+		sleeper = s.replicas[1].Client()
 	}
 	require.True(t, sleeper.Paused())
 	d.writes = nil
@@ -330,6 +331,18 @@ type beatCounter struct {
 
 func (c *beatCounter) Beat(*model.Machine) { c.beats++ }
 
+// counted counts how often a process asks for something to do.
+type counted struct {
+	timedqueue.Source[timedqueue.Job]
+
+	looks *int
+}
+
+func (c counted) Start(now time.Time) (timedqueue.Job, bool) {
+	*c.looks++
+	return c.Source.Start(now)
+}
+
 // A process looks when a node's grace period would have ended, after answers
 // and on a period: all that is less often than heartbeats come.
 func TestHeartbeatsDoNotMakeAProcessLook(t *testing.T) {
@@ -341,11 +354,10 @@ func TestHeartbeatsDoNotMakeAProcessLook(t *testing.T) {
 	until(s, 5*time.Minute)
 	counter := &beatCounter{}
 	s.world.Watch(counter)
-	looks, look := 0, s.replicas[0].lookSoon
-	s.replicas[0].lookSoon = func() {
-		looks++
-		look()
-	}
+	looks := 0
+	jobs, err := s.replicas[0].newJobs()
+	require.NoError(t, err)
+	s.replicas[0].process.Perform(counted{jobs, &looks})
 	until(s, 6*time.Minute)
 	require.Greater(t, counter.beats, 500)
 	require.Positive(t, looks)

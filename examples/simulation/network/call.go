@@ -61,6 +61,8 @@ type Call struct {
 	Lock Lock
 	// Timeout is how long the client waits for an answer. Zero means CallTimeout.
 	Timeout time.Duration
+	// Cause is what the client says of why it calls, for witnesses.
+	Cause any
 
 	processed func()
 	lost      bool // its answer
@@ -98,7 +100,7 @@ func (c *Client) Call(call *Call, answered func(*Call)) {
 		}
 		if call.Err == nil && n.faults.swallows(call) {
 			call.lost = true
-			n.After(max(back, call.timeout()-there), finish)
+			n.After(max(back, call.Wait()-there), finish)
 			return
 		}
 		if call.Err == nil {
@@ -107,7 +109,7 @@ func (c *Client) Call(call *Call, answered func(*Call)) {
 		fate := n.fate(Message{Kind: MessageAnswer, Client: c, Call: call})
 		if fate.Lost {
 			call.lost = true
-			fate.Later = max(call.timeout()-there-back, 0)
+			fate.Later = max(call.Wait()-there-back, 0)
 		}
 		n.After(back+fate.Later, finish)
 	})
@@ -126,8 +128,22 @@ func (n *Network) process(call *Call) {
 	}
 }
 
-// timeout is how long the client waits for an answer.
-func (c *Call) timeout() time.Duration { return cmp.Or(c.Timeout, CallTimeout) }
+// Wait is how long the client waits for an answer.
+func (c *Call) Wait() time.Duration { return cmp.Or(c.Timeout, CallTimeout) }
+
+// Result returns the object of the answer, nil if there is none. A list is in
+// LeaseList alone.
+func (c *Call) Result() runtime.Object {
+	switch {
+	case c.Node != nil:
+		return c.Node
+	case c.Pod != nil:
+		return c.Pod
+	case c.Lease != nil:
+		return c.Lease
+	}
+	return c.Answer
+}
 
 // forget takes the answer away.
 func (c *Call) forget() { c.Node, c.Lease, c.Pod, c.Answer = nil, nil, nil, nil }

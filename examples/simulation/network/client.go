@@ -34,12 +34,13 @@ type Client struct {
 // called after a single event of a watch, which only a handler can judge.
 func (n *Network) NewClient(name string, life int, woken func()) *Client {
 	c := &Client{Name: name, Life: life, network: n, woken: woken}
-	c.random = n.Random(c.identity())
+	c.random = n.Random(c.Identity())
 	n.faults.clients = append(n.faults.clients, c)
 	return c
 }
 
-func (c *Client) identity() string { return fmt.Sprintf("%s/%d", c.Name, c.Life) }
+// Identity names the process and its life.
+func (c *Client) Identity() string { return fmt.Sprintf("%s/%d", c.Name, c.Life) }
 
 func (c *Client) wake() { c.woken() }
 

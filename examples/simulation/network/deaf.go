@@ -41,9 +41,9 @@ func (c *Client) Suspend() {
 	c.suspensions = begin(c.suspensions, c.network.Elapsed())
 }
 
-// Wake ends one suspension, and returns for how long it has lasted apart from
+// Unsuspend ends one suspension, and returns for how long it has lasted apart from
 // what others had of it before.
-func (c *Client) Wake() (suspended time.Duration) {
+func (c *Client) Unsuspend() (suspended time.Duration) {
 	end(c.suspensions, c.network.Elapsed())
 	last := &c.suspensions[len(c.suspensions)-1]
 	suspended = last.to - last.from

@@ -80,14 +80,14 @@ func (f *faults) journey(c *Client, call *Call) (there, back time.Duration) {
 		return total / 2, total - total/2
 	}
 	if f.fails(c, call) {
-		total = min(total, call.timeout())
+		total = min(total, call.Wait())
 		return total / 2, total - total/2
 	}
-	if total > call.timeout() || f.loses(c, call) {
+	if total > call.Wait() || f.loses(c, call) {
 		// It arrives all the same, but its caller has given up.
 		call.lost = true
-		there = min(total/2, call.timeout())
-		return there, call.timeout() - there
+		there = min(total/2, call.Wait())
+		return there, call.Wait() - there
 	}
 	return total / 2, total - total/2
 }

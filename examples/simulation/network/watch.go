@@ -80,7 +80,7 @@ func (c *Client) Inform(kind Kind, handler cache.ResourceEventHandler) {
 		client:  c,
 		kind:    kind,
 		handler: handler,
-		random:  c.network.Random(c.identity() + "/" + kind.String()),
+		random:  c.network.Random(c.Identity() + "/" + kind.String()),
 		cached:  cached{byName: make(map[string]Object)},
 	}
 	w.next = w.arriveNext
