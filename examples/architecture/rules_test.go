@@ -99,8 +99,9 @@ var programCores = []string{
 	"examples/process/shadow",
 	"examples/scheduler/fit", "examples/scheduler/scheduling",
 	// The runs of a simulator have to be the same each time.
-	"examples/outage/model", "examples/daemonset/simulation", "examples/hollownode/simulation",
-	"examples/outage/simulation", "examples/simulation/apiserver", "examples/simulation/virtualtime",
+	"examples/outage/model", "examples/simulation/network", "examples/daemonset/simulation", "examples/hollownode/simulation",
+	"examples/outage/simulation", "examples/simulation/apiserver", "examples/simulation/program",
+	"examples/simulation/virtualtime",
 }
 
 // programEdges are files and folders in those of programCores that act.
@@ -111,7 +112,8 @@ var programEdges = append([]string{
 	"examples/hollownode/simulation/calls.go", "examples/hollownode/simulation/faults.go",
 	"examples/hollownode/simulation/heartbeats.go", "examples/hollownode/simulation/reports.go",
 	"examples/outage/cluster/list.go", "examples/outage/exhaustive/explore.go",
-	"examples/outage/simulation/clock.go", "examples/outage/simulation/errand.go",
+	"examples/outage/simulation/clock.go", "examples/simulation/program/clients.go",
+	"examples/simulation/program/errand.go",
 	"examples/process/commandline/serving.go", "examples/process/evicting/evictionreport",
 	"examples/process/htmlpage/assets.go", "examples/process/htmlpage/browser",
 	"examples/process/shadow/page.go", "examples/process/shadow/report.go", "examples/process/shadow/shadow.go",
@@ -127,7 +129,7 @@ var timelessEdges = []string{
 	"examples/daemonset/simulation/client.go", "examples/daemonset/simulation/cluster.go",
 	"examples/daemonset/simulation/process.go", "examples/hollownode/simulation/cluster.go",
 	"examples/hollownode/simulation/process.go",
-	"examples/outage/model/watch.go", "examples/outage/simulation/replica.go",
+	"examples/simulation/network/watch.go", "examples/outage/simulation/replica.go",
 	"examples/simulation/virtualtime/log.go", "examples/simulation/virtualtime/watch.go",
 }
 

@@ -90,7 +90,7 @@ func (w *witness) WroteNode(write model.NodeWrite) {
 		return
 	}
 	w.measure(w.toTaint, write.After.Name)
-	readyFor := w.played.World().Wall().Sub(was.LastTransitionTime.Time)
+	readyFor := w.played.World().Now().Sub(was.LastTransitionTime.Time)
 	if was.Status == corev1.ConditionTrue && readyFor >= w.played.Options().GracePeriod() {
 		w.ready = append(w.ready, write.After.Name)
 	}

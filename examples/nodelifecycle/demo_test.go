@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
@@ -188,10 +189,10 @@ func deletes(node, workload string) func(*testing.T, *simulation.Simulation) {
 		t.Helper()
 		for _, pod := range s.World().Workload(workload).Pods() {
 			if pod.Spec.NodeName == node {
-				s.Replicas()[0].Client().Call(&model.Call{
-					Verb: model.Delete, Kind: model.Pods, Name: pod.Name,
+				s.Replicas()[0].Client().Call(&network.Call{
+					Verb: network.Delete, Kind: network.Pods, Name: pod.Name,
 					Preconditions: &metav1.Preconditions{UID: &pod.UID},
-				}, func(call *model.Call) { require.NoError(t, call.Err) })
+				}, func(call *network.Call) { require.NoError(t, call.Err) })
 				return
 			}
 		}
@@ -204,12 +205,12 @@ func taints(nodes ...string) func(*testing.T, *simulation.Simulation) {
 	return func(t *testing.T, s *simulation.Simulation) {
 		t.Helper()
 		for _, node := range nodes {
-			s.Replicas()[0].Client().Call(&model.Call{
-				Verb: model.Patch, Kind: model.Nodes, Name: node, PatchType: types.JSONPatchType,
+			s.Replicas()[0].Client().Call(&network.Call{
+				Verb: network.Patch, Kind: network.Nodes, Name: node, PatchType: types.JSONPatchType,
 				Data: fmt.Appendf(nil,
 					`[{"op":"add","path":"/spec/taints","value":[{"key":%q,"effect":%q,"timeAdded":%q}]}]`,
-					corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute, s.World().Wall().Format(time.RFC3339)),
-			}, func(call *model.Call) { require.NoError(t, call.Err) })
+					corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute, s.World().Now().Format(time.RFC3339)),
+			}, func(call *network.Call) { require.NoError(t, call.Err) })
 		}
 	}
 }

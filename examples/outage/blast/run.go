@@ -15,6 +15,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/zone"
 )
@@ -180,7 +181,7 @@ func (o *observer) leavesAnyway(pod *corev1.Pod) bool {
 }
 
 // Processed notes the pods that a budget keeps.
-func (o *observer) Processed(call *model.Call) {
+func (o *observer) Processed(call *network.Call) {
 	if !model.Refused(call) || o.world.Elapsed() < o.begin {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
@@ -135,8 +136,8 @@ type evictions struct {
 }
 
 // Sent looks for an eviction in time.
-func (e *evictions) Sent(call *model.Call) {
-	evicts := call.Verb == model.Delete || call.Verb == model.Evict
+func (e *evictions) Sent(call *network.Call) {
+	evicts := call.Verb == network.Delete || call.Verb == network.Evict
 	e.seen = e.seen || evicts && e.world.from <= call.SentAt && call.SentAt < e.world.to
 }
 

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 const (
@@ -39,7 +39,7 @@ type Run struct {
 
 // message is one that was sent while deviations may happen.
 type message struct {
-	kind model.MessageKind
+	kind network.MessageKind
 	// begins says that it is about the list with which a watch begins.
 	begins bool
 }
@@ -52,9 +52,9 @@ func (m message) allows(kind Kind) bool {
 	case Overtaken, Crash:
 		return true
 	case Late:
-		return m.kind == model.MessageEvent
+		return m.kind == network.MessageEvent
 	case Lost:
-		return m.kind == model.MessageAnswer && !m.begins
+		return m.kind == network.MessageAnswer && !m.begins
 	}
 	return false
 }
@@ -88,15 +88,15 @@ type running struct {
 }
 
 // decide lets the next deviation happen when its message is sent.
-func (r *running) decide(m model.Message) model.Fate {
+func (r *running) decide(m network.Message) network.Fate {
 	world := r.simulation.World()
 	if now := world.Elapsed(); now < r.world.from || now >= r.world.to {
-		return model.Fate{}
+		return network.Fate{}
 	}
 	n := len(r.messages)
 	r.messages = append(r.messages, message{m.Kind, m.Call != nil && m.Call.BeginsWatch()})
 	if len(r.left) == 0 || r.left[0].Message != n {
-		return model.Fate{}
+		return network.Fate{}
 	}
 	kind := r.left[0].Kind
 	r.left = r.left[1:]
@@ -105,20 +105,20 @@ func (r *running) decide(m model.Message) model.Fate {
 	switch kind {
 	case Overtaken:
 		after(overtaken)
-		return model.Fate{Later: overtaken}
+		return network.Fate{Later: overtaken}
 	case Late:
 		after(late)
-		return model.Fate{Later: late}
+		return network.Fate{Later: late}
 	case Lost:
-		after(model.CallTimeout)
-		return model.Fate{Lost: true}
+		after(network.CallTimeout)
+		return network.Fate{Lost: true}
 	case Crash:
 		for _, replica := range r.simulation.Replicas() {
 			replica.Die()
 		}
 		after(0)
 	}
-	return model.Fate{}
+	return network.Fate{}
 }
 
 // margin is how long after a deviation a judge wants nothing that would have

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 func TestSchedulesAreReadAsTheyArePrinted(t *testing.T) {
@@ -28,8 +28,8 @@ func TestSchedulesAreReadAsTheyArePrinted(t *testing.T) {
 // Every schedule within the bound comes once, and no other.
 func TestNextEnumeratesEverySchedule(t *testing.T) {
 	messages := []message{
-		{kind: model.MessageCall}, {kind: model.MessageAnswer}, {kind: model.MessageAnswer, begins: true},
-		{kind: model.MessageEvent},
+		{kind: network.MessageCall}, {kind: network.MessageAnswer}, {kind: network.MessageAnswer, begins: true},
+		{kind: network.MessageEvent},
 	}
 	bound := Bound{Overtaken: 2, Late: 1, Lost: 1, Crash: 1, All: 3}
 	reached := map[string]int{}

@@ -13,6 +13,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
@@ -28,19 +29,19 @@ type crasher struct {
 	crashes    int
 }
 
-func (c *crasher) Sent(call *model.Call)      { c.at("sent", call) }
-func (c *crasher) Processed(call *model.Call) { c.at("processed", call) }
-func (c *crasher) Answered(call *model.Call)  { c.at("answered", call) }
+func (c *crasher) Sent(call *network.Call)      { c.at("sent", call) }
+func (c *crasher) Processed(call *network.Call) { c.at("processed", call) }
+func (c *crasher) Answered(call *network.Call)  { c.at("answered", call) }
 
 // Noted counts the ends of processes.
-func (c *crasher) Noted(note model.Note) {
-	if note.Kind == model.Stopped {
+func (c *crasher) Noted(note network.Note) {
+	if note.Kind == network.Stopped {
 		c.crashes++
 	}
 }
 
-func (c *crasher) at(moment string, call *model.Call) {
-	if call.Verb == model.List || call.Kind == model.LeaderLease || moment != c.moment {
+func (c *crasher) at(moment string, call *network.Call) {
+	if call.Verb == network.List || call.Kind == network.LeaderLease || moment != c.moment {
 		return
 	}
 	c.calls++

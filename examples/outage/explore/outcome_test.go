@@ -13,6 +13,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // ran is a run that is over.
@@ -106,17 +107,17 @@ type writes struct {
 	simulation *simulation.Simulation
 	leases     bool
 	calls      []written
-	last       *model.Call
+	last       *network.Call
 	lastAt     time.Duration // of a call that is not about the leader's lease
 }
 
 // Sent counts a call.
-func (w *writes) Sent(call *model.Call) {
-	if call.Kind != model.LeaderLease {
+func (w *writes) Sent(call *network.Call) {
+	if call.Kind != network.LeaderLease {
 		w.lastAt = call.SentAt
 	}
 	acting := w.simulation.Acting()
-	if call.Verb == model.Get || call.Verb == model.List || w.leases != (call.Kind == model.LeaderLease) ||
+	if call.Verb == network.Get || call.Verb == network.List || w.leases != (call.Kind == network.LeaderLease) ||
 		acting == nil || acting.Client() != call.Client {
 		return
 	}

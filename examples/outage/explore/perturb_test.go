@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // perturbation strikes at one write of a run.
@@ -23,8 +24,8 @@ type perturbation struct {
 	writes     *writes
 	struck     bool
 	reached    bool // what it is about has happened
-	target     *model.Call
-	past       *model.Past
+	target     *network.Call
+	past       *network.Past
 	showing    bool // the past
 	surfaced   bool // a silent kubelet was heard
 }
@@ -60,7 +61,7 @@ func (p *perturbation) plan(s *simulation.Simulation, w *writes) {
 	s.World().Watch(p)
 	switch p.pattern {
 	case crashBefore:
-		s.World().LoseCalls(func(call *model.Call) bool {
+		s.World().LoseCalls(func(call *network.Call) bool {
 			if call != p.target {
 				return false
 			}
@@ -75,14 +76,14 @@ func (p *perturbation) plan(s *simulation.Simulation, w *writes) {
 }
 
 // Sent waits for the call. It is told after writes has counted it.
-func (p *perturbation) Sent(call *model.Call) {
+func (p *perturbation) Sent(call *network.Call) {
 	if p.target == nil && p.writes.last == call && len(p.writes.calls) == p.trial.call+1 {
 		p.target = call
 	}
 }
 
 // Processed strikes when the call has taken effect.
-func (p *perturbation) Processed(call *model.Call) {
+func (p *perturbation) Processed(call *network.Call) {
 	if call == p.target && p.pattern != crashBefore {
 		p.strike()
 	}
@@ -97,7 +98,7 @@ func (p *perturbation) strike() {
 	p.simulation.World().After(0, func() {
 		switch p.pattern {
 		case crashBefore, crashAfter:
-			p.reached = p.crash(func(c *model.Client) bool { return c == client }) == 1
+			p.reached = p.crash(func(c *network.Client) bool { return c == client }) == 1
 		case staleView:
 			p.showPast()
 		case unobserved:
@@ -106,7 +107,7 @@ func (p *perturbation) strike() {
 	})
 }
 
-func (p *perturbation) crash(match func(*model.Client) bool) (crashes int) {
+func (p *perturbation) crash(match func(*network.Client) bool) (crashes int) {
 	for _, r := range p.simulation.Replicas() {
 		if c := r.Client(); c != nil && match(c) {
 			r.Crash()
@@ -119,21 +120,21 @@ func (p *perturbation) crash(match func(*model.Client) bool) (crashes int) {
 // SawNode, SawLease and SawPod notice that a process begins with something old.
 
 // SawNode looks whether a node was another by now.
-func (p *perturbation) SawNode(_ *model.Client, before, after *corev1.Node) {
+func (p *perturbation) SawNode(_ *network.Client, before, after *corev1.Node) {
 	if p.showing && before == nil && p.simulation.World().Node(after.Name).ResourceVersion != after.ResourceVersion {
 		p.reached = true
 	}
 }
 
 // SawLease looks whether a lease was renewed since.
-func (p *perturbation) SawLease(client *model.Client, before, after *coordinationv1.Lease) {
+func (p *perturbation) SawLease(client *network.Client, before, after *coordinationv1.Lease) {
 	if p.showing && before == nil && !p.simulation.World().KnowsLease(client, after.Name) {
 		p.reached = true
 	}
 }
 
 // SawPod looks whether a pod was another by now, or is gone.
-func (p *perturbation) SawPod(_ *model.Client, before, after *corev1.Pod) {
+func (p *perturbation) SawPod(_ *network.Client, before, after *corev1.Pod) {
 	if !p.showing || before != nil {
 		return
 	}
@@ -145,14 +146,14 @@ func (p *perturbation) SawPod(_ *model.Client, before, after *corev1.Pod) {
 // showPast kills all processes. Those that come next begin in the past.
 func (p *perturbation) showPast() {
 	world := p.simulation.World()
-	var before []*model.Client
+	var before []*network.Client
 	for _, r := range p.simulation.Replicas() {
 		before = append(before, r.Client())
 	}
-	p.crash(func(*model.Client) bool { return true })
+	p.crash(func(*network.Client) bool { return true })
 	settled := p.simulation.Disturb()
 	p.showing = true
-	catchUp := world.ShowPast(p.past, func(c *model.Client) bool { return !slices.Contains(before, c) })
+	catchUp := world.ShowPast(p.past, func(c *network.Client) bool { return !slices.Contains(before, c) })
 	world.After(behindFor, func() {
 		p.past.Forget()
 		catchUp()
@@ -163,14 +164,14 @@ func (p *perturbation) showPast() {
 
 // changeUnseen changes the object of the call and changes it back, while the
 // process sees nothing.
-func (p *perturbation) changeUnseen(client *model.Client) {
+func (p *perturbation) changeUnseen(client *network.Client) {
 	world := p.simulation.World()
 	settled := p.simulation.Disturb()
-	mend := world.BreakWatches(func(c *model.Client, _ model.Kind) bool { return c == client })
+	mend := world.BreakWatches(func(c *network.Client, _ network.Kind) bool { return c == client })
 	node := p.call.name
 	switch p.call.kind {
-	case model.Nodes:
-	case model.Pods:
+	case network.Nodes:
+	case network.Pods:
 		if pod := world.Pod(p.call.name); pod != nil {
 			node = pod.Spec.NodeName
 			p.tolerateAll(pod)

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
-	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
@@ -226,8 +226,8 @@ func tryAll(name string, plain map[uint64]*ran, trials []trial) []*ran {
 
 // written is a write that a controller has sent.
 type written struct {
-	verb model.Verb
-	kind model.Kind
+	verb network.Verb
+	kind network.Kind
 	name string
 	at   time.Duration
 }

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // share is what pods share a budget, as it looks from a client's calls.
@@ -71,13 +72,13 @@ func (v *view) share(b *budget, p *pod) *share {
 }
 
 // begins records a call that may be the first of an attempt.
-func (v *view) begins(now, after time.Duration, call *model.Call, p *pod) {
-	if len(v.judge.budgets) == 0 || call.Verb == model.Patch && !marking(call) {
+func (v *view) begins(now, after time.Duration, call *network.Call, p *pod) {
+	if len(v.judge.budgets) == 0 || call.Verb == network.Patch && !marking(call) {
 		return
 	}
 	o, known := v.attempts[p.uid]
 	switch goesOn := known && o.answered >= after; {
-	case goesOn && (!o.over || call.Verb == model.Get): // after a conflict it reads the pod again
+	case goesOn && (!o.over || call.Verb == network.Get): // after a conflict it reads the pod again
 		return
 	case !known || o.over:
 		v.attempts[p.uid] = &open{from: after}
@@ -88,7 +89,7 @@ func (v *view) begins(now, after time.Duration, call *model.Call, p *pod) {
 }
 
 // marking reports whether a patch marks a pod as about to be evicted.
-func marking(call *model.Call) bool { return bytes.Contains(call.Data, []byte(`"DisruptionTarget"`)) }
+func marking(call *network.Call) bool { return bytes.Contains(call.Data, []byte(`"DisruptionTarget"`)) }
 
 func (s *share) begin(now time.Duration) {
 	s.tokens = min(s.tokens+(now-s.countedAt).Seconds()*s.rate, s.burst)
@@ -124,18 +125,18 @@ func (v *view) tokenFor(p *pod) time.Duration {
 }
 
 // ends takes the answer to a call that may be the last of an attempt.
-func (v *view) ends(s *sent, call *model.Call, p *pod) {
+func (v *view) ends(s *sent, call *network.Call, p *pod) {
 	o, known := v.attempts[p.uid]
 	if !known {
 		return
 	}
 	o.answered = v.judge.world.Elapsed()
 	switch call.Verb {
-	case model.Patch:
+	case network.Patch:
 		if !marking(call) || call.Err == nil {
 			return
 		}
-	case model.Delete, model.Evict:
+	case network.Delete, network.Evict:
 		if apierrors.IsConflict(call.Err) {
 			return // it may look again and go on
 		}
@@ -160,7 +161,7 @@ func (v *view) ends(s *sent, call *model.Call, p *pod) {
 }
 
 // foundNothing reports whether an attempt may have ended with nothing to do.
-func foundNothing(call *model.Call) bool {
+func foundNothing(call *network.Call) bool {
 	return model.Refused(call) || apierrors.IsNotFound(call.Err) || apierrors.IsConflict(call.Err) ||
 		apierrors.IsInvalid(call.Err)
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // sent is a call that is under way.
@@ -51,10 +52,10 @@ type decision struct {
 }
 
 // judged reports whether a call is one that the invariants are about.
-func judged(call *model.Call) bool { return call.Kind != model.LeaderLease && !call.BeginsWatch() }
+func judged(call *network.Call) bool { return call.Kind != network.LeaderLease && !call.BeginsWatch() }
 
 // Sent judges a call that leaves a client.
-func (j *Judge) Sent(call *model.Call) {
+func (j *Judge) Sent(call *network.Call) {
 	if !judged(call) {
 		return
 	}
@@ -74,29 +75,29 @@ func (j *Judge) Sent(call *model.Call) {
 	j.calls[call] = s
 	j.sentAgain(s, call)
 	switch {
-	case call.Kind == model.Nodes && call.Verb == model.Patch:
+	case call.Kind == network.Nodes && call.Verb == network.Patch:
 		j.sentNodePatch(s, call)
-	case call.Kind == model.Pods && call.Verb == model.Get:
+	case call.Kind == network.Pods && call.Verb == network.Get:
 		j.sentPodRead(s, call)
-	case call.Kind == model.Pods:
+	case call.Kind == network.Pods:
 		j.sentPodWrite(s, call)
 	}
 }
 
 // dependsOnZones reports whether a call may be one that a zone's rate has
 // released.
-func (j *Judge) dependsOnZones(call *model.Call) bool {
+func (j *Judge) dependsOnZones(call *network.Call) bool {
 	switch call.Verb {
-	case model.Patch:
-		return call.Kind == model.Nodes && call.Subresource == "" || j.settings.ByNode && call.Kind == model.Pods
-	case model.Delete, model.Evict:
+	case network.Patch:
+		return call.Kind == network.Nodes && call.Subresource == "" || j.settings.ByNode && call.Kind == network.Pods
+	case network.Delete, network.Evict:
 		return j.settings.ByNode
-	case model.Get, model.List, model.Update:
+	case network.Get, network.List, network.Update:
 	}
 	return false
 }
 
-func ofSubresource(call *model.Call) string {
+func ofSubresource(call *network.Call) string {
 	if call.Subresource == "" {
 		return ""
 	}
@@ -132,7 +133,7 @@ func (v *view) answered(now time.Duration) {
 	v.freeAt = now
 }
 
-func (j *Judge) sentNodePatch(s *sent, call *model.Call) {
+func (j *Judge) sentNodePatch(s *sent, call *network.Call) {
 	n := s.view.nodes[call.Name]
 	if n == nil {
 		return
@@ -167,7 +168,7 @@ func hasIllness(taints []seenTaint) bool {
 	return false
 }
 
-func (j *Judge) sentPodWrite(s *sent, call *model.Call) {
+func (j *Judge) sentPodWrite(s *sent, call *network.Call) {
 	p := j.pods[call.Name]
 	if p == nil || p.on == nil {
 		return
@@ -181,7 +182,7 @@ func (j *Judge) sentPodWrite(s *sent, call *model.Call) {
 		s.decision = c.decision
 	}
 	delete(v.confirmed, p.uid)
-	if call.Verb != model.Delete && call.Verb != model.Evict {
+	if call.Verb != network.Delete && call.Verb != network.Evict {
 		return
 	}
 	uid := p.uid
@@ -216,7 +217,7 @@ type confirmation struct {
 	at       time.Duration
 }
 
-func (j *Judge) sentPodRead(s *sent, call *model.Call) {
+func (j *Judge) sentPodRead(s *sent, call *network.Call) {
 	p := j.pods[call.Name]
 	if p == nil || p.on == nil {
 		return
@@ -229,15 +230,15 @@ func (j *Judge) sentPodRead(s *sent, call *model.Call) {
 // readForPods takes the answer to a read of a node or pod, which may be the
 // last before a write. What was true when it was read has to be counted from
 // then on, whatever a cache still shows.
-func (v *view) readForPods(now time.Duration, s *sent, call *model.Call) {
+func (v *view) readForPods(now time.Duration, s *sent, call *network.Call) {
 	if call.Err != nil {
 		return // nothing may follow from it
 	}
 	for uid, c := range v.confirmed {
 		switch p := v.judge.pods[call.Name]; {
-		case call.Kind == model.Nodes && c.node == call.Name && s.read.node != nil:
+		case call.Kind == network.Nodes && c.node == call.Name && s.read.node != nil:
 			c.decision.node = s.read.node
-		case call.Kind == model.Pods && p != nil && p.uid == uid:
+		case call.Kind == network.Pods && p != nil && p.uid == uid:
 			c.decision.pod = s.read.pod
 		default:
 			continue
@@ -265,7 +266,7 @@ func (v *view) decide(after time.Duration, p *pod) decision {
 
 // Processed judges an eviction that was refused, and records what a live read
 // can show.
-func (j *Judge) Processed(call *model.Call) {
+func (j *Judge) Processed(call *network.Call) {
 	s := j.calls[call]
 	if s == nil {
 		return
@@ -277,18 +278,18 @@ func (j *Judge) Processed(call *model.Call) {
 		return
 	}
 	switch n, p := j.nodes[call.Name], j.pods[call.Name]; {
-	case call.Kind == model.Leases:
+	case call.Kind == network.Leases:
 		j.readLeases(s, call)
-	case call.Kind == model.Nodes && n != nil:
+	case call.Kind == network.Nodes && n != nil:
 		s.read.node = n.newest
-	case call.Kind == model.Pods && p != nil:
+	case call.Kind == network.Pods && p != nil:
 		s.read.pod = len(p.versions) - 1
 	}
 }
 
 // readLeases records what a live read of leases can show.
-func (j *Judge) readLeases(s *sent, call *model.Call) {
-	if call.Verb == model.List {
+func (j *Judge) readLeases(s *sent, call *network.Call) {
+	if call.Verb == network.List {
 		s.beats = make(map[string]time.Duration)
 		for _, m := range j.world.Machines() {
 			s.beats[m.Name] = m.LastRenewal
@@ -301,7 +302,7 @@ func (j *Judge) readLeases(s *sent, call *model.Call) {
 }
 
 // Answered records what a client learns.
-func (j *Judge) Answered(call *model.Call) {
+func (j *Judge) Answered(call *network.Call) {
 	j.view(call.Client).tells(call)
 	s := j.calls[call]
 	if s == nil {
@@ -322,15 +323,15 @@ func (j *Judge) Answered(call *model.Call) {
 	}
 	v.answeredRefusal(s, call)
 	switch call.Verb {
-	case model.Get:
+	case network.Get:
 		v.read(now, s, call)
-	case model.Patch:
+	case network.Patch:
 		v.patched(call)
-	case model.Delete, model.Evict:
+	case network.Delete, network.Evict:
 		v.deletedPod(call)
-	case model.List:
+	case network.List:
 		v.listed(now, s, call)
-	case model.Update:
+	case network.Update:
 	}
 }
 
@@ -338,28 +339,28 @@ func (j *Judge) Answered(call *model.Call) {
 // to: a write that was stored, or refused for what is stored, if that did not
 // take as long as makes a kubelet give up. A read of the leader's lease tells it
 // of the last one, if another process has written since.
-func (v *view) tells(call *model.Call) {
+func (v *view) tells(call *network.Call) {
 	now := v.judge.world.Elapsed()
 	refused := apierrors.IsConflict(call.Err) || apierrors.IsInvalid(call.Err)
 	switch {
-	case call.Verb == model.Update, call.Verb == model.Patch:
+	case call.Verb == network.Update, call.Verb == network.Patch:
 		if (call.Err == nil || refused) && now-call.SentAt <= v.judge.settings.BeatInterval {
 			v.heardAPI(now, call.SentAt)
 		}
-	case call.Kind == model.LeaderLease && call.Err == nil:
+	case call.Kind == network.LeaderLease && call.Err == nil:
 		if v.lockAt > 0 && v.lock != call.Lock {
 			v.heardAPI(v.lockAt, v.lockAt)
 		}
 		v.lockAt = now
 	}
-	if call.Kind == model.LeaderLease && call.Verb != model.Patch && call.Err == nil {
+	if call.Kind == network.LeaderLease && call.Verb != network.Patch && call.Err == nil {
 		v.lock = call.Lock
 	}
 }
 
 // read takes the answer to a live read.
-func (v *view) read(now time.Duration, s *sent, call *model.Call) {
-	if call.Kind != model.Leases {
+func (v *view) read(now time.Duration, s *sent, call *network.Call) {
+	if call.Kind != network.Leases {
 		v.readForPods(now, s, call)
 		return
 	}
@@ -370,7 +371,7 @@ func (v *view) read(now time.Duration, s *sent, call *model.Call) {
 }
 
 // listed takes the answer to a list of all leases.
-func (v *view) listed(now time.Duration, s *sent, call *model.Call) {
+func (v *view) listed(now time.Duration, s *sent, call *network.Call) {
 	for i := range call.LeaseList {
 		v.readLease(now, &call.LeaseList[i])
 	}
@@ -382,23 +383,23 @@ func (v *view) listed(now time.Duration, s *sent, call *model.Call) {
 }
 
 // patched takes the answer to a patch.
-func (v *view) patched(call *model.Call) {
+func (v *view) patched(call *network.Call) {
 	switch {
-	case call.Kind == model.Nodes && call.Err == nil:
+	case call.Kind == network.Nodes && call.Err == nil:
 		v.wroteNode(call.Node)
-	case call.Kind == model.Pods && call.Err == nil:
+	case call.Kind == network.Pods && call.Err == nil:
 		v.ownPods[call.Name] = version(call.Pod.ResourceVersion)
 	}
 }
 
 // refused reports whether a call asks again for an eviction that a
 // PodDisruptionBudget has refused, or looks whether it still has to.
-func (j *Judge) refused(call *model.Call, now time.Duration) bool {
+func (j *Judge) refused(call *network.Call, now time.Duration) bool {
 	of := func(p *pod) bool { return p != nil && now <= p.refusedAt+j.settings.CalmBound }
 	switch {
-	case call.Kind == model.Pods:
+	case call.Kind == network.Pods:
 		return of(j.pods[call.Name])
-	case call.Kind == model.Nodes && call.Verb == model.Get && j.nodes[call.Name] != nil:
+	case call.Kind == network.Nodes && call.Verb == network.Get && j.nodes[call.Name] != nil:
 		return slices.ContainsFunc(j.nodes[call.Name].pods, of)
 	}
 	return false
@@ -406,7 +407,7 @@ func (j *Judge) refused(call *model.Call, now time.Duration) bool {
 
 // deletedPod takes the answer to a delete or an eviction. What the client does
 // not see any more it will not delete again.
-func (v *view) deletedPod(call *model.Call) {
+func (v *view) deletedPod(call *network.Call) {
 	if p := v.judge.pods[call.Name]; p != nil && model.Refused(call) {
 		p.refusedAt = v.judge.world.Elapsed()
 	}
@@ -424,7 +425,7 @@ func (j *Judge) forgetCalls(now time.Duration) {
 		return
 	}
 	for call, s := range j.calls {
-		if call.Client.Stopped() && s.at < now-2*model.CallTimeout {
+		if call.Client.Stopped() && s.at < now-2*network.CallTimeout {
 			delete(j.calls, call)
 		}
 	}
@@ -434,7 +435,7 @@ func (j *Judge) forgetCalls(now time.Duration) {
 const manyCalls = 100
 
 // uidOf returns the UID that a delete is for, or nothing.
-func uidOf(call *model.Call) types.UID {
+func uidOf(call *network.Call) types.UID {
 	if call.Preconditions == nil || call.Preconditions.UID == nil {
 		return ""
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 const (
@@ -31,7 +32,7 @@ type court struct {
 	t      *testing.T
 	world  *model.World
 	judge  *invariant.Judge
-	client *model.Client
+	client *network.Client
 	life   int
 	memory *invariant.Memory
 	// silenced machines, and how to restore them.
@@ -56,8 +57,8 @@ func emptyCourt(t *testing.T, nodes int, changes ...func(*invariant.Settings)) *
 	c := &court{t: t, restore: make(map[string]func()), checks: true}
 	c.world = model.New(model.Config{
 		Seed: 7, Start: start, BeatInterval: 10 * time.Second, StatusInterval: 5 * time.Minute,
-		Latency:    model.Span{Min: time.Millisecond, Max: 2 * time.Millisecond},
-		WatchDelay: model.Span{Min: time.Millisecond, Max: 2 * time.Millisecond},
+		Latency:    network.Span{Min: time.Millisecond, Max: 2 * time.Millisecond},
+		WatchDelay: network.Span{Min: time.Millisecond, Max: 2 * time.Millisecond},
 	})
 	owner := c.world.AddWorkload("web", model.OnceGone, tolerations(patience))
 	for i := range nodes {
@@ -92,37 +93,37 @@ func tolerations(lasts time.Duration) []corev1.Toleration {
 // Calm, Acting and Memory are what the judge asks.
 func (c *court) Calm() (time.Duration, bool) { return c.calmSince, c.client != nil }
 
-func (c *court) Acting() *model.Client { return c.client }
+func (c *court) Acting() *network.Client { return c.client }
 
 func (c *court) Memory() invariant.Memory {
 	if c.memory != nil {
 		return *c.memory
 	}
-	nodes, pods := c.client.CachedCount(model.Nodes), c.client.CachedCount(model.Pods)
+	nodes, pods := c.client.CachedCount(network.Nodes), c.client.CachedCount(network.Pods)
 	return invariant.Memory{Nodes: nodes, Pods: pods, Zones: 2}
 }
 
 // startClient begins a life of the controller, which leads.
 func (c *court) startClient() {
 	c.startFollower()
-	c.world.Note(model.Note{Kind: model.Leads, Client: c.client})
+	c.world.Note(network.Note{Kind: network.Leads, Client: c.client})
 }
 
 // startFollower begins a life of the controller, which does not lead yet.
 func (c *court) startFollower() {
 	if c.client != nil {
 		c.client.Stop()
-		c.world.Note(model.Note{Kind: model.Stopped, Client: c.client})
+		c.world.Note(network.Note{Kind: network.Stopped, Client: c.client})
 	}
 	c.life++
 	c.client = c.world.NewClient("controller", c.life, func() {})
-	c.world.Note(model.Note{Kind: model.Started, Client: c.client})
-	for _, kind := range []model.Kind{model.Nodes, model.Leases, model.Pods} {
+	c.world.Note(network.Note{Kind: network.Started, Client: c.client})
+	for _, kind := range []network.Kind{network.Nodes, network.Leases, network.Pods} {
 		c.client.Inform(kind, cache.ResourceEventHandlerFuncs{})
 	}
 	c.pass(100 * time.Millisecond)
 	require.True(c.t, c.client.Synced())
-	c.world.Note(model.Note{Kind: model.Synced, Client: c.client})
+	c.world.Note(network.Note{Kind: network.Synced, Client: c.client})
 }
 
 // pass lets time pass.
@@ -146,9 +147,9 @@ func (c *court) run(d time.Duration) {
 func (c *court) runUntil(at time.Duration) { c.run(at - c.world.Elapsed()) }
 
 // call sends a call and waits for the answer.
-func (c *court) call(call *model.Call) *model.Call {
+func (c *court) call(call *network.Call) *network.Call {
 	answered := false
-	c.client.Call(call, func(*model.Call) { answered = true })
+	c.client.Call(call, func(*network.Call) { answered = true })
 	for !answered {
 		c.pass(time.Millisecond)
 	}
@@ -170,7 +171,7 @@ func (c *court) expire(node string) {
 
 // declare makes a node Unknown, after a look at its lease.
 func (c *court) declare(node string) {
-	c.call(&model.Call{Verb: model.Get, Kind: model.Leases, Name: node})
+	c.call(&network.Call{Verb: network.Get, Kind: network.Leases, Name: node})
 	c.setReady(node)
 }
 
@@ -187,10 +188,10 @@ func fails(node *corev1.Node) {
 func (c *court) setReady(node string) { c.call(c.unknown(node, c.world.Now())) }
 
 // unknown is the call that makes a node Unknown since some time.
-func (c *court) unknown(node string, since time.Time) *model.Call {
+func (c *court) unknown(node string, since time.Time) *network.Call {
 	unknown := map[string]any{"type": "Ready", "status": "Unknown", "lastTransitionTime": metav1.NewTime(since)}
-	return &model.Call{
-		Verb: model.Patch, Kind: model.Nodes, Name: node, PatchType: types.StrategicMergePatchType, Subresource: "status",
+	return &network.Call{
+		Verb: network.Patch, Kind: network.Nodes, Name: node, PatchType: types.StrategicMergePatchType, Subresource: "status",
 		Data: encode(c.t, map[string]any{"status": map[string]any{"conditions": []map[string]any{unknown}}}),
 	}
 }
@@ -212,9 +213,9 @@ func (c *court) noExecute(key string) corev1.Taint {
 }
 
 // setTaints makes the client give a node these taints.
-func (c *court) setTaints(node string, taints ...corev1.Taint) *model.Call {
-	return c.call(&model.Call{
-		Verb: model.Patch, Kind: model.Nodes, Name: node, PatchType: types.JSONPatchType,
+func (c *court) setTaints(node string, taints ...corev1.Taint) *network.Call {
+	return c.call(&network.Call{
+		Verb: network.Patch, Kind: network.Nodes, Name: node, PatchType: types.JSONPatchType,
 		Data: encode(c.t, []map[string]any{{"op": "add", "path": "/spec/taints", "value": taints}}),
 	})
 }
@@ -241,15 +242,15 @@ func (c *court) execute(node string) {
 // failSlowly makes the client write to a node, and be told after some time that
 // this has failed.
 func (c *court) failSlowly(node string, after time.Duration) {
-	slow, fail := c.world.SlowCalls(model.Span{Min: after, Max: after}), c.world.FailCalls(1, []int{500}, model.Patch)
+	slow, fail := c.world.SlowCalls(network.Span{Min: after, Max: after}), c.world.FailCalls(1, []int{500}, network.Patch)
 	c.setTaints(node, noSchedule(corev1.TaintNodeUnreachable))
 	slow()
 	fail()
 }
 
 func (c *court) setPodCondition(pod string, kind corev1.PodConditionType, status, reason string) {
-	c.call(&model.Call{
-		Verb: model.Patch, Kind: model.Pods, Name: pod, PatchType: types.StrategicMergePatchType, Subresource: "status",
+	c.call(&network.Call{
+		Verb: network.Patch, Kind: network.Pods, Name: pod, PatchType: types.StrategicMergePatchType, Subresource: "status",
 		Data: encode(c.t,
 			map[string]any{
 				"status": map[string]any{"conditions": []map[string]any{{"type": kind, "status": status, "reason": reason}}}}),
@@ -263,16 +264,16 @@ func (c *court) mark(pod string) {
 }
 
 // evict deletes a pod.
-func (c *court) evict(pod string) *model.Call {
+func (c *court) evict(pod string) *network.Call {
 	uid := c.world.Pod(pod).UID
-	return c.call(&model.Call{Verb: model.Delete, Kind: model.Pods, Name: pod,
+	return c.call(&network.Call{Verb: network.Delete, Kind: network.Pods, Name: pod,
 		Preconditions: &metav1.Preconditions{UID: &uid}})
 }
 
 // askToEvict asks for a pod's eviction.
-func (c *court) askToEvict(pod string) *model.Call {
+func (c *court) askToEvict(pod string) *network.Call {
 	uid := c.world.Pod(pod).UID
-	return c.call(&model.Call{Verb: model.Evict, Kind: model.Pods, Name: pod,
+	return c.call(&network.Call{Verb: network.Evict, Kind: network.Pods, Name: pod,
 		Preconditions: &metav1.Preconditions{UID: &uid}})
 }
 

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
-	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // ill makes a node a while ago dead and tainted, and returns its pod. A test
@@ -156,7 +156,7 @@ func TestNeverEarlyForgivesAnOldCache(t *testing.T) {
 		c := newCourt(t, 4)
 		pod := c.ill("a-0")
 		if broken {
-			c.world.BreakWatches(func(*model.Client, model.Kind) bool { return true })
+			c.world.BreakWatches(func(*network.Client, network.Kind) bool { return true })
 		}
 		c.run(30 * time.Second)
 		c.world.Machine("a-0").Edit(func(n *corev1.Node) { n.Spec.Taints = nil })
@@ -209,7 +209,7 @@ func TestNeverEarlyWantsTheUID(t *testing.T) {
 	c := newCourt(t, 4)
 	pod := c.ill("a-0")
 	c.run(2 * patience)
-	c.call(&model.Call{Verb: model.Delete, Kind: model.Pods, Name: pod})
+	c.call(&network.Call{Verb: network.Delete, Kind: network.Pods, Name: pod})
 	c.guilty(invariant.NeverEarly)
 }
 
@@ -261,7 +261,7 @@ func TestNeverEarlyForgivesNewsWhileACallWaits(t *testing.T) {
 func TestNeverEarlyLooksAtTheTimeOfSending(t *testing.T) {
 	c := newCourt(t, 4)
 	c.checks = false
-	c.world.SlowCalls(model.Span{Min: 2 * time.Second, Max: 2 * time.Second})
+	c.world.SlowCalls(network.Span{Min: 2 * time.Second, Max: 2 * time.Second})
 	c.world.After(500*time.Millisecond, func() {
 		c.world.Machine("a-0").Edit(func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
@@ -273,14 +273,14 @@ func TestNeverEarlyLooksAtTheTimeOfSending(t *testing.T) {
 
 // A cache that is late is an excuse until the client has asked.
 func TestNeverEarlyHoldsByWhatWasReadLive(t *testing.T) {
-	late := func(reads ...*model.Call) *court {
+	late := func(reads ...*network.Call) *court {
 		c := newCourt(t, 4)
 		pod := c.drained("a-0")[0]
-		all := func(*model.Client, model.Kind) bool { return true }
-		c.world.DelayWatches(model.Span{Min: time.Minute, Max: time.Minute}, all)
+		all := func(*network.Client, network.Kind) bool { return true }
+		c.world.DelayWatches(network.Span{Min: time.Minute, Max: time.Minute}, all)
 		c.world.Machine("a-0").Edit(func(n *corev1.Node) { n.Spec.Taints = nil })
 		for _, read := range reads {
-			if read.Kind == model.Pods {
+			if read.Kind == network.Pods {
 				read.Name = pod
 			}
 			c.call(read)
@@ -288,8 +288,8 @@ func TestNeverEarlyHoldsByWhatWasReadLive(t *testing.T) {
 		c.evict(pod)
 		return c
 	}
-	readPod := func() *model.Call { return &model.Call{Verb: model.Get, Kind: model.Pods} }
-	readNode := func() *model.Call { return &model.Call{Verb: model.Get, Kind: model.Nodes, Name: "a-0"} }
+	readPod := func() *network.Call { return &network.Call{Verb: network.Get, Kind: network.Pods} }
+	readNode := func() *network.Call { return &network.Call{Verb: network.Get, Kind: network.Nodes, Name: "a-0"} }
 	late().clean()
 	late(readPod()).clean("the node was not read")
 	late(readPod(), readNode()).guilty(invariant.NeverEarly)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 const evictFor = time.Minute
@@ -212,7 +213,7 @@ func TestWithinBudgetCountsFailures(t *testing.T) {
 	} {
 		c := newCourt(t, 4, func(s *invariant.Settings) { s.Overall = 0.1 })
 		pods := c.drained("a-0", "a-1")
-		end := c.world.FailCalls(1, []int{test.code}, model.Delete)
+		end := c.world.FailCalls(1, []int{test.code}, network.Delete)
 		c.evict(pods[0])
 		end()
 		c.evict(pods[1])
@@ -293,7 +294,7 @@ func TestEvictThenDeleteCountsFromTheTaint(t *testing.T) {
 func TestWithinBudgetGoesOnAfterAConflict(t *testing.T) {
 	c := newCourt(t, 4, func(s *invariant.Settings) { s.Overall = 0.1 })
 	pods := c.drained("a-0", "a-1")
-	end := c.world.FailCalls(1, []int{409}, model.Delete)
+	end := c.world.FailCalls(1, []int{409}, network.Delete)
 	c.evict(pods[0])
 	end()
 	c.run(2 * time.Second)

@@ -3,7 +3,7 @@ package invariant
 import (
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // halt is since when something is halted, or since when it is not any more.
@@ -19,7 +19,7 @@ func (h *halt) set(halted bool, now time.Duration) {
 }
 
 // SawHalt records what a client has been told by the operator.
-func (j *Judge) SawHalt(client *model.Client, halted bool) {
+func (j *Judge) SawHalt(client *network.Client, halted bool) {
 	j.view(client).halt.set(halted, j.world.Elapsed())
 }
 

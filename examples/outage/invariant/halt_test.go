@@ -7,12 +7,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
-	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // follow has the client watch the leader's lease.
 func (c *court) follow() {
-	c.client.Inform(model.LeaderLease, cache.ResourceEventHandlerFuncs{})
+	c.client.Inform(network.LeaderLease, cache.ResourceEventHandlerFuncs{})
 	c.pass(10 * time.Millisecond)
 }
 

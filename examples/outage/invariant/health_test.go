@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
-	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 func TestNotDeclaredAlive(t *testing.T) {
@@ -42,12 +42,12 @@ func TestNotDeclaredAliveExceptByABeatAfterTheRead(t *testing.T) {
 		if beatsFirst {
 			beat()
 		}
-		read := model.Call{Verb: model.Get, Kind: model.Leases, Name: "a-0"}
+		read := network.Call{Verb: network.Get, Kind: network.Leases, Name: "a-0"}
 		answered := false
-		c.client.Call(&read, func(*model.Call) {
+		c.client.Call(&read, func(*network.Call) {
 			// Sent at once, as the controller does.
 			answered = true
-			c.client.Call(c.unknown("a-0", c.world.Now()), func(*model.Call) {})
+			c.client.Call(c.unknown("a-0", c.world.Now()), func(*network.Call) {})
 			if !beatsFirst {
 				c.world.After(0, func() { c.restore["a-0"]() })
 			}
@@ -67,7 +67,7 @@ func TestTimesAreThoseOfTheDecision(t *testing.T) {
 		c := newCourt(t, 4)
 		c.silence("a-0")
 		c.expire("a-0")
-		c.call(&model.Call{Verb: model.Get, Kind: model.Leases, Name: "a-0"})
+		c.call(&network.Call{Verb: network.Get, Kind: network.Leases, Name: "a-0"})
 		c.call(c.unknown("a-0", c.world.Now().Add(-ago)))
 		return c
 	}

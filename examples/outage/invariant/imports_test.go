@@ -24,6 +24,7 @@ func foreign(t *testing.T, path string, source any) []string {
 		require.NoError(t, err)
 		root, _, _ := strings.Cut(name, "/")
 		allowed := !strings.Contains(root, ".") || name == "github.com/kubelife/lifecycle/examples/outage/model" ||
+			name == "github.com/kubelife/lifecycle/examples/simulation/network" ||
 			strings.HasPrefix(name, "k8s.io/api/") || strings.HasPrefix(name, "k8s.io/apimachinery/")
 		if !allowed {
 			found = append(found, name)

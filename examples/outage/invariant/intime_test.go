@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
-	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // taintedByAdmin makes an administrator taint a node with what its pod
@@ -72,7 +72,7 @@ func TestInTimeAfterAnOldList(t *testing.T) {
 	c.run(5 * time.Second)
 	c.taintedByAdmin("a-0", c.at(c.world.Elapsed()))
 	c.run(8 * time.Second)
-	c.world.ShowPast(past, func(client *model.Client) bool { return client.Life == 2 })
+	c.world.ShowPast(past, func(client *network.Client) bool { return client.Life == 2 })
 	c.startClient()
 	sees := c.world.Elapsed() + 5*time.Second
 	c.runUntil(sees - 10*time.Second + patience + 4*time.Second)
@@ -98,10 +98,10 @@ func TestInTimeAfterAChangeOfTolerations(t *testing.T) {
 func TestInTimeWaitsForABusyClient(t *testing.T) {
 	c := newCourt(t, 4)
 	c.taintedByAdmin("a-0", c.at(c.world.Elapsed()))
-	c.world.SlowCalls(model.Span{Min: 20 * time.Second, Max: 20 * time.Second})
+	c.world.SlowCalls(network.Span{Min: 20 * time.Second, Max: 20 * time.Second})
 	c.run(patience)
 	for range 16 {
-		c.client.Call(&model.Call{Verb: model.Get, Kind: model.Nodes, Name: "a-1"}, func(*model.Call) {})
+		c.client.Call(&network.Call{Verb: network.Get, Kind: network.Nodes, Name: "a-1"}, func(*network.Call) {})
 	}
 	c.run(24 * time.Second)
 	c.clean()
@@ -227,15 +227,15 @@ func TestABusyClientHasSoMuchLonger(t *testing.T) {
 	c := newCourt(t, 4, func(s *invariant.Settings) { s.Concurrent = 1 })
 	c.drained("a-0")
 	for range 8 { // the bound is 5 s
-		c.call(&model.Call{Verb: model.Get, Kind: model.Leases, Name: "a-1"})
+		c.call(&network.Call{Verb: network.Get, Kind: network.Leases, Name: "a-1"})
 		c.run(time.Second)
 	}
 	c.guilty(invariant.InTime)
 
 	c = newCourt(t, 4, func(s *invariant.Settings) { s.Concurrent = 1 })
 	c.drained("a-0")
-	slow := c.world.SlowCalls(model.Span{Min: 8 * time.Second, Max: 8 * time.Second})
-	c.client.Call(&model.Call{Verb: model.Get, Kind: model.Leases, Name: "a-1"}, func(*model.Call) {})
+	slow := c.world.SlowCalls(network.Span{Min: 8 * time.Second, Max: 8 * time.Second})
+	c.client.Call(&network.Call{Verb: network.Get, Kind: network.Leases, Name: "a-1"}, func(*network.Call) {})
 	slow()
 	c.run(12 * time.Second)
 	c.clean()

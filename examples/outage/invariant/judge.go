@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // Violation is an invariant that did not hold.
@@ -52,7 +53,7 @@ type Judge struct {
 
 	// What the clients see.
 	views []*view
-	calls map[*model.Call]*sent
+	calls map[*network.Call]*sent
 
 	quiet      bool
 	quietFrom  time.Duration
@@ -74,7 +75,7 @@ func New(world *model.World, settings Settings, subject Subject) *Judge {
 		nodes:    make(map[string]*node),
 		pods:     make(map[string]*pod),
 		census:   newCensus(),
-		calls:    make(map[*model.Call]*sent),
+		calls:    make(map[*network.Call]*sent),
 		reported: make(map[string]bool),
 
 		disruptions: make(map[zoneKey]*disruptionOf),
@@ -177,7 +178,7 @@ func (j *Judge) WrotePod(w model.PodWrite) {
 }
 
 // SawNode records what a client sees of a node.
-func (j *Judge) SawNode(client *model.Client, before, after *corev1.Node) {
+func (j *Judge) SawNode(client *network.Client, before, after *corev1.Node) {
 	v := j.view(client)
 	if after == nil {
 		v.nodeGone(before)
@@ -187,39 +188,39 @@ func (j *Judge) SawNode(client *model.Client, before, after *corev1.Node) {
 }
 
 // SawLease records what a client sees of a lease.
-func (j *Judge) SawLease(client *model.Client, before, after *coordinationv1.Lease) {
+func (j *Judge) SawLease(client *network.Client, before, after *coordinationv1.Lease) {
 	j.view(client).sawLease(before, after)
 }
 
 // SawPod records what a client sees of a pod.
-func (j *Judge) SawPod(client *model.Client, before, after *corev1.Pod) {
+func (j *Judge) SawPod(client *network.Client, before, after *corev1.Pod) {
 	v := j.view(client)
 	v.sawPod(before, after)
 }
 
 // Noted follows the life of processes.
-func (j *Judge) Noted(note model.Note) {
+func (j *Judge) Noted(note network.Note) {
 	if note.Client == nil {
 		return
 	}
-	if note.Kind == model.Stopped {
+	if note.Kind == network.Stopped {
 		j.dropView(note.Client)
 		return
 	}
 	v, now := j.view(note.Client), j.world.Elapsed()
 	switch note.Kind {
-	case model.Started:
+	case network.Started:
 		v.start(now)
-	case model.Synced:
+	case network.Synced:
 		v.sync(now)
-	case model.Leads:
+	case network.Leads:
 		v.leads = true
 		v.stabilize(now)
-	case model.Paused:
+	case network.Paused:
 		v.pausedAt = now
-	case model.Resumed:
+	case network.Resumed:
 		v.resumedAt = now
-	case model.FaultBegan, model.FaultEnded, model.Stopped:
+	case network.FaultBegan, network.FaultEnded, network.Stopped:
 	}
 }
 

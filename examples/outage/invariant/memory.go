@@ -1,6 +1,8 @@
 package invariant
 
-import "github.com/kubelife/lifecycle/examples/outage/model"
+import (
+	"github.com/kubelife/lifecycle/examples/simulation/network"
+)
 
 // checkMemory compares what the acting client remembers with what it sees.
 func (j *Judge) checkMemory() {
@@ -13,7 +15,7 @@ func (j *Judge) checkMemory() {
 	v := j.view(client)
 	v.judgeZones(now)
 	m := j.subject.Memory()
-	nodes := client.CachedCount(model.Nodes)
+	nodes := client.CachedCount(network.Nodes)
 	j.compare("nodes", m.Nodes, nodes)
 	j.compare("pods", m.Pods, v.boundPods)
 	j.compare("zones", m.Zones, len(v.zones))

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // judgePodWrite judges what a client has done to a pod.
@@ -17,7 +18,7 @@ func (j *Judge) judgePodWrite(w model.PodWrite) {
 	if s == nil || p == nil {
 		return
 	}
-	if w.Call.Verb == model.Delete || w.Call.Verb == model.Evict {
+	if w.Call.Verb == network.Delete || w.Call.Verb == network.Evict {
 		if w.After == nil || w.After.DeletionTimestamp != w.Before.DeletionTimestamp {
 			j.judgeDeletion(s, p, w.Call)
 		}
@@ -38,7 +39,7 @@ func (j *Judge) judgePodWrite(w model.PodWrite) {
 
 // judgeDeletion judges a call that makes a pod leave, or that only a
 // PodDisruptionBudget keeps from it.
-func (j *Judge) judgeDeletion(s *sent, p *pod, call *model.Call) {
+func (j *Judge) judgeDeletion(s *sent, p *pod, call *network.Call) {
 	client := s.view.client.Name
 	if uidOf(call) == "" {
 		j.violated(NeverEarly, p.name+"/uid", "%s deletes pod %s without saying which UID", client, p.name)
@@ -110,7 +111,7 @@ func (s *sent) serves(due time.Duration) {
 
 // judgeLeaving judges a call that is to make a pod leave: by what, and by a
 // means that the client has been given.
-func (j *Judge) judgeLeaving(s *sent, call *model.Call, p *pod) {
+func (j *Judge) judgeLeaving(s *sent, call *network.Call, p *pod) {
 	config := &j.settings
 	j.judgeHalt(s, string(call.Verb)+" of pod "+p.name, string(p.uid))
 	due, since := s.earliestFor(p)
@@ -132,11 +133,11 @@ func (j *Judge) judgeLeaving(s *sent, call *model.Call, p *pod) {
 		j.violated(AsConfigured, string(p.uid), "%s sends %s of pod %s (%s), which a DaemonSet owns", client, call.Verb,
 			p.name, p.uid)
 	case config.Action == DryRun,
-		call.Verb == model.Evict && !config.evicts(),
-		call.Verb == model.Delete && config.Action == Evict:
+		call.Verb == network.Evict && !config.evicts(),
+		call.Verb == network.Delete && config.Action == Evict:
 		j.violated(AsConfigured, string(p.uid), "%s sends %s of pod %s (%s), but its action is %s", client, call.Verb, p.name,
 			p.uid, config.Action)
-	case call.Verb == model.Delete && config.evicts() && since != never && s.at+config.Skew < since+config.EvictFor:
+	case call.Verb == network.Delete && config.evicts() && since != never && s.at+config.Skew < since+config.EvictFor:
 		j.violated(AsConfigured, string(p.uid),
 			"%s deletes pod %s (%s) by a call of %v, but it is due since %v and to be evicted until %v",
 			client, p.name, p.uid, s.at, since, since+config.EvictFor)

@@ -5,29 +5,30 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // target is the object that a client writes to, as it sees it.
 type target struct {
-	kind model.Kind
+	kind network.Kind
 	name string
 	uid  types.UID
 }
 
 // targetOf returns what a call of a client is about. Its UID is empty if the
 // client does not see it.
-func (v *view) targetOf(call *model.Call) target {
+func (v *view) targetOf(call *network.Call) target {
 	t := target{kind: call.Kind, name: call.Name}
 	switch call.Kind {
-	case model.Nodes:
+	case network.Nodes:
 		if node := model.CachedNode(v.client, call.Name); node != nil {
 			t.uid = node.UID
 		}
-	case model.Pods:
+	case network.Pods:
 		if pod := model.CachedPod(v.client, call.Name); pod != nil {
 			t.uid = pod.UID
 		}
-	case model.Leases, model.LeaderLease:
+	case network.Leases, network.LeaderLease:
 	}
 	return t
 }
@@ -35,19 +36,19 @@ func (v *view) targetOf(call *model.Call) target {
 // isComputed reports whether a call is a patch that is computed from an object
 // as the client sees it: each of a node, and a JSON Patch of a pod. That a pod
 // is about to be evicted is written whatever the pod is.
-func isComputed(call *model.Call) bool {
-	return call.Verb == model.Patch && (call.Kind == model.Nodes || call.PatchType == types.JSONPatchType)
+func isComputed(call *network.Call) bool {
+	return call.Verb == network.Patch && (call.Kind == network.Nodes || call.PatchType == types.JSONPatchType)
 }
 
 // isRefusal reports whether the API server has refused a patch because the
 // object is not the one that it was computed from, or is gone.
-func isRefusal(call *model.Call) bool {
+func isRefusal(call *network.Call) bool {
 	return call.Reached && isComputed(call) &&
 		(apierrors.IsConflict(call.Err) || apierrors.IsInvalid(call.Err) || apierrors.IsNotFound(call.Err))
 }
 
 // sentAgain judges a write to an object of which the last one was refused.
-func (j *Judge) sentAgain(s *sent, call *model.Call) {
+func (j *Judge) sentAgain(s *sent, call *network.Call) {
 	if !isComputed(call) {
 		return
 	}
@@ -62,7 +63,7 @@ func (j *Judge) sentAgain(s *sent, call *model.Call) {
 // answeredRefusal records whether the last write of an object was refused. A
 // node that is not read to confirm the eviction of a pod is taken for what it
 // is.
-func (v *view) answeredRefusal(s *sent, call *model.Call) {
+func (v *view) answeredRefusal(s *sent, call *network.Call) {
 	switch {
 	case isRefusal(call):
 		if s.target.uid != "" {
@@ -71,9 +72,9 @@ func (v *view) answeredRefusal(s *sent, call *model.Call) {
 	case call.Err != nil:
 	case isComputed(call):
 		delete(v.refused, s.target)
-	case call.Verb == model.Get:
+	case call.Verb == network.Get:
 		seen := v.targetOf(call)
-		if call.Kind == model.Nodes && (v.refused[seen] || !v.confirms(call.Name)) {
+		if call.Kind == network.Nodes && (v.refused[seen] || !v.confirms(call.Name)) {
 			v.readNode(call.Node)
 		}
 		delete(v.refused, seen)

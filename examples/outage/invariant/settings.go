@@ -3,7 +3,7 @@ package invariant
 import (
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // Settings is what a judge has to know of the controller's flags and of the
@@ -155,7 +155,7 @@ type Subject interface {
 	// and calls work. False means that none can now.
 	Calm() (since time.Duration, ok bool)
 	// Acting returns the process that acts, or nil. Of several in a calm any.
-	Acting() *model.Client
+	Acting() *network.Client
 	// Memory returns what that process has in its memory. It is asked at the end.
 	Memory() Memory
 }

@@ -7,12 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // addsIllness reports whether a patch of a node leaves it with a NoExecute
 // taint of ours.
-func addsIllness(call *model.Call) bool {
+func addsIllness(call *network.Call) bool {
 	for _, t := range patchedTaints(call) {
 		if t.Effect == corev1.TaintEffectNoExecute && illness(t.Key) {
 			return true
@@ -22,7 +22,7 @@ func addsIllness(call *model.Call) bool {
 }
 
 // patchedTaints returns the taints that a patch of a node writes.
-func patchedTaints(call *model.Call) []corev1.Taint {
+func patchedTaints(call *network.Call) []corev1.Taint {
 	if call.PatchType != types.JSONPatchType {
 		var merge struct {
 			Spec struct {

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
-	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // fallen returns a court in which two nodes of a large zone fell at about the
@@ -51,7 +51,7 @@ func TestWithinRateIsPerZoneAndForNewTaintsOnly(t *testing.T) {
 // A call that fails has cost its token.
 func TestWithinRateCountsFailures(t *testing.T) {
 	c := fallen(t)
-	end := c.world.FailCalls(1, []int{500}, model.Patch)
+	end := c.world.FailCalls(1, []int{500}, network.Patch)
 	c.execute("a-0")
 	end()
 	c.execute("a-0")
@@ -100,7 +100,7 @@ func TestWithinRateIsByWhatTheClientSees(t *testing.T) {
 	c := newCourt(t, 5)
 	c.checks = false
 	c.fall("a-0")
-	c.world.BreakWatches(func(*model.Client, model.Kind) bool { return true })
+	c.world.BreakWatches(func(*network.Client, network.Kind) bool { return true })
 	for _, other := range []string{"a-1", "a-2"} {
 		restore := c.world.Machine(other).Fail()
 		defer restore()
@@ -151,7 +151,7 @@ func TestKnownFirstAfterATakeover(t *testing.T) {
 		c.checks = false
 		c.startFollower()
 		c.run(time.Minute)
-		lead := func() { c.world.Note(model.Note{Kind: model.Leads, Client: c.client}) }
+		lead := func() { c.world.Note(network.Note{Kind: network.Leads, Client: c.client}) }
 		if lateBy == 0 {
 			lead()
 		}
@@ -194,7 +194,7 @@ func TestKnownFirstAfterNothingWasHeard(t *testing.T) {
 		c.checks = false
 		asked := func(until time.Duration) {
 			for c.world.Elapsed() < until {
-				c.call(&model.Call{Verb: model.Get, Kind: model.LeaderLease})
+				c.call(&network.Call{Verb: network.Get, Kind: network.LeaderLease})
 				c.run(2 * time.Second)
 			}
 		}
@@ -242,7 +242,7 @@ func TestInOrder(t *testing.T) {
 	c.guilty(invariant.InOrder)
 
 	c = queue()
-	end := c.world.FailCalls(1, []int{500}, model.Patch)
+	end := c.world.FailCalls(1, []int{500}, network.Patch)
 	c.execute("a-0")
 	end()
 	c.run(11 * time.Second)
@@ -290,9 +290,9 @@ func TestSparedInOutageWhenThereIsACallToSpareAgain(t *testing.T) {
 	c.checks = false
 	c.fall("a-0")
 	c.run(wave)
-	end := c.world.SlowCalls(model.Span{Min: 3 * time.Second, Max: 3 * time.Second})
+	end := c.world.SlowCalls(network.Span{Min: 3 * time.Second, Max: 3 * time.Second})
 	for range concurrent - 1 {
-		c.client.Call(&model.Call{Verb: model.Get, Kind: model.Leases, Name: "a-0"}, func(*model.Call) {})
+		c.client.Call(&network.Call{Verb: network.Get, Kind: network.Leases, Name: "a-0"}, func(*network.Call) {})
 	}
 	end()
 	restore := c.world.Machine("b-0").Fail()
@@ -338,7 +338,7 @@ func TestSparedInOutageByTheTruth(t *testing.T) {
 	c := newCourt(t, 1)
 	c.checks = false
 	c.fall("a-0")
-	c.world.BreakWatches(func(*model.Client, model.Kind) bool { return true })
+	c.world.BreakWatches(func(*network.Client, network.Kind) bool { return true })
 	restore := c.world.Machine("b-0").Fail()
 	defer restore()
 	c.run(wave)

@@ -8,13 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // view is what one client has been shown, by its watches and by the answers to
 // its writes: all that it can know.
 type view struct {
 	judge  *Judge
-	client *model.Client
+	client *network.Client
 
 	started, syncedAt   time.Duration
 	synced, leads       bool
@@ -36,7 +37,7 @@ type view struct {
 	heardAt, unansweredUntil time.Duration
 	// lock is the leader's lease as it has read or written it last, and lockAt when
 	// it has read it.
-	lock   model.Lock
+	lock   network.Lock
 	lockAt time.Duration
 	// raisesAt is when every client raises the rate of a zone whose disruption has
 	// ended, -1 for none.
@@ -165,7 +166,7 @@ func (n *seenNode) taint(key string) *seenTaint {
 
 // view returns a client's view. Of a client that nothing was heard of before it
 // begins now.
-func (j *Judge) view(client *model.Client) *view {
+func (j *Judge) view(client *network.Client) *view {
 	for _, v := range j.views {
 		if v.client == client {
 			return v
@@ -195,7 +196,7 @@ func (j *Judge) view(client *model.Client) *view {
 	return v
 }
 
-func (j *Judge) dropView(client *model.Client) {
+func (j *Judge) dropView(client *network.Client) {
 	j.views = slices.DeleteFunc(j.views, func(v *view) bool { return v.client == client })
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // work is a kind of work. Each has a part of the calls that a client may send.
@@ -71,7 +71,7 @@ func (s tally) since(at time.Duration) float64 {
 }
 
 // count counts a call.
-func (v *view) count(now time.Duration, call *model.Call) {
+func (v *view) count(now time.Duration, call *network.Call) {
 	v.lookBusy(now)
 	if v.underWay++; v.full() {
 		v.busy = now
@@ -96,17 +96,17 @@ func (v *view) deadline(asked time.Duration, kind work) time.Duration {
 }
 
 // workOf returns of what kind a call is.
-func workOf(call *model.Call) work {
+func workOf(call *network.Call) work {
 	switch {
-	case call.Kind == model.Leases, call.Kind == model.Nodes && call.Subresource == "status":
+	case call.Kind == network.Leases, call.Kind == network.Nodes && call.Subresource == "status":
 		return declarations
-	case call.Kind == model.Nodes && call.Verb == model.Get:
+	case call.Kind == network.Nodes && call.Verb == network.Get:
 		return evictions // with a live look before them
-	case call.Kind == model.Nodes && untaints(call):
+	case call.Kind == network.Nodes && untaints(call):
 		return recoveries
-	case call.Kind == model.Nodes:
+	case call.Kind == network.Nodes:
 		return otherWrites
-	case call.Verb == model.Patch && !marking(call):
+	case call.Verb == network.Patch && !marking(call):
 		return podMarks
 	}
 	return evictions
@@ -114,7 +114,7 @@ func workOf(call *model.Call) work {
 
 // untaints reports whether a patch leaves a node without a taint that says that
 // it is ill. What it had before is in the test of the patch.
-func untaints(call *model.Call) bool {
+func untaints(call *network.Call) bool {
 	had := bytes.Count(call.Data, []byte("node.kubernetes.io/unreachable")) +
 		bytes.Count(call.Data, []byte("node.kubernetes.io/not-ready"))
 	has := 0

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
-	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 func TestOthersUntouched(t *testing.T) {
@@ -47,8 +47,8 @@ func TestOthersUntouched(t *testing.T) {
 				n.Labels = map[string]string{corev1.LabelTopologyZone: "a", corev1.LabelArchStable: "amd64"}
 			})
 			c.run(time.Second)
-			answer := c.call(&model.Call{
-				Verb: model.Patch, Kind: model.Nodes, Name: "a-0", PatchType: types.StrategicMergePatchType, Subresource: test.sub,
+			answer := c.call(&network.Call{
+				Verb: network.Patch, Kind: network.Nodes, Name: "a-0", PatchType: types.StrategicMergePatchType, Subresource: test.sub,
 				Data: []byte(test.patch),
 			})
 			if answer.Err != nil {
@@ -156,10 +156,10 @@ func TestNotTwiceTheSameWrite(t *testing.T) {
 func TestQuiet(t *testing.T) {
 	c := newCourt(t, 4)
 	c.judge.Quiet(c.world.Elapsed() + time.Minute)
-	c.call(&model.Call{Verb: model.Get, Kind: model.Nodes, Name: "a-0"})
+	c.call(&network.Call{Verb: network.Get, Kind: network.Nodes, Name: "a-0"})
 	c.run(2 * time.Minute)
-	c.call(&model.Call{Verb: model.Get, Kind: model.LeaderLease})
+	c.call(&network.Call{Verb: network.Get, Kind: network.LeaderLease})
 	c.clean()
-	c.call(&model.Call{Verb: model.Get, Kind: model.Nodes, Name: "a-0"})
+	c.call(&network.Call{Verb: network.Get, Kind: network.Nodes, Name: "a-0"})
 	c.guilty(invariant.Quiet)
 }

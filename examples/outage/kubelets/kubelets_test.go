@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/kubelets"
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // inBoth runs a test in a world with the model's own kubelets, and in one with
@@ -225,8 +226,8 @@ func TestAnOverwrittenPodIsReadyAgain(t *testing.T) {
 		runUntil(w, time.Minute)
 		client := w.NewClient("controller", 1, func() {})
 		patch := `{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`
-		client.Call(&model.Call{Verb: model.Patch, Kind: model.Pods, Name: "web-0", Subresource: "status",
-			PatchType: types.StrategicMergePatchType, Data: []byte(patch)}, func(*model.Call) {})
+		client.Call(&network.Call{Verb: network.Patch, Kind: network.Pods, Name: "web-0", Subresource: "status",
+			PatchType: types.StrategicMergePatchType, Data: []byte(patch)}, func(*network.Call) {})
 		runUntil(w, time.Minute+100*time.Millisecond)
 		require.Equal(t, corev1.ConditionFalse, readyOf(w.Pod("web-0")))
 		runUntil(w, time.Minute+11*time.Second)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // DisruptionBudget is a PodDisruptionBudget of a workload's pods, with
@@ -44,7 +45,7 @@ const (
 
 // budgetDelay is how long the disruption controller takes to see a pod and to
 // write a status.
-var budgetDelay = Span{Min: 20 * time.Millisecond, Max: 200 * time.Millisecond}
+var budgetDelay = network.Span{Min: 20 * time.Millisecond, Max: 200 * time.Millisecond}
 
 // Protect gives a workload a PodDisruptionBudget. To be called before it has
 // pods.
@@ -131,7 +132,7 @@ func (b *DisruptionBudget) write(healthy int, disrupted map[string]metav1.Time) 
 
 // changed takes over what the API server has now. If it has let a pod go, the
 // disruption controller will count again.
-func (b *DisruptionBudget) changed(call *Call, object *policyv1.PodDisruptionBudget) {
+func (b *DisruptionBudget) changed(call *network.Call, object *policyv1.PodDisruptionBudget) {
 	b.object = object
 	b.Healthy, b.Allowed = int(object.Status.CurrentHealthy), int(object.Status.DisruptionsAllowed)
 	now := b.owner.world.Elapsed()
@@ -166,6 +167,6 @@ const ReasonEvicted = apiserver.ReasonEvicted
 
 // Refused reports whether a budget has refused the eviction that a call asked
 // for.
-func Refused(call *Call) bool {
-	return call.Verb == Evict && apierrors.HasStatusCause(call.Err, policyv1.DisruptionBudgetCause)
+func Refused(call *network.Call) bool {
+	return call.Verb == network.Evict && apierrors.HasStatusCause(call.Err, policyv1.DisruptionBudgetCause)
 }

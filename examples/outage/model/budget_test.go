@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // protected returns a world in which workload db has so many pods on machine a,
@@ -27,8 +29,8 @@ func protected(t *testing.T, pods, minAvailable int) (*World, *seen, *Disruption
 
 // evicted asks for the eviction of a pod.
 func evicted(w *World, s *seen, pod string, preconditions *metav1.Preconditions) error {
-	call := &Call{Verb: Evict, Kind: Pods, Name: pod, Preconditions: preconditions}
-	s.client.Call(call, func(*Call) {})
+	call := &network.Call{Verb: network.Evict, Kind: network.Pods, Name: pod, Preconditions: preconditions}
+	s.client.Call(call, func(*network.Call) {})
 	run(w, w.Elapsed()+10*time.Millisecond)
 	return call.Err
 }
@@ -69,9 +71,9 @@ func TestEvictionKeepsItsPreconditions(t *testing.T) {
 func TestBudgetAllowsAsManyAsItHasToSpare(t *testing.T) {
 	w, s, budget := protected(t, 3, 2)
 	require.Equal(t, 1, budget.Allowed)
-	first, second := &Call{Verb: Evict, Kind: Pods, Name: "db-0"}, &Call{Verb: Evict, Kind: Pods, Name: "db-1"}
-	s.client.Call(first, func(*Call) {})
-	s.client.Call(second, func(*Call) {})
+	first, second := &network.Call{Verb: network.Evict, Kind: network.Pods, Name: "db-0"}, &network.Call{Verb: network.Evict, Kind: network.Pods, Name: "db-1"}
+	s.client.Call(first, func(*network.Call) {})
+	s.client.Call(second, func(*network.Call) {})
 	run(w, w.Elapsed()+10*time.Millisecond)
 	require.NoError(t, first.Err)
 	require.True(t, apierrors.IsTooManyRequests(second.Err))
@@ -92,8 +94,8 @@ func TestBudgetIsNotAskedByADelete(t *testing.T) {
 	require.Zero(t, budget.Allowed)
 	require.Equal(t, never, budget.AllowedSince)
 	require.Error(t, evicted(w, s, "db-0", nil))
-	call := &Call{Verb: Delete, Kind: Pods, Name: "db-0"}
-	s.client.Call(call, func(*Call) {})
+	call := &network.Call{Verb: network.Delete, Kind: network.Pods, Name: "db-0"}
+	s.client.Call(call, func(*network.Call) {})
 	run(w, w.Elapsed()+10*time.Millisecond)
 	require.NoError(t, call.Err)
 	require.NotNil(t, w.Pod("db-0").DeletionTimestamp)

@@ -5,13 +5,13 @@
 // It shares nothing with the library that is tried out in it, and imports none
 // of it. So its truth can be used to judge the library. What the API server
 // stores and answers are those of examples/simulation/apiserver, whose answers
-// are compared with kube-apiserver's. This package is its edge in virtual time:
-// latencies, errors and late watches.
+// are compared with kube-apiserver's. What lies between that and controllers,
+// latencies, errors and late watches, is examples/simulation/network.
 //
 // # The pieces
 //
-//   - [World] holds everything, and the time. [World.Step] lets the next thing
-//     happen, [World.At] plans one.
+//   - [World] holds everything, and is a network: its Step lets the next thing
+//     happen, its At plans one, its NewClient is for a controller's process.
 //   - [Machine] is a node with its kubelet: it beats, reports, starts and stops
 //     pods, as long as it reaches the API server. The [Kubelets] of a world are
 //     the model's own, or others.
@@ -19,8 +19,6 @@
 //     ready. It may have a [DisruptionBudget], which the Eviction API heeds and
 //     a delete does not. Its status is written by the model's disruption
 //     controller.
-//   - [Client] is a controller's process as the API server knows it: its calls
-//     take time and can fail, its watches can be late or broken.
 //   - [Witness] is told everything, at the moment in which it happens.
 //
 // # Kubelets

@@ -24,10 +24,10 @@ var _ network.Server = front{}
 // Process does what a call asks for.
 func (f front) Process(call *network.Call) {
 	f.server.store.call = call
-	switch {
-	case call.Kind == network.LeaderLease:
+	switch call.Kind {
+	case network.LeaderLease:
 		f.lock(call)
-	case call.Kind == network.Leases:
+	case network.Leases:
 		f.lease(call)
 	default:
 		f.object(call)

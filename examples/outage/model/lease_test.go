@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // A handler is shown the version of a lease before and the one after, and finds
@@ -18,7 +20,7 @@ func TestLeasesAreShownUntilTheHandlerReturns(t *testing.T) {
 	last := make(map[string]*coordinationv1.Lease)
 	updates := 0
 	client := w.NewClient("reader", 1, func() {})
-	client.Inform(Leases, cache.ResourceEventHandlerFuncs{
+	client.Inform(network.Leases, cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
 			lease := shownLease(t, object)
 			last[lease.Name] = lease.DeepCopy()

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // A process that starts from an old view is shown what was there, then what
@@ -27,9 +29,9 @@ func TestProcessBeginsInThePast(t *testing.T) {
 	cordon()
 	last := w.Node("a").ResourceVersion
 
-	catchUp := w.ShowPast(past, func(c *Client) bool { return c.Life == 2 })
+	catchUp := w.ShowPast(past, func(c *network.Client) bool { return c.Life == 2 })
 	next := w.NewClient("controller", 2, func() {})
-	for _, kind := range []Kind{Nodes, Leases, Pods, LeaderLease} {
+	for _, kind := range []network.Kind{network.Nodes, network.Leases, network.Pods, network.LeaderLease} {
 		next.Inform(kind, cache.ResourceEventHandlerFuncs{})
 	}
 	version := func() string { return CachedNode(next, "a").ResourceVersion }
@@ -37,8 +39,8 @@ func TestProcessBeginsInThePast(t *testing.T) {
 	require.True(t, next.Synced())
 	require.Equal(t, old, version())
 	require.NotNil(t, CachedNode(next, "b"), "which is gone")
-	read := &Call{Verb: Get, Kind: Nodes, Name: "a"}
-	next.Call(read, func(*Call) {})
+	read := &network.Call{Verb: network.Get, Kind: network.Nodes, Name: "a"}
+	next.Call(read, func(*network.Call) {})
 
 	// The list is from 1 s and was asked for at 11 s: all is 10 s and some late.
 	run(w, 13900*time.Millisecond)
@@ -62,9 +64,9 @@ func TestProcessBeginsInThePast(t *testing.T) {
 	cordon()
 	run(w, 25*time.Second+30*time.Millisecond)
 	require.Equal(t, w.Node("a").ResourceVersion, version(), "it has caught up")
-	size := past.Len(Nodes)
+	size := past.Len(network.Nodes)
 	cordon()
-	require.Equal(t, size, past.Len(Nodes), "what is forgotten does not grow")
+	require.Equal(t, size, past.Len(network.Nodes), "what is forgotten does not grow")
 }
 
 // A client that does not match, and one that lists again, sees the present.
@@ -73,10 +75,10 @@ func TestPastIsForTheFirstListsOfSomeClients(t *testing.T) {
 	past := w.Remember()
 	w.Machine("b").Unregister()
 	run(w, 2*time.Second)
-	w.ShowPast(past, func(c *Client) bool { return c.Name == "controller" })
-	w.BreakWatches(func(*Client, Kind) bool { return true })()
+	w.ShowPast(past, func(c *network.Client) bool { return c.Name == "controller" })
+	w.BreakWatches(func(*network.Client, network.Kind) bool { return true })()
 	other := w.NewClient("other", 1, func() {})
-	other.Inform(Nodes, cache.ResourceEventHandlerFuncs{})
+	other.Inform(network.Nodes, cache.ResourceEventHandlerFuncs{})
 	run(w, 3*time.Second)
 	require.Nil(t, CachedNode(s.client, "b"))
 	require.NotNil(t, CachedNode(other, "a"))
@@ -87,22 +89,22 @@ func TestLostCallDoesNothing(t *testing.T) {
 	w, s := world(t)
 	w.Workload("web").Place("a")
 	pod := w.PodsOn("a")[0]
-	var lost *Call
-	end := w.LoseCalls(func(call *Call) bool { lost = call; return true })
+	var lost *network.Call
+	end := w.LoseCalls(func(call *network.Call) bool { lost = call; return true })
 	began := w.Elapsed()
 	var answered time.Duration
-	call := &Call{Verb: Delete, Kind: Pods, Name: pod.Name}
-	s.client.Call(call, func(*Call) { answered = w.Elapsed() })
+	call := &network.Call{Verb: network.Delete, Kind: network.Pods, Name: pod.Name}
+	s.client.Call(call, func(*network.Call) { answered = w.Elapsed() })
 	run(w, began+time.Minute)
 	require.Same(t, call, lost)
 	require.False(t, call.Reached)
 	require.Nil(t, w.Pod(pod.Name).DeletionTimestamp)
 	require.True(t, os.IsTimeout(call.Err))
-	require.Equal(t, began+CallTimeout, answered)
+	require.Equal(t, began+network.CallTimeout, answered)
 
 	end()
-	again := &Call{Verb: Delete, Kind: Pods, Name: pod.Name}
-	s.client.Call(again, func(*Call) {})
+	again := &network.Call{Verb: network.Delete, Kind: network.Pods, Name: pod.Name}
+	s.client.Call(again, func(*network.Call) {})
 	run(w, w.Elapsed()+time.Minute)
 	require.NoError(t, again.Err)
 	require.Nil(t, w.Pod(pod.Name))

@@ -8,12 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // patched asks for a patch of a node and returns the answer.
-func patched(w *World, s *seen, kind types.PatchType, subresource, data string) *Call {
-	call := &Call{Verb: Patch, Kind: Nodes, Name: "a", PatchType: kind, Data: []byte(data), Subresource: subresource}
-	s.client.Call(call, func(*Call) {})
+func patched(w *World, s *seen, kind types.PatchType, subresource, data string) *network.Call {
+	call := &network.Call{Verb: network.Patch, Kind: network.Nodes, Name: "a", PatchType: kind, Data: []byte(data), Subresource: subresource}
+	s.client.Call(call, func(*network.Call) {})
 	run(w, w.Elapsed()+10*time.Millisecond)
 	return call
 }
@@ -39,8 +41,8 @@ func TestPatchesAreRefusedAsByTheAPIServer(t *testing.T) {
 	require.Nil(t, guarded.Node)
 	broken := patched(w, s, types.JSONPatchType, "", `[{`)
 	require.True(t, apierrors.IsBadRequest(broken.Err))
-	missing := &Call{Verb: Patch, Kind: Pods, Name: "none", PatchType: types.JSONPatchType, Data: []byte(`[]`)}
-	s.client.Call(missing, func(*Call) {})
+	missing := &network.Call{Verb: network.Patch, Kind: network.Pods, Name: "none", PatchType: types.JSONPatchType, Data: []byte(`[]`)}
+	s.client.Call(missing, func(*network.Call) {})
 	run(w, w.Elapsed()+10*time.Millisecond)
 	require.True(t, apierrors.IsNotFound(missing.Err))
 }
@@ -49,7 +51,7 @@ func TestPatchesAreRefusedAsByTheAPIServer(t *testing.T) {
 // cluster does by itself with no call.
 func TestWritesNameTheirCall(t *testing.T) {
 	w, s := world(t)
-	var writes []*Call
+	var writes []*network.Call
 	same := 0
 	w.Watch(writeWatcher{tell: func(write NodeWrite) {
 		writes = append(writes, write.Call)
@@ -58,14 +60,14 @@ func TestWritesNameTheirCall(t *testing.T) {
 		}
 	}})
 	answer := patched(w, s, types.StrategicMergePatchType, "", `{"metadata":{"labels":{"a":"b"}}}`)
-	require.Equal(t, []*Call{answer}, writes)
+	require.Equal(t, []*network.Call{answer}, writes)
 	again := patched(w, s, types.StrategicMergePatchType, "", `{"metadata":{"labels":{"a":"b"}}}`)
 	require.NoError(t, again.Err)
 	require.Equal(t, answer.Node, again.Node, "a write that changes nothing keeps the version")
 	run(w, w.Elapsed()+time.Second)
-	require.Equal(t, []string{"nodes update a"}, s.of(Nodes)[2:], "and no watch shows it")
+	require.Equal(t, []string{"nodes update a"}, s.of(network.Nodes)[2:], "and no watch shows it")
 	w.Machine("a").Fail()
-	require.Equal(t, []*Call{answer, again, nil}, writes)
+	require.Equal(t, []*network.Call{answer, again, nil}, writes)
 	require.Equal(t, 1, same)
 }
 

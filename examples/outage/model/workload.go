@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // Replacement says when the owner of a pod that goes makes another one.
@@ -56,7 +58,7 @@ type Workload struct {
 }
 
 // replaceAfter is how long an owner takes to see that a pod goes.
-var replaceAfter = Span{Min: 50 * time.Millisecond, Max: 500 * time.Millisecond}
+var replaceAfter = network.Span{Min: 50 * time.Millisecond, Max: 500 * time.Millisecond}
 
 const (
 	ownerLabel = "app"

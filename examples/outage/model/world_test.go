@@ -18,11 +18,11 @@ import (
 
 // seen is a process that writes down what its informers tell it.
 type seen struct {
-	client *Client
+	client *network.Client
 	told   []string
 }
 
-func (s *seen) handler(kind Kind) cache.ResourceEventHandler {
+func (s *seen) handler(kind network.Kind) cache.ResourceEventHandler {
 	name := func(o any) string {
 		object, ok := o.(metav1.Object)
 		if !ok {
@@ -46,8 +46,8 @@ func world(t *testing.T) (*World, *seen) {
 	w := New(Config{
 		Seed: 1, Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		BeatInterval: 10 * time.Second, StatusInterval: 5 * time.Minute,
-		Latency:    Span{Min: 10 * time.Millisecond, Max: 10 * time.Millisecond},
-		WatchDelay: Span{Min: 20 * time.Millisecond, Max: 20 * time.Millisecond},
+		Latency:    network.Span{Min: 10 * time.Millisecond, Max: 10 * time.Millisecond},
+		WatchDelay: network.Span{Min: 20 * time.Millisecond, Max: 20 * time.Millisecond},
 	})
 	w.AddMachine("a", "z", "z/0")
 	w.AddMachine("b", "z", "z/0")
@@ -56,7 +56,7 @@ func world(t *testing.T) (*World, *seen) {
 	w.AddWorkload("agent", InPlace, nil)
 	s := &seen{}
 	s.client = w.NewClient("controller", 1, func() {})
-	for _, kind := range []Kind{Nodes, Leases, Pods, LeaderLease} {
+	for _, kind := range []network.Kind{network.Nodes, network.Leases, network.Pods, network.LeaderLease} {
 		s.client.Inform(kind, s.handler(kind))
 	}
 	run(w, time.Second)
@@ -70,7 +70,7 @@ func run(w *World, until time.Duration) {
 }
 
 // of returns what was told about a kind.
-func (s *seen) of(kind Kind) []string {
+func (s *seen) of(kind network.Kind) []string {
 	var told []string
 	for _, line := range s.told {
 		if len(line) > len(kind.String()) && line[:len(kind.String())] == kind.String() {
@@ -82,44 +82,44 @@ func (s *seen) of(kind Kind) []string {
 
 func TestInformerListsAndThenFollows(t *testing.T) {
 	w, s := world(t)
-	require.Equal(t, []string{"nodes add a", "nodes add b"}, s.of(Nodes))
+	require.Equal(t, []string{"nodes add a", "nodes add b"}, s.of(network.Nodes))
 	w.Machine("a").Fail()
-	require.Len(t, s.of(Nodes), 2, "an event takes its time")
+	require.Len(t, s.of(network.Nodes), 2, "an event takes its time")
 	run(w, w.Elapsed()+20*time.Millisecond)
-	require.Equal(t, "nodes update a", s.of(Nodes)[2])
+	require.Equal(t, "nodes update a", s.of(network.Nodes)[2])
 	w.Machine("a").Unregister()
 	run(w, w.Elapsed()+time.Second)
-	require.Equal(t, "nodes delete a", s.of(Nodes)[3])
+	require.Equal(t, "nodes delete a", s.of(network.Nodes)[3])
 }
 
 func TestBrokenWatchMissesWhatHappensUntilItLists(t *testing.T) {
 	w, s := world(t)
-	mend := w.BreakWatches(func(_ *Client, kind Kind) bool { return kind == Nodes })
+	mend := w.BreakWatches(func(_ *network.Client, kind network.Kind) bool { return kind == network.Nodes })
 	register := w.Machine("a").Unregister()
 	register() // another node of the same name
 	w.Machine("b").Unregister()
 	run(w, w.Elapsed()+time.Minute)
-	require.Len(t, s.of(Nodes), 2)
+	require.Len(t, s.of(network.Nodes), 2)
 	mend()
 	run(w, w.Elapsed()+time.Second)
-	require.Equal(t, []string{"nodes update a", "nodes delete cache.DeletedFinalStateUnknown"}, s.of(Nodes)[2:],
+	require.Equal(t, []string{"nodes update a", "nodes delete cache.DeletedFinalStateUnknown"}, s.of(network.Nodes)[2:],
 		"a recreated object is one update, one that is gone is a tombstone")
 }
 
 // Of two faults that overlap the end of one is not the end of the other. A list
 // that was asked for in between does not end the second either.
 func TestWatchThatIsBrokenTwiceIsMendedTwice(t *testing.T) {
-	nodes := func(_ *Client, kind Kind) bool { return kind == Nodes }
+	nodes := func(_ *network.Client, kind network.Kind) bool { return kind == network.Nodes }
 	w, s := world(t)
 	first, second := w.BreakWatches(nodes), w.BreakWatches(nodes)
 	first()
 	run(w, w.Elapsed()+time.Second)
 	w.Machine("b").Unregister()
 	run(w, w.Elapsed()+time.Minute)
-	require.Len(t, s.of(Nodes), 2)
+	require.Len(t, s.of(network.Nodes), 2)
 	second()
 	run(w, w.Elapsed()+time.Second)
-	require.Equal(t, []string{"nodes delete cache.DeletedFinalStateUnknown"}, s.of(Nodes)[2:])
+	require.Equal(t, []string{"nodes delete cache.DeletedFinalStateUnknown"}, s.of(network.Nodes)[2:])
 
 	w, s = world(t)
 	w.BreakWatches(nodes)()
@@ -127,16 +127,16 @@ func TestWatchThatIsBrokenTwiceIsMendedTwice(t *testing.T) {
 	run(w, w.Elapsed()+time.Second)
 	w.Machine("b").Unregister()
 	run(w, w.Elapsed()+time.Minute)
-	require.Len(t, s.of(Nodes), 2)
+	require.Len(t, s.of(network.Nodes), 2)
 	end()
 	run(w, w.Elapsed()+time.Second)
-	require.Len(t, s.of(Nodes), 3)
+	require.Len(t, s.of(network.Nodes), 3)
 }
 
 // A watch is one stream: no event overtakes another, however late they are.
 func TestStaleWatchKeepsItsOrder(t *testing.T) {
 	w, s := world(t)
-	end := w.DelayWatches(Span{Min: time.Second, Max: 30 * time.Second}, func(*Client, Kind) bool { return true })
+	end := w.DelayWatches(network.Span{Min: time.Second, Max: 30 * time.Second}, func(*network.Client, network.Kind) bool { return true })
 	cordon := func(name string) {
 		w.Machine(name).Edit(func(n *corev1.Node) { n.Spec.Unschedulable = !n.Spec.Unschedulable })
 	}
@@ -151,7 +151,7 @@ func TestStaleWatchKeepsItsOrder(t *testing.T) {
 	require.NotEqual(t, last, CachedNode(s.client, "a").ResourceVersion)
 	run(w, time.Minute)
 	require.Equal(t, last, CachedNode(s.client, "a").ResourceVersion)
-	require.Equal(t, append(repeat(20, "nodes update a", "nodes update b"), "nodes update a"), s.of(Nodes)[2:])
+	require.Equal(t, append(repeat(20, "nodes update a", "nodes update b"), "nodes update a"), s.of(network.Nodes)[2:])
 }
 
 func repeat(n int, some ...string) []string {
@@ -166,22 +166,22 @@ func TestWhatReachesAPausedProcessWaits(t *testing.T) {
 	w, s := world(t)
 	s.client.Pause()
 	answered := false
-	s.client.Call(&Call{Verb: Get, Kind: Nodes, Name: "a"}, func(*Call) { answered = true })
+	s.client.Call(&network.Call{Verb: network.Get, Kind: network.Nodes, Name: "a"}, func(*network.Call) { answered = true })
 	w.Machine("a").Fail()
 	run(w, w.Elapsed()+time.Minute)
 	require.False(t, answered)
-	require.Len(t, s.of(Nodes), 2)
+	require.Len(t, s.of(network.Nodes), 2)
 	s.client.Resume()
 	require.True(t, answered, "first what calls and timers wait for")
-	require.Len(t, s.of(Nodes), 2)
+	require.Len(t, s.of(network.Nodes), 2)
 	run(w, w.Elapsed()+time.Millisecond)
-	require.Len(t, s.of(Nodes), 3, "then what the watches have received")
+	require.Len(t, s.of(network.Nodes), 3, "then what the watches have received")
 }
 
 func TestCrashedProcessHearsNothing(t *testing.T) {
 	w, s := world(t)
-	s.client.Call(&Call{Verb: Delete, Kind: Pods, Name: "x"},
-		func(*Call) { t.Error("a process that is gone was answered") })
+	s.client.Call(&network.Call{Verb: network.Delete, Kind: network.Pods, Name: "x"},
+		func(*network.Call) { t.Error("a process that is gone was answered") })
 	s.client.Stop()
 	told := len(s.told)
 	w.Machine("a").Fail()
@@ -195,7 +195,7 @@ func TestCallsMeetTheFaultsOfTheAPIServer(t *testing.T) {
 	pod := w.PodsOn("a")[0]
 	send := func() (took time.Duration, err error) {
 		began, over := w.Elapsed(), false
-		s.client.Call(&Call{Verb: Delete, Kind: Pods, Name: pod.Name}, func(c *Call) { err, over = c.Err, true })
+		s.client.Call(&network.Call{Verb: network.Delete, Kind: network.Pods, Name: pod.Name}, func(c *network.Call) { err, over = c.Err, true })
 		for !over {
 			require.True(t, w.Step(began+time.Hour))
 		}
@@ -206,7 +206,7 @@ func TestCallsMeetTheFaultsOfTheAPIServer(t *testing.T) {
 	require.ErrorIs(t, err, network.ErrConnection)
 	up()
 
-	end := w.FailCalls(1, []int{429}, Delete)
+	end := w.FailCalls(1, []int{429}, network.Delete)
 	took, err := send()
 	require.True(t, apierrors.IsTooManyRequests(err))
 	require.Equal(t, 10*time.Millisecond, took)
@@ -216,13 +216,13 @@ func TestCallsMeetTheFaultsOfTheAPIServer(t *testing.T) {
 	end = w.LoseAnswers(1)
 	took, err = send()
 	require.True(t, os.IsTimeout(err))
-	require.Equal(t, CallTimeout, took)
+	require.Equal(t, network.CallTimeout, took)
 	end()
 	require.Nil(t, w.Pod(pod.Name), "what is lost is only the answer: the kubelet has stopped the pod meanwhile")
 	end = w.LoseAnswers(1)
 	took, err = send()
 	require.True(t, os.IsTimeout(err), "it is lost, also if it says that there is no such pod")
-	require.Equal(t, CallTimeout, took)
+	require.Equal(t, network.CallTimeout, took)
 	end()
 }
 
@@ -231,7 +231,7 @@ func TestServerGoesAwayWhileACallIsUnderWay(t *testing.T) {
 	w.Workload("web").Place("a")
 	pod := w.PodsOn("a")[0]
 	var err error
-	s.client.Call(&Call{Verb: Delete, Kind: Pods, Name: pod.Name}, func(c *Call) { err = c.Err })
+	s.client.Call(&network.Call{Verb: network.Delete, Kind: network.Pods, Name: pod.Name}, func(c *network.Call) { err = c.Err })
 	run(w, w.Elapsed()+5*time.Millisecond) // it has arrived
 	w.Down(true, false)
 	run(w, w.Elapsed()+5*time.Millisecond)
@@ -252,9 +252,9 @@ func TestDeleteKeepsItsPreconditions(t *testing.T) {
 		{uid: pod.UID, version: "1", conflict: true},
 		{uid: pod.UID, version: pod.ResourceVersion},
 	} {
-		call := &Call{Verb: Delete, Kind: Pods, Name: pod.Name,
+		call := &network.Call{Verb: network.Delete, Kind: network.Pods, Name: pod.Name,
 			Preconditions: &metav1.Preconditions{UID: &c.uid, ResourceVersion: &c.version}}
-		s.client.Call(call, func(*Call) {})
+		s.client.Call(call, func(*network.Call) {})
 		run(w, w.Elapsed()+10*time.Millisecond)
 		require.Equal(t, c.conflict, apierrors.IsConflict(call.Err), "%v", call.Err)
 		require.Equal(t, !c.conflict, w.Pod(pod.Name).DeletionTimestamp != nil)
@@ -378,27 +378,27 @@ func TestLockIsTakenByOneOfTwo(t *testing.T) {
 	w, s := world(t)
 	var errs []error
 	for _, holder := range []string{"x", "y"} {
-		call := &Call{Verb: Update, Kind: LeaderLease, Lock: Lock{Holder: holder, Version: 0}}
-		s.client.Call(call, func(c *Call) { errs = append(errs, c.Err) })
+		call := &network.Call{Verb: network.Update, Kind: network.LeaderLease, Lock: network.Lock{Holder: holder, Version: 0}}
+		s.client.Call(call, func(c *network.Call) { errs = append(errs, c.Err) })
 	}
 	run(w, w.Elapsed()+time.Second)
 	require.NoError(t, errs[0])
 	require.True(t, apierrors.IsConflict(errs[1]))
-	require.Equal(t, Lock{Holder: "x", Version: 1}, w.Lock())
+	require.Equal(t, network.Lock{Holder: "x", Version: 1}, w.Lock())
 }
 
 func TestFaultsOfOneKindOverlap(t *testing.T) {
 	w, s := world(t)
 	fails := func() bool {
-		call := &Call{Verb: Get, Kind: Nodes, Name: "a"}
-		s.client.Call(call, func(*Call) {})
-		run(w, w.Elapsed()+CallTimeout)
+		call := &network.Call{Verb: network.Get, Kind: network.Nodes, Name: "a"}
+		s.client.Call(call, func(*network.Call) {})
+		run(w, w.Elapsed()+network.CallTimeout)
 		return call.Err != nil
 	}
 	for name, begin := range map[string]func() func(){
-		"errors":       func() func() { return w.FailCalls(1, []int{500}, Get) },
+		"errors":       func() func() { return w.FailCalls(1, []int{500}, network.Get) },
 		"lost answers": func() func() { return w.LoseAnswers(1) },
-		"latency":      func() func() { return w.SlowCalls(Span{Min: time.Hour, Max: time.Hour}) },
+		"latency":      func() func() { return w.SlowCalls(network.Span{Min: time.Hour, Max: time.Hour}) },
 		"down":         func() func() { return w.Down(true, false) },
 	} {
 		first, second := begin(), begin()

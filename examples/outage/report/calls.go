@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // call is a kind of call.
 type call struct {
-	verb        model.Verb
-	kind        model.Kind
+	verb        network.Verb
+	kind        network.Kind
 	subresource string
 }
 
@@ -46,13 +47,13 @@ func (c calls) list() []Calls {
 }
 
 // Sent counts a call for the zone that it is about, and for the cluster.
-func (r *Recorder) Sent(sent *model.Call) {
-	if sent.Kind == model.Nodes && sent.Verb == model.Patch {
+func (r *Recorder) Sent(sent *network.Call) {
+	if sent.Kind == network.Nodes && sent.Verb == network.Patch {
 		r.look() // a zone's rate counts from before the first call that it allows
 	}
 	kind, about := call{sent.Verb, sent.Kind, sent.Subresource}, r.about(sent)
 	r.calls.count(kind, 1, 0)
-	if sent.Kind != model.LeaderLease && !sent.BeginsWatch() {
+	if sent.Kind != network.LeaderLease && !sent.BeginsWatch() {
 		r.sentSince++
 	}
 	if about != nil {
@@ -63,8 +64,8 @@ func (r *Recorder) Sent(sent *model.Call) {
 
 // Answered counts a call that failed, for the zone that it was about when it
 // was sent.
-func (r *Recorder) Answered(answered *model.Call) {
-	if answered.Kind == model.Nodes && answered.Verb == model.Patch {
+func (r *Recorder) Answered(answered *network.Call) {
+	if answered.Kind == network.Nodes && answered.Verb == network.Patch {
 		r.lookSoon()
 	}
 	about := r.underWay[answered]
@@ -84,16 +85,16 @@ func (r *Recorder) Answered(answered *model.Call) {
 
 // about returns the zone that a call is about, nil if it has none. It is that
 // of the node, or of the node of the lease or pod.
-func (r *Recorder) about(sent *model.Call) *district {
+func (r *Recorder) about(sent *network.Call) *district {
 	name := sent.Name
-	if sent.Kind == model.Pods {
+	if sent.Kind == network.Pods {
 		pod := r.world.Pod(name)
 		if pod == nil {
 			return nil
 		}
 		name = pod.Spec.NodeName
 	}
-	if n := r.nodes[name]; n != nil && sent.Kind != model.LeaderLease {
+	if n := r.nodes[name]; n != nil && sent.Kind != network.LeaderLease {
 		return n.district
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // node is what is known of a node, by its name: it outlives its object.
@@ -174,7 +175,7 @@ func (r *Recorder) move(n *node, object *corev1.Node) {
 	r.happened(Moved, n)
 }
 
-func (r *Recorder) readinessChanged(n *node, call *model.Call, was, is corev1.ConditionStatus) {
+func (r *Recorder) readinessChanged(n *node, call *network.Call, was, is corev1.ConditionStatus) {
 	switch {
 	case is == corev1.ConditionUnknown && call != nil:
 		n.declared = true

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -39,7 +40,7 @@ type Recorder struct {
 	cutOffs     int // of the world, when machines were last listened to
 
 	calls    calls
-	underWay map[*model.Call]*district
+	underWay map[*network.Call]*district
 
 	sampler   *sampler
 	samples   []zoneSample // reused
@@ -72,7 +73,7 @@ func Watch(s *simulation.Simulation, tell func(Line)) *Recorder {
 		evicted:    make(map[string]int),
 		departures: make(map[departing]Departure),
 		calls:      make(calls),
-		underWay:   make(map[*model.Call]*district),
+		underWay:   make(map[*network.Call]*district),
 		sampler:    newSampler(s.Scenario().Duration.D(), hundredths(float64(s.Options().APIQPS))),
 	}
 	for _, described := range s.Scenario().Cluster.Zones {
@@ -92,7 +93,7 @@ func Watch(s *simulation.Simulation, tell func(Line)) *Recorder {
 	r.world.Watch(r)
 	for _, replica := range s.Replicas() {
 		if client := replica.Client(); client != nil { // it has started already
-			r.Noted(model.Note{Kind: model.Started, Client: client})
+			r.Noted(network.Note{Kind: network.Started, Client: client})
 		}
 	}
 	r.tick()
@@ -152,31 +153,31 @@ func (r *Recorder) happened(kind Kind, n *node) {
 }
 
 // Noted adds faults and what becomes of processes.
-func (r *Recorder) Noted(note model.Note) {
+func (r *Recorder) Noted(note network.Note) {
 	r.lookSoon()
 	line := Line{Text: note.Text}
 	if note.Client != nil {
 		line.Process = note.Client.Name
 	}
 	switch note.Kind {
-	case model.FaultBegan:
+	case network.FaultBegan:
 		line.Kind, line.Text = FaultBegan, "begins: "+note.Text
-	case model.FaultEnded:
+	case network.FaultEnded:
 		line.Kind, line.Text = FaultEnded, "ends: "+note.Text
-	case model.Started:
+	case network.Started:
 		line.Kind, line.Text = ProcessStarted, "starts"
 		if life := note.Client.Life; life > 1 {
 			line.Text = fmt.Sprintf("starts again, life %d", life)
 		}
-	case model.Leads:
+	case network.Leads:
 		line.Kind, line.Text = ProcessLeads, "leads"
-	case model.Stopped:
+	case network.Stopped:
 		line.Kind, line.Text = ProcessStopped, "stops: "+note.Text
-	case model.Paused:
+	case network.Paused:
 		line.Kind, line.Text = ProcessPaused, "stands still"
-	case model.Resumed:
+	case network.Resumed:
 		line.Kind, line.Text = ProcessResumed, "goes on"
-	case model.Synced:
+	case network.Synced:
 		return // with Leads it says nothing new
 	default:
 		return
@@ -186,7 +187,7 @@ func (r *Recorder) Noted(note model.Note) {
 
 // SawNode looks at the controller's memory if it has learned something about a
 // zone.
-func (r *Recorder) SawNode(_ *model.Client, before, after *corev1.Node) {
+func (r *Recorder) SawNode(_ *network.Client, before, after *corev1.Node) {
 	if before == nil || after == nil || readiness(before) != readiness(after) || zoneOf(before) != zoneOf(after) {
 		r.lookSoon()
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
@@ -109,15 +110,15 @@ func (c *census) WroteNode(w model.NodeWrite) {
 	}
 }
 
-func (c *census) Sent(call *model.Call) { c.sent[kind(call)]++ }
+func (c *census) Sent(call *network.Call) { c.sent[kind(call)]++ }
 
-func (c *census) Answered(call *model.Call) {
+func (c *census) Answered(call *network.Call) {
 	if call.Err != nil {
 		c.failed[kind(call)]++
 	}
 }
 
-func kind(call *model.Call) string {
+func kind(call *network.Call) string {
 	return strings.TrimSuffix(fmt.Sprintf("%s %s/%s", call.Verb, call.Kind, call.Subresource), "/")
 }
 
@@ -279,8 +280,8 @@ type course struct {
 
 func (c *course) WroteNode(w model.NodeWrite) { c.note(w.Before == nil, w.After == nil, w.Call) }
 func (c *course) WrotePod(w model.PodWrite)   { c.note(w.Before == nil, w.After == nil, w.Call) }
-func (c *course) Sent(call *model.Call)       { c.note(true, true, call) }
-func (c *course) note(created, deleted bool, call *model.Call) {
+func (c *course) Sent(call *network.Call)     { c.note(true, true, call) }
+func (c *course) note(created, deleted bool, call *network.Call) {
 	text := fmt.Sprint(c.world.Elapsed(), created, deleted)
 	if call != nil {
 		hash := fnv.New64a()

@@ -14,6 +14,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // recount counts the nodes of a zone by state each second, from the objects
@@ -37,13 +38,13 @@ func newRecount(s *simulation.Simulation) *recount {
 	return r
 }
 
-func (r *recount) Sent(call *model.Call) {
-	if call.Kind != model.LeaderLease && !call.BeginsWatch() {
+func (r *recount) Sent(call *network.Call) {
+	if call.Kind != network.LeaderLease && !call.BeginsWatch() {
 		r.calls++
 	}
 }
 
-func (r *recount) Answered(call *model.Call) {
+func (r *recount) Answered(call *network.Call) {
 	if model.Refused(call) {
 		r.refused[*call.Preconditions.UID] = true
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // state returns which of the states of a [ZoneSeries] the node counts in.
@@ -96,7 +97,7 @@ func (r *Recorder) tallyPod(write model.PodWrite) {
 }
 
 // refused counts a pod whose eviction a budget refused.
-func (r *Recorder) refused(call *model.Call) {
+func (r *Recorder) refused(call *network.Call) {
 	pod := r.world.Pod(call.Name)
 	if pod == nil || call.Preconditions != nil && call.Preconditions.UID != nil && *call.Preconditions.UID != pod.UID {
 		return

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // calm follows since when a controller can act.
@@ -12,15 +13,15 @@ type calm struct {
 
 	simulation *Simulation
 	faults     int // that keep a controller from acting
-	acting     *model.Client
+	acting     *network.Client
 	since      time.Duration
 }
 
 func (c *calm) now() bool { return c.faults == 0 && c.acting != nil }
 
 // Noted looks which process acts whenever something has happened to one.
-func (c *calm) Noted(model.Note) {
-	var acting *model.Client
+func (c *calm) Noted(network.Note) {
+	var acting *network.Client
 	if r := c.simulation.Acting(); r != nil {
 		acting = r.Client()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // ends is a witness that writes down when processes end, and why.
@@ -18,8 +19,8 @@ type ends struct {
 	why   []string
 }
 
-func (e *ends) Noted(n model.Note) {
-	if n.Kind == model.Stopped {
+func (e *ends) Noted(n network.Note) {
+	if n.Kind == network.Stopped {
 		e.at, e.why = append(e.at, e.world.Elapsed()), append(e.why, n.Text)
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // drained runs a scenario in which a node with two pods is drained at three
 // minutes. It returns the verbs of the calls that made pods leave or were to,
 // each once.
-func drained(t *testing.T, minAvailable int, flags map[string]scenario.FlagValue) ([]model.Verb, *diary) {
+func drained(t *testing.T, minAvailable int, flags map[string]scenario.FlagValue) ([]network.Verb, *diary) {
 	description := small()
 	description.Controller.Flags = flags
 	description.Cluster.Workloads[0].MinAvailable = minAvailable
@@ -26,9 +26,9 @@ func drained(t *testing.T, minAvailable int, flags map[string]scenario.FlagValue
 	require.NoError(t, err)
 	d := newDiary(s)
 	s.Run()
-	var verbs []model.Verb
+	var verbs []network.Verb
 	for _, call := range d.writes {
-		if call.Verb == model.Delete || call.Verb == model.Evict {
+		if call.Verb == network.Delete || call.Verb == network.Evict {
 			verbs = append(verbs, call.Verb)
 		}
 	}
@@ -40,14 +40,14 @@ func TestActionsReachTheAPIServer(t *testing.T) {
 	for _, test := range []struct {
 		action       scenario.FlagValue
 		minAvailable int
-		verbs        []model.Verb
+		verbs        []network.Verb
 		evicted      int
 	}{
-		{"delete", 12, []model.Verb{model.Delete}, 2},
-		{"evict", 0, []model.Verb{model.Evict}, 2},
-		{"evict", 12, []model.Verb{model.Evict}, 0},
-		{"evict", 11, []model.Verb{model.Evict}, 2},
-		{"evict-then-delete", 12, []model.Verb{model.Delete, model.Evict}, 2},
+		{"delete", 12, []network.Verb{network.Delete}, 2},
+		{"evict", 0, []network.Verb{network.Evict}, 2},
+		{"evict", 12, []network.Verb{network.Evict}, 0},
+		{"evict", 11, []network.Verb{network.Evict}, 2},
+		{"evict-then-delete", 12, []network.Verb{network.Delete, network.Evict}, 2},
 		{"dry-run", 0, nil, 0},
 	} {
 		verbs, d := drained(t, test.minAvailable, map[string]scenario.FlagValue{"action": test.action, "evict-for": "2m"})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // follow is a witness that calls a function for each version of one node.
@@ -70,10 +71,10 @@ func TestClocksOfNodesDrift(t *testing.T) {
 		for s.World().Machine("a-1").Beats == beats {
 			require.True(t, s.Step())
 		}
-		call := &model.Call{Verb: model.Get, Kind: model.Leases, Name: "a-1"}
+		call := &network.Call{Verb: network.Get, Kind: network.Leases, Name: "a-1"}
 		var off time.Duration
 		at := s.World().Now()
-		s.Replicas()[0].Client().Call(call, func(answer *model.Call) { off = answer.Lease.Spec.RenewTime.Sub(at) })
+		s.Replicas()[0].Client().Call(call, func(answer *network.Call) { off = answer.Lease.Spec.RenewTime.Sub(at) })
 		until(s, s.World().Elapsed()+time.Second)
 		return off
 	}

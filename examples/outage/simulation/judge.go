@@ -5,7 +5,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
-	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // Judge adds a judge to the simulation, which checks it every second of its
@@ -93,7 +93,7 @@ func (s *Simulation) skew() time.Duration {
 // subject shows a judge what no API shows.
 type subject struct{ *Simulation }
 
-func (s subject) Acting() *model.Client {
+func (s subject) Acting() *network.Client {
 	if r := s.Simulation.Acting(); r != nil {
 		return r.Client()
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // settleAfter is how long clients need to reconnect and to list when a fault of
@@ -20,9 +21,9 @@ const settleAfter = 3 * time.Second
 // plan plans a step of the script.
 func (s *Simulation) plan(number int, step *scenario.Step) {
 	random := s.world.Random(fmt.Sprintf("script/%d", number))
-	s.note(step.At.D(), model.FaultBegan, step)
+	s.note(step.At.D(), network.FaultBegan, step)
 	if step.For > 0 {
-		s.note(step.At.D()+step.For.D()+step.RecoverOver.D(), model.FaultEnded, step)
+		s.note(step.At.D()+step.For.D()+step.RecoverOver.D(), network.FaultEnded, step)
 	}
 	switch {
 	case step.Silence != nil:
@@ -150,10 +151,10 @@ func (s *Simulation) ofCalls(step *scenario.Step) (begin func() (end func()), se
 	case step.APIErrors != nil:
 		begin = func() func() { return s.failCalls(step.APIErrors) }
 	case step.APILatency != nil:
-		settle = model.CallTimeout
+		settle = network.CallTimeout
 		begin = func() func() { return s.world.SlowCalls(span(*step.APILatency)) }
 	case step.LostAnswers != nil:
-		settle = model.CallTimeout
+		settle = network.CallTimeout
 		begin = func() func() { return s.world.LoseAnswers(step.LostAnswers.Share) }
 	}
 	return begin, settle
@@ -219,8 +220,8 @@ func (s *Simulation) blink(blink *scenario.APIBlink) (end func()) {
 	}
 }
 
-func (s *Simulation) note(at time.Duration, kind model.NoteKind, step *scenario.Step) {
-	s.world.At(at, func() { s.world.Note(model.Note{Kind: kind, Text: step.String()}) })
+func (s *Simulation) note(at time.Duration, kind network.NoteKind, step *scenario.Step) {
+	s.world.At(at, func() { s.world.Note(network.Note{Kind: kind, Text: step.String()}) })
 }
 
 // toMachines hits the nodes of a step, one after the other if it says so.
@@ -412,23 +413,23 @@ func (s *Simulation) split() (end func()) {
 			r.process.Wake()
 		}
 	}
-	s.calm.Noted(model.Note{})
+	s.calm.Noted(network.Note{})
 	return func() {
 		s.splitBrain--
-		s.calm.Noted(model.Note{}) // another one may act now
+		s.calm.Noted(network.Note{}) // another one may act now
 	}
 }
 
-func verbs(names []string) []model.Verb {
-	var all []model.Verb
+func verbs(names []string) []network.Verb {
+	var all []network.Verb
 	for _, name := range names {
-		all = append(all, model.Verb(name))
+		all = append(all, network.Verb(name))
 	}
 	return all
 }
 
-func matches(which *scenario.Watch) func(*model.Client, model.Kind) bool {
-	return func(client *model.Client, kind model.Kind) bool {
+func matches(which *scenario.Watch) func(*network.Client, network.Kind) bool {
+	return func(client *network.Client, kind network.Kind) bool {
 		return (len(which.Kinds) == 0 || slices.Contains(which.Kinds, kind.String())) &&
 			(which.Replica == nil || client.Name == replicaName(*which.Replica))
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/kubelets"
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // A Simulation is a scenario that runs.
@@ -134,4 +135,4 @@ func (s *Simulation) Calm() (since time.Duration, ok bool) { return s.calm.since
 // controllers from acting until settled is called.
 func (s *Simulation) Disturb() (settled func()) { return s.calm.disturb() }
 
-func span(r scenario.Range) model.Span { return model.Span{Min: r.Min.D(), Max: r.Max.D()} }
+func span(r scenario.Range) network.Span { return network.Span{Min: r.Min.D(), Max: r.Max.D()} }

@@ -54,7 +54,7 @@ type diary struct {
 	world            *model.World
 	tainted, evicted map[string]time.Duration
 	notes            []string
-	writes           []*model.Call
+	writes           []*network.Call
 }
 
 func (d *diary) WroteNode(w model.NodeWrite) {
@@ -81,13 +81,13 @@ func (d *diary) WrotePod(w model.PodWrite) {
 	}
 }
 
-func (d *diary) Sent(c *model.Call) {
-	if c.Verb != model.Get && c.Verb != model.List && c.Kind != model.LeaderLease {
+func (d *diary) Sent(c *network.Call) {
+	if c.Verb != network.Get && c.Verb != network.List && c.Kind != network.LeaderLease {
 		d.writes = append(d.writes, c)
 	}
 }
 
-func (d *diary) Noted(n model.Note) {
+func (d *diary) Noted(n network.Note) {
 	if n.Client != nil {
 		d.notes = append(d.notes, fmt.Sprintf("%s %s", n.Client.Name, n.Kind))
 	}
@@ -177,10 +177,10 @@ func TestProcessDiesBetweenTwoCallsOfATurn(t *testing.T) {
 	s, d := watched(t, scenario.Step{At: duration(3 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-1"}}})
 	until(s, 3*time.Minute)
 	d.writes = nil
-	var dead *model.Client
-	s.World().Decide(func(m model.Message) model.Fate {
-		if dead != nil || m.Kind != model.MessageCall || m.Call.Kind != model.Pods || m.Call.Verb != model.Patch {
-			return model.Fate{}
+	var dead *network.Client
+	s.World().Decide(func(m network.Message) network.Fate {
+		if dead != nil || m.Kind != network.MessageCall || m.Call.Kind != network.Pods || m.Call.Verb != network.Patch {
+			return network.Fate{}
 		}
 		dead = m.Client
 		for _, r := range s.Replicas() {
@@ -188,13 +188,13 @@ func TestProcessDiesBetweenTwoCallsOfATurn(t *testing.T) {
 				r.Die()
 			}
 		}
-		return model.Fate{}
+		return network.Fate{}
 	})
 	until(s, 8*time.Minute)
 	require.NotNil(t, dead)
-	marked := map[*model.Client]int{}
+	marked := map[*network.Client]int{}
 	for _, call := range d.writes {
-		if call.Kind == model.Pods && call.Reached {
+		if call.Kind == network.Pods && call.Reached {
 			marked[call.Client]++
 		}
 	}
@@ -269,26 +269,26 @@ func (e *everything) tell(format string, args ...any) {
 func (e *everything) WroteNode(w model.NodeWrite) { e.tell("node %s", encode(w.After)) }
 func (e *everything) WrotePod(w model.PodWrite)   { e.tell("pod %s", encode(w.After)) }
 func (e *everything) Beat(m *model.Machine)       { e.tell("beat %s", m.Name) }
-func (e *everything) Sent(c *model.Call)          { e.tell("sent %s %s %s", c.Verb, c.Name, c.Data) }
-func (e *everything) Processed(c *model.Call)     { e.tell("processed %s %s", c.Verb, c.Name) }
-func (e *everything) Answered(c *model.Call)      { e.tell("answered %s %s %v", c.Verb, c.Name, c.Err) }
-func (e *everything) SawNode(c *model.Client, _, node *corev1.Node) {
+func (e *everything) Sent(c *network.Call)        { e.tell("sent %s %s %s", c.Verb, c.Name, c.Data) }
+func (e *everything) Processed(c *network.Call)   { e.tell("processed %s %s", c.Verb, c.Name) }
+func (e *everything) Answered(c *network.Call)    { e.tell("answered %s %s %v", c.Verb, c.Name, c.Err) }
+func (e *everything) SawNode(c *network.Client, _, node *corev1.Node) {
 	e.tell("%s saw %v", c.Name, node)
 }
-func (e *everything) SawPod(c *model.Client, _, pod *corev1.Pod) {
+func (e *everything) SawPod(c *network.Client, _, pod *corev1.Pod) {
 	e.tell("%s saw %s", c.Name, encode(pod))
 }
-func (e *everything) SawLease(c *model.Client, _, lease *coordinationv1.Lease) {
+func (e *everything) SawLease(c *network.Client, _, lease *coordinationv1.Lease) {
 	e.tell("%s saw %s", c.Name, encode(lease))
 }
 func (e *everything) Wrote(w model.Write) { e.tell("%s %s", w.Kind, encode(w.After)) }
-func (e *everything) Saw(c *model.Client, kind network.Kind, _, after network.Object) {
+func (e *everything) Saw(c *network.Client, kind network.Kind, _, after network.Object) {
 	e.tell("%s sees %s %s", c.Name, kind, encode(after))
 }
-func (e *everything) SawHalt(c *model.Client, halted bool) {
+func (e *everything) SawHalt(c *network.Client, halted bool) {
 	e.tell("%s saw halted %v", c.Name, halted)
 }
-func (e *everything) Noted(n model.Note) { e.tell("%s %s", n.Kind, n.Text) }
+func (e *everything) Noted(n network.Note) { e.tell("%s %s", n.Kind, n.Text) }
 
 func encode(object any) []byte {
 	data, err := json.Marshal(object)
