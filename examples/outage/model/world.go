@@ -1,21 +1,22 @@
 package model
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
-// Config is the cluster before anything happens. Every field has to be set.
+// Config is the cluster before anything happens.
 type Config struct {
 	// Seed decides all that is left to chance.
 	Seed uint64
-	// Start is the time on the clocks at the beginning.
+	// Start is the time on the clocks at the beginning. Zero is the year 2030.
 	Start time.Time
 	// BeatInterval is how often a kubelet renews its lease, and compares its
 	// status with what the API server has. StatusInterval is how often it reports
-	// a status that has not changed.
+	// a status that has not changed. Zero is 10 s and 5 min, as of a kubelet.
 	BeatInterval, StatusInterval time.Duration
 	// Latency is how long a client's call takes, there and back.
 	Latency network.Span
@@ -46,6 +47,11 @@ type World struct {
 
 // New returns a world without machines and workloads.
 func New(config Config) *World {
+	config.BeatInterval = cmp.Or(config.BeatInterval, 10*time.Second)
+	config.StatusInterval = cmp.Or(config.StatusInterval, 5*time.Minute)
+	if config.Start.IsZero() {
+		config.Start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
 	w := &World{
 		config:      config,
 		stopSeconds: stopSeconds,
