@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 )
@@ -70,6 +71,8 @@ func (w *World) scheduleAll() {
 		}
 		on := w.pending.clean
 		switch owner := w.server.pods[pod.Name].owner; {
+		case owner == nil:
+			on = w.named(pod)
 		case owner.selective():
 			if fitting[owner] == nil {
 				fitting[owner] = w.fitting(owner)
@@ -86,7 +89,7 @@ func (w *World) scheduleAll() {
 			a = b
 		}
 		after := *pod
-		w.server.pods[pod.Name].owner.bind(&after, a.Name)
+		w.bind(&after, a.Name)
 		w.putPod(&after)
 		return true
 	})
@@ -157,20 +160,46 @@ func (o *Workload) selective() bool {
 func (w *World) fitting(o *Workload) []*Machine {
 	on := []*Machine{}
 	for _, m := range w.machines {
-		if acceptsPods(m.node) && (o.Fits == nil || o.Fits(m)) && o.toleratesAll(m.node.Spec.Taints) {
+		if acceptsPods(m.node) && (o.Fits == nil || o.Fits(m)) && toleratesAll(o.Tolerations, m.node.Spec.Taints) {
 			on = append(on, m)
 		}
 	}
 	return on
 }
 
-// toleratesAll reports whether the workload's pods tolerate all of the taints
-// that keep pods away.
-func (o *Workload) toleratesAll(taints []corev1.Taint) bool {
+// named returns the machine whose node a pod names by its affinity, as those of
+// a DaemonSet's controller do, if the pod tolerates its taints. That a node is
+// not ready is one of them.
+func (w *World) named(pod *corev1.Pod) []*Machine {
+	affinity := pod.Spec.Affinity
+	if affinity == nil || affinity.NodeAffinity == nil {
+		return nil
+	}
+	required := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if required == nil {
+		return nil
+	}
+	for _, term := range required.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Key != metav1.ObjectNameField || len(field.Values) != 1 {
+				continue
+			}
+			m := w.machine[field.Values[0]]
+			if m != nil && m.node != nil && toleratesAll(pod.Spec.Tolerations, m.node.Spec.Taints) {
+				return []*Machine{m}
+			}
+		}
+	}
+	return nil
+}
+
+// toleratesAll reports whether tolerations are enough for all of the taints that
+// keep pods away.
+func toleratesAll(tolerations []corev1.Toleration, taints []corev1.Taint) bool {
 	for i := range taints {
 		taint := &taints[i]
 		if taint.Effect != corev1.TaintEffectPreferNoSchedule &&
-			!slices.ContainsFunc(o.Tolerations, func(t corev1.Toleration) bool {
+			!slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {
 				return t.ToleratesTaint(klog.Logger{}, taint, false)
 			}) {
 			return false

@@ -243,6 +243,9 @@ func (w *World) objectChanged(call *network.Call, kind network.Kind, c *apiserve
 		witness.Wrote(Write{call, kind, before, after})
 	}
 	w.announce(kind, shown, after == nil)
+	if after == nil && kind == network.DaemonSets {
+		w.After(collectAfter.Pick(w.collecting), func() { w.collect(apiserver.MetaOf(shown).GetUID()) })
+	}
 }
 
 func (w *World) podChanged(call *network.Call, before, after *corev1.Pod, shown runtime.Object) {
@@ -251,8 +254,11 @@ func (w *World) podChanged(call *network.Call, before, after *corev1.Pod, shown 
 		witness.WrotePod(PodWrite{call, before, after})
 	}
 	w.announce(network.Pods, shown, after == nil)
-	if record.owner != nil {
+	switch {
+	case record.owner != nil:
 		record.owner.podChanged(before, after)
+	case before == nil && after.Spec.NodeName == "":
+		w.schedule(after)
 	}
 	w.kubelets.SawPod(before, after)
 }

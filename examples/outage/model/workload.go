@@ -99,7 +99,7 @@ func (o *Workload) Pods() []*corev1.Pod {
 // Place makes a pod that is on a node and ready from the beginning.
 func (o *Workload) Place(node string) {
 	pod := o.pod(o.nextName())
-	o.bind(pod, node)
+	o.world.bind(pod, node)
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: pod.CreationTimestamp,
@@ -138,11 +138,11 @@ func (o *Workload) pod(name string) *corev1.Pod {
 }
 
 // bind puts a pod on a node.
-func (o *Workload) bind(pod *corev1.Pod, node string) {
+func (w *World) bind(pod *corev1.Pod, node string) {
 	pod.Spec.NodeName = node
 	pod.Status.Conditions = append(slices.Grow(pod.Status.Conditions, 2), corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
-		LastTransitionTime: metav1.NewTime(o.world.Now().Truncate(time.Second)),
+		LastTransitionTime: metav1.NewTime(w.Now().Truncate(time.Second)),
 	})
 }
 
@@ -203,7 +203,7 @@ func (o *Workload) createOn(node string) {
 		return
 	}
 	pod := o.pod(o.nextName())
-	o.bind(pod, node)
+	o.world.bind(pod, node)
 	o.world.putPod(pod)
 }
 

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
 	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
@@ -38,9 +39,11 @@ type World struct {
 	workloads []*Workload
 	workload  map[string]*Workload
 	pending   pending
-	reach     reach
-	halts     int    // the steps that keep the leader halted
-	serial    uint64 // of names and UIDs
+	// collecting is the garbage collector's chance.
+	collecting *rand.Rand
+	reach      reach
+	halts      int    // the steps that keep the leader halted
+	serial     uint64 // of names and UIDs
 	// stopSeconds is the grace period of all pods, which share it.
 	stopSeconds int64
 }
@@ -65,6 +68,7 @@ func New(config Config) *World {
 	w.server = newServer(w)
 	w.kubelets = lightKubelets{w}
 	w.pending.random = w.Network.Random("scheduler")
+	w.collecting = w.Network.Random("collector")
 	return w
 }
 
@@ -82,3 +86,9 @@ func (w *World) nextSerial() uint64 {
 // Random returns a source of chance for something outside the model, by its
 // name; see [network.Network.Random].
 func (w *World) Random(of string) *rand.Rand { return w.Network.Random("outside/" + of) }
+
+// Users returns a client of users, whose requests take no time and never fail
+// on their way.
+func (w *World) Users() apiserver.Client {
+	return apiserver.Client{Server: w.server.rules, Namespace: Namespace, Now: w.Now}
+}

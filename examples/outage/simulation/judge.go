@@ -1,10 +1,12 @@
 package simulation
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
@@ -53,7 +55,7 @@ func (s *Simulation) JudgeSettings() invariant.Settings {
 // JudgeBy is Judge with other settings than those of the flags.
 func (s *Simulation) JudgeBy(settings invariant.Settings) *invariant.Judge {
 	judge := invariant.New(s.world, settings, subject{s})
-	s.world.Watch(judge)
+	s.world.Watch(model.Only(judge, s.isReplica))
 	var look func()
 	look = func() {
 		judge.Check()
@@ -61,6 +63,12 @@ func (s *Simulation) JudgeBy(settings invariant.Settings) *invariant.Judge {
 	}
 	s.world.After(time.Second, look)
 	return judge
+}
+
+// isReplica reports whether a client is a process of the controller that is
+// judged.
+func (s *Simulation) isReplica(c *network.Client) bool {
+	return slices.ContainsFunc(s.replicas, func(r *Replica) bool { return r.name() == c.Name })
 }
 
 // slowness is how long an action takes at most in the steps that make calls

@@ -1,0 +1,82 @@
+// Package daemonsets runs the DaemonSet controller of examples/daemonset in a
+// world of examples/outage/model, beside whatever else runs there. So what
+// evicts its pods, and what it makes of that, are seen together.
+//
+//	controller, err := daemonsets.Start(world, daemonsets.Config{Name: "daemonsets", Controller: config})
+//	err = world.Users().Create(network.DaemonSets.Resource(), set)
+//
+// It runs without a leader election: the lease of a world is that of the node
+// lifecycle controller.
+package daemonsets
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/daemon/revision"
+	"github.com/kubelife/lifecycle/examples/daemonset/controller"
+	"github.com/kubelife/lifecycle/examples/daemonset/edge"
+	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
+	"github.com/kubelife/lifecycle/examples/simulation/program"
+)
+
+// Config is one life of the controller.
+type Config struct {
+	// Name is the process's, Life counts its starts from 1.
+	Name       string
+	Life       int
+	Controller controller.Config
+}
+
+// jobTimeout is that of daemonset/runner.
+const jobTimeout = 30 * time.Second
+
+// Start begins a life of the controller. It goes on until its End.
+func Start(world *model.World, config Config) (*program.Process, error) {
+	core, err := controller.NewController(config.Controller, world.Now())
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", config.Name, err)
+	}
+	p := program.New(world.Network, program.Config{
+		Name: config.Name, Life: config.Life, Workers: config.Controller.MostUnderWay(), JobTimeout: jobTimeout,
+		Synced: func() { core.MarkSynced(world.Now()) },
+	})
+	e, err := newEdge(core, p)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", config.Name, err)
+	}
+	jobs, err := core.Jobs(e.Actions(), world.Now())
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", config.Name, err)
+	}
+	p.Perform(jobs)
+	p.Inform(network.DaemonSets, e.Sets)
+	p.Inform(network.Pods, e.Pods)
+	p.Inform(network.Nodes, e.Nodes)
+	p.Inform(network.Revisions, e.Revisions)
+	p.Every(time.Second, e.Expire)
+	return p, nil
+}
+
+func newEdge(core *controller.Controller, p *program.Process) (*edge.Edge[*appsv1.DaemonSet], error) {
+	return edge.NewEdge(edge.Config[*appsv1.DaemonSet]{
+		Controller: core,
+		Observe:    p.Update,
+		SetOf:      controller.SetOf,
+		Collisions: func(set *appsv1.DaemonSet) *int32 { return set.Status.CollisionCount },
+		Sets: func(string) revision.OwnerClient[*appsv1.DaemonSet] {
+			return program.Client[*appsv1.DaemonSet]{Kind: network.DaemonSets}
+		},
+		Pods: func(string) edge.Pods { return program.Client[*corev1.Pod]{Kind: network.Pods} },
+		Revisions: func(string) revision.Client {
+			return program.Client[*appsv1.ControllerRevision]{Kind: network.Revisions}
+		},
+		Stores: edge.Stores{
+			Sets: p.Store(network.DaemonSets), Pods: p.Store(network.Pods), Revisions: p.Store(network.Revisions),
+		},
+	})
+}
