@@ -173,9 +173,9 @@ func isReady(node *corev1.Node) bool {
 }
 
 func described(pods []*corev1.Pod) string {
-	text := fmt.Sprintf("%d pods of the DaemonSet:", len(pods))
+	var each []string
 	for _, pod := range pods {
-		text += fmt.Sprintf(" %s (%s, ready %v)", pod.Name, pod.Spec.Containers[0].Image, model.PodReady(pod))
+		each = append(each, fmt.Sprintf("%s (%s, ready %v)", pod.Name, pod.Spec.Containers[0].Image, model.PodReady(pod)))
 	}
-	return text
+	return fmt.Sprintf("%d pods of the DaemonSet: %v", len(pods), each)
 }
