@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
 	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
 	schedulerframework "k8s.io/kubernetes/pkg/scheduler/framework"
@@ -25,7 +24,7 @@ const (
 )
 
 // A node takes the same pods one after the other, and rejects the others for
-// the same reasons, in the same words. The quality of service is the same.
+// the same reasons, in the same words.
 func TestAdmissionIsThatOfTheKubelet(t *testing.T) {
 	reached := reached{}
 	for seed := range seeds(admissions) {
@@ -45,8 +44,6 @@ func TestAdmissionIsThatOfTheKubelet(t *testing.T) {
 			require.True(t, ok, "seed %d: nothing is written of %s", seed, pod.Name)
 			fleet.Finish(epoch, task, kubelet.ResultDone)
 			require.Equal(t, pod.UID, task.Pod.UID)
-			require.Equal(t, qos.ComputePodQOS(pod), task.Status.QOSClass, "seed %d", seed)
-			reached.count("quality of service %s", task.Status.QOSClass)
 			if want.Admit {
 				require.NotEqual(t, corev1.PodFailed, task.Status.Phase, "seed %d: %s", seed, task.Status.Message)
 				taken = append(taken, pod)
@@ -62,8 +59,7 @@ func TestAdmissionIsThatOfTheKubelet(t *testing.T) {
 	reached.require(t, floors{
 		"admitted": 5_000, "OutOfpods": 1_500, "OutOfcpu": 1_000, "OutOfmemory": 200, "OutOfephemeral-storage": 50,
 		"OutOf" + string(gpu): 60, "NodeAffinity": 400, "NodePorts": 120, "TaintToleration": 2_000,
-		"PodOSNotSupported": 400, "PodOSSelectorNodeLabelDoesNotMatch": 700, "quality of service BestEffort": 4_000,
-		"quality of service Burstable": 7_000, "quality of service Guaranteed": 250,
+		"PodOSNotSupported": 400, "PodOSSelectorNodeLabelDoesNotMatch": 700,
 	})
 }
 

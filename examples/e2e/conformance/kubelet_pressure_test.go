@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 	"k8s.io/kubernetes/pkg/kubelet/eviction"
 	evictionapi "k8s.io/kubernetes/pkg/kubelet/eviction/api"
 	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
@@ -134,6 +135,7 @@ func (d dice) pressedPod() *corev1.Pod {
 			Effect:   pick(d, "", corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute),
 		}
 	})
+	pod.Status.QOSClass = qos.ComputePodQOS(pod) // by the API server
 	return pod
 }
 

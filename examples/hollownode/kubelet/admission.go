@@ -112,7 +112,8 @@ func admitSystem(pod *corev1.Pod) Rejection {
 }
 
 // admitUnderPressure returns whether a node under pressure takes a pod. Memory
-// alone keeps away only pods that request nothing.
+// alone keeps away only pods that request nothing, which the quality of service
+// tells that the API server has given them. One that has none requests nothing.
 func admitUnderPressure(faults Faults, pod *corev1.Pod) Rejection {
 	var conditions []corev1.NodeConditionType
 	for _, c := range pressureConditions(faults) {
@@ -127,7 +128,8 @@ func admitUnderPressure(faults Faults, pod *corev1.Pod) Rejection {
 	if len(conditions) == 1 && faults.MemoryPressure {
 		taint := corev1.Taint{Key: corev1.TaintNodeMemoryPressure, Effect: corev1.TaintEffectNoSchedule}
 		untolerated := taints.Matcher{}.Untolerated([]corev1.Taint{taint}, pod.Spec.Tolerations, taint.Effect)
-		if qosClass(pod) != corev1.PodQOSBestEffort || untolerated == nil {
+		requests := pod.Status.QOSClass == corev1.PodQOSBurstable || pod.Status.QOSClass == corev1.PodQOSGuaranteed
+		if requests || untolerated == nil {
 			return Rejection{}
 		}
 	}
@@ -205,47 +207,12 @@ func short(name corev1.ResourceName, requested, used, capacity int64) Rejection 
 // before a restart keeps what is known of its containers.
 func rejected(now time.Time, pod *corev1.Pod, r Rejection) corev1.PodStatus {
 	s := corev1.PodStatus{
-		QOSClass: qosClass(pod), ObservedGeneration: pod.Generation,
-		Phase: corev1.PodFailed, Reason: r.Reason, Message: "Pod was rejected: " + r.Message,
+		ObservedGeneration: pod.Generation,
+		Phase:              corev1.PodFailed, Reason: r.Reason, Message: "Pod was rejected: " + r.Message,
 		InitContainerStatuses: pod.Status.InitContainerStatuses, ContainerStatuses: pod.Status.ContainerStatuses,
 	}
 	finishStatus(now, &pod.Status, &s)
 	return s
-}
-
-// qosClass returns the quality of service class of a pod. The API server has
-// set that of a pod which it knows.
-func qosClass(pod *corev1.Pod) corev1.PodQOSClass {
-	if pod.Status.QOSClass != "" {
-		return pod.Status.QOSClass
-	}
-	var demands []corev1.ResourceRequirements
-	if pod.Spec.Resources != nil {
-		demands = []corev1.ResourceRequirements{*pod.Spec.Resources}
-	} else {
-		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-			demands = append(demands, c.Resources)
-		}
-	}
-	guaranteed, asked := true, false
-	for i := range demands {
-		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-			request, set := demands[i].Requests[name]
-			limit := demands[i].Limits[name]
-			asked = asked || !request.IsZero() || !limit.IsZero()
-			// The API server gives a container without a request that of its limit.
-			same := request.Cmp(limit) == 0 || !set
-			guaranteed = guaranteed && !limit.IsZero() && same
-		}
-	}
-	switch {
-	case !asked:
-		return corev1.PodQOSBestEffort
-	case guaranteed:
-		return corev1.PodQOSGuaranteed
-	default:
-		return corev1.PodQOSBurstable
-	}
 }
 
 // usage is what the pods of a node take of it. The zero value is nothing.

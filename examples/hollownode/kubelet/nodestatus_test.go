@@ -145,15 +145,15 @@ func TestPressureIsShownAndRefusesPods(t *testing.T) {
 		"kubelet has no disk pressure"), s.Conditions[1])
 	assert.Equal(t, nodeCondition(corev1.NodePIDPressure, false, "KubeletHasSufficientPID",
 		"kubelet has sufficient PID available"), s.Conditions[2])
-	request := func(p *corev1.Pod) {
-		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
-	}
+	burstable := func(p *corev1.Pod) { p.Status.QOSClass = corev1.PodQOSBurstable }
+	bestEffort := func(p *corev1.Pod) { p.Status.QOSClass = corev1.PodQOSBestEffort }
 	tolerate := func(p *corev1.Pod) {
+		bestEffort(p)
 		p.Spec.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists}}
 	}
-	critical := func(p *corev1.Pod) { p.Spec.Priority = ptr.To(int32(2_000_000_000)) }
-	w.pod("best-effort", nil)
-	w.pod("burstable", request)
+	critical := func(p *corev1.Pod) { bestEffort(p); p.Spec.Priority = ptr.To(int32(2_000_000_000)) }
+	w.pod("best-effort", bestEffort)
+	w.pod("burstable", burstable)
 	w.pod("tolerates", tolerate)
 	w.pod("critical", critical)
 	w.run(time.Second)
@@ -163,7 +163,7 @@ func TestPressureIsShownAndRefusesPods(t *testing.T) {
 		assert.Contains(t, w.statuses(name), "PatchStatus Running ready c:running", name)
 	}
 	w.fleet.SetFaults(w.now, "node", Faults{MemoryPressure: true, DiskPressure: true})
-	w.pod("burstable-2", request)
+	w.pod("burstable-2", burstable)
 	w.pod("critical-2", critical)
 	w.run(time.Second)
 	assert.Equal(t, "Pod was rejected: The node had condition: [DiskPressure MemoryPressure]. ",

@@ -177,14 +177,14 @@ const StatusPatchType = types.StrategicMergePatchType
 // guarded by the pod's UID, and needs no status before. Each field of the
 // kubelet is in it, so that an answer that was lost or a cache that is late
 // leaves nothing behind. Conditions of other clients stay as they are, as do
-// claims of resources. A field that no kubelet here sets is removed if the pod
-// has it.
+// claims of resources and the quality of service. A field that no kubelet here
+// sets is removed if the pod has it.
 func StatusPatch(pod *corev1.Pod, status *corev1.PodStatus) ([]byte, error) {
 	patch := podPatch{Status: statusFields{
 		Phase: orNull(status.Phase), Reason: orNull(status.Reason), Message: orNull(status.Message),
 		HostIP: orNull(status.HostIP), PodIP: orNull(status.PodIP), StartTime: status.StartTime,
-		ObservedGeneration: orNull(status.ObservedGeneration), QOSClass: status.QOSClass,
-		HostIPs: make([]ipField, 1, 1+len(status.HostIPs)), PodIPs: make([]ipField, 1, 1+len(status.PodIPs)),
+		ObservedGeneration: orNull(status.ObservedGeneration),
+		HostIPs:            make([]ipField, 1, 1+len(status.HostIPs)), PodIPs: make([]ipField, 1, 1+len(status.PodIPs)),
 		InitContainerStatuses: orNone(status.InitContainerStatuses),
 		ContainerStatuses:     orNone(status.ContainerStatuses),
 	}}
@@ -235,8 +235,6 @@ type statusFields struct {
 	PodIP              *string          `json:"podIP"`
 	StartTime          *metav1.Time     `json:"startTime"`
 	ObservedGeneration *int64           `json:"observedGeneration"`
-	// It is immutable.
-	QOSClass corev1.PodQOSClass `json:"qosClass,omitempty"`
 
 	HostIPs               []ipField                `json:"hostIPs"`
 	PodIPs                []ipField                `json:"podIPs"`

@@ -109,7 +109,7 @@ func fill(value reflect.Value) {
 }
 
 // ofOthers are the fields of a status that belong to other clients.
-var ofOthers = []string{"ResourceClaimStatuses", "ExtendedResourceClaimStatus"}
+var ofOthers = []string{"ResourceClaimStatuses", "ExtendedResourceClaimStatus", "QOSClass"}
 
 // Each field of a status counts that is the kubelet's, also those that a later
 // API adds.

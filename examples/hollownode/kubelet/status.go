@@ -43,7 +43,6 @@ func (v *statusView) generate(now time.Time) corev1.PodStatus {
 		HostIPs:               old.HostIPs,
 		PodIP:                 old.PodIP,
 		PodIPs:                old.PodIPs,
-		QOSClass:              qosClass(pod),
 		InitContainerStatuses: v.containerStatuses(pod.Spec.InitContainers, old.InitContainerStatuses, true),
 		ContainerStatuses:     v.containerStatuses(pod.Spec.Containers, old.ContainerStatuses, false),
 	}
@@ -224,7 +223,8 @@ func isLegal(pod *corev1.Pod, old, s *corev1.PodStatus) bool {
 
 // sameStatus reports whether two statuses differ in nothing that the kubelet
 // writes. Conditions of other clients do not count, and neither do claims of
-// resources. Source: isPodStatusByKubeletEqual in pkg/kubelet/status, v1.37.1.
+// resources and the quality of service. Source: isPodStatusByKubeletEqual in
+// pkg/kubelet/status, v1.37.1.
 //
 // Each sync and each event of a pod asks for it. Reflection takes a hundred
 // times as long, so it is only for fields that are seldom set.
@@ -238,6 +238,7 @@ func sameStatus(a, b *corev1.PodStatus) bool {
 	first, second := *a, *b
 	for _, s := range []*corev1.PodStatus{&first, &second} {
 		s.Conditions, s.ResourceClaimStatuses, s.ExtendedResourceClaimStatus = nil, nil, nil
+		s.QOSClass = ""
 	}
 	return equality.Semantic.DeepEqual(&first, &second)
 }
@@ -264,7 +265,7 @@ func areUsual(list []corev1.ContainerStatus) bool {
 // sameUsual compares what statuses usually have, except phase and conditions.
 func sameUsual(a, b *corev1.PodStatus) bool {
 	return a.Reason == b.Reason && a.Message == b.Message && a.HostIP == b.HostIP && a.PodIP == b.PodIP &&
-		a.QOSClass == b.QOSClass && a.ObservedGeneration == b.ObservedGeneration && a.StartTime.Equal(b.StartTime) &&
+		a.ObservedGeneration == b.ObservedGeneration && a.StartTime.Equal(b.StartTime) &&
 		sameList(a.HostIPs, b.HostIPs, sameValue) && sameList(a.PodIPs, b.PodIPs, sameValue) &&
 		sameList(a.InitContainerStatuses, b.InitContainerStatuses, sameContainer) &&
 		sameList(a.ContainerStatuses, b.ContainerStatuses, sameContainer)
