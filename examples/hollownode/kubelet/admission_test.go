@@ -124,7 +124,7 @@ func TestAPodThatIsRejectedAfterARestartKeepsItsContainers(t *testing.T) {
 	w.run(time.Minute)
 	w.fleet.SetFaults(w.now, "node", Faults{DiskPressure: true})
 	w.log = nil
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	w.run(time.Minute)
 	assert.Equal(t, []string{
 		"1m0s PatchStatus a Running c:running/1",

@@ -126,7 +126,7 @@
 //   - Register the nodes that are to create their objects. Observe all nodes,
 //     and the pods that are bound to them. Forget those that the API server no
 //     longer has. Call MarkSynced when all are known.
-//   - Tell of faults: SetFaults, RestartNode, RebootNode.
+//   - Tell of faults, restarts and reboots: SetFaults.
 //   - Perform each [Task] that Start hands out, guarded by the pod's UID, and
 //     give its result to Finish.
 //   - Call Start again at the time that Next tells, and after each change.

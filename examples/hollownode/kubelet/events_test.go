@@ -180,7 +180,7 @@ func TestReasonsOfEvents(t *testing.T) {
 			want: []string{"Killing c: Container c definition changed, will be restarted"},
 		},
 		"a machine reboots": {
-			act:  func(w *world) { w.fleet.RebootNode(w.now, "node") },
+			act:  func(w *world) { w.reboot("node") },
 			want: []string{"SandboxChanged : Pod sandbox changed, it will be killed and re-created."},
 		},
 		"a deadline passes": {
@@ -319,7 +319,7 @@ func TestEventsOfANodeThatRegisters(t *testing.T) {
 	w.fleet.ObserveNode(w.now, node)
 	w.run(time.Second)
 	assert.Equal(t, "Starting", all.ofNodes(), "nothing else has changed")
-	w.fleet.RebootNode(w.now, "n")
+	w.reboot("n")
 	w.run(time.Second)
 	assert.Equal(t, "Starting Rebooted!", all.ofNodes())
 }

@@ -162,24 +162,6 @@ func parse[T any](p *faultParser, name string, value *T, read func(string) (T, e
 	*value = parsed
 }
 
-// RestartNode restarts the kubelet of a node. Containers go on. What the
-// kubelet knows is rebuilt from them and from the statuses of the pods.
-func (f *Fleet) RestartNode(now time.Time, name string) {
-	now = f.queue.Advance(now)
-	if n, known := f.nodes[name]; known && n.node != nil {
-		f.beginLife(now, n)
-	}
-}
-
-// RebootNode reboots the machine of a node, which ends all its containers, and
-// restarts its kubelet.
-func (f *Fleet) RebootNode(now time.Time, name string) {
-	now = f.queue.Advance(now)
-	if n, known := f.nodes[name]; known && n.node != nil {
-		f.reboot(now, n, identity("boot", name, now.String()))
-	}
-}
-
 // SetFaults makes the faults of a node hold from now on. Those of an unknown
 // node are ignored. A machine that has reported another boot reboots.
 func (f *Fleet) SetFaults(now time.Time, name string, faults Faults) {

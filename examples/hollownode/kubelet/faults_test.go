@@ -106,7 +106,7 @@ func TestAListIsAsSlowAsTheAPI(t *testing.T) {
 	assert.Equal(t, 3*time.Second, after)
 
 	w.fleet.SetFaults(w.now, "node", Faults{APIFailures: 1})
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	_, found = handedOut(w, TaskListPods, time.Minute, ResultDone)
 	assert.False(t, found)
 	w.fleet.SetFaults(w.now, "node", Faults{})

@@ -149,7 +149,7 @@ func TestWhatOthersWriteIntoAMirrorIsRestoredAndEndsNothing(t *testing.T) {
 	assert.Equal(t, mirror.Status, w.pods[mirror.UID].Status)
 
 	for name, after := range map[string]func(){
-		"running": func() {}, "restarted": func() { w.fleet.RestartNode(w.now, "node") },
+		"running": func() {}, "restarted": func() { w.restartKubelet("node") },
 	} {
 		w.pods[mirror.UID] = failed
 		w.fleet.ObservePod(w.now, failed)

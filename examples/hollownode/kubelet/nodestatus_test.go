@@ -109,7 +109,7 @@ func TestTheFirstReadyIsSearchedForEach100Milliseconds(t *testing.T) {
 		w.fleet.ObserveNode(w.now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"},
 			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: test.shown}}}})
 		w.fleet.SetFaults(w.now, "node", test.faults)
-		w.fleet.RestartNode(w.now, "node")
+		w.restartKubelet("node")
 		w.run(test.up)
 		w.fleet.SetFaults(w.now, "node", Faults{})
 		w.run(test.readyAt - test.up - 1)
@@ -130,7 +130,7 @@ func TestTheFirstReadyIsSearchedForEach100Milliseconds(t *testing.T) {
 func TestAKubeletWithoutARuntimeAtItsStartSaysSo(t *testing.T) {
 	w := newWorld(t, "node")
 	w.fleet.SetFaults(w.now, "node", Faults{RuntimeDown: true})
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	assert.Equal(t, "False [container runtime status check may not have completed yet, "+
 		"PLEG is not healthy: pleg has yet to be successful, network state unknown]", w.ready("node"))
 }
@@ -254,7 +254,7 @@ func TestAStartThatListsDoesItOnceForEachStart(t *testing.T) {
 	w.fleet.ObserveNode(w.now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
 	w.fleet.ObserveNode(w.now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
 	w.run(time.Minute)
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	w.run(time.Minute)
 	assert.Equal(t, []string{"0s ListPods node", "1m0s ListPods node"}, w.nodeLog)
 }

@@ -123,7 +123,7 @@ func TestAPodThatHasGoneDuringARestartIsAnOrphan(t *testing.T) {
 	w.run(time.Second)
 	delete(w.pods, "a")
 	w.fleet.ForgetPod(w.now, "a")
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	w.run(3 * time.Second)
 	assert.Empty(t, w.runtime.Pods(w.now, "node"), "it has 2 s, not its 30 s")
 }

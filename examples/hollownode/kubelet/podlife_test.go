@@ -62,7 +62,7 @@ func rejectedPods() []podLife {
 		}, events: "PodOSSelectorNodeLabelDoesNotMatch"},
 	}
 	for i := range lives {
-		lives[i].act = func(w *world) { w.fleet.RestartNode(w.now, "node") }
+		lives[i].act = func(w *world) { w.restartKubelet("node") }
 		lives[i].states = []string{"Failed " + lives[i].events + " | none"}
 	}
 	return lives

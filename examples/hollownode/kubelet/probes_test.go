@@ -127,7 +127,7 @@ func TestAContainerThatHadStartedIsNotAskedAgain(t *testing.T) {
 	written := len(w.log)
 	before, _ := w.runtime.Pod(w.now, "a")
 	w.runtime.deaf = true
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	w.run(10 * time.Minute)
 	after, _ := w.runtime.Pod(w.now, "a")
 	assert.Equal(t, before, after)

@@ -90,9 +90,9 @@ func playRandom(t *testing.T, seed uint64, record func(Event)) *world {
 				w.endProcess(nodes...)
 			}
 		case 8:
-			w.fleet.RestartNode(w.now, nodes[random.IntN(2)])
+			w.restartKubelet(nodes[random.IntN(2)])
 		case 9:
-			w.fleet.RebootNode(w.now, nodes[random.IntN(2)])
+			w.reboot(nodes[random.IntN(2)])
 		case 11:
 			faults := Faults{
 				RuntimeDown: random.IntN(2) == 0, NetworkDown: random.IntN(2) == 0, Silent: random.IntN(3) == 0,

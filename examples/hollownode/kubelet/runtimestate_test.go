@@ -152,7 +152,7 @@ func TestAKubeletThatStartsWithoutARuntimeWaitsForIt(t *testing.T) {
 	w.pod("a", nil)
 	w.run(2 * time.Second)
 	w.fleet.SetFaults(w.now, "node", Faults{RuntimeDown: true})
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	w.pod("b", nil)
 	w.run(time.Minute)
 	assert.Empty(t, w.statuses("b"))

@@ -119,7 +119,7 @@ func TestASilentKubeletThatRestartsLeavesItsPodsAlone(t *testing.T) {
 	w.fleet.SetFaults(w.now, "node", Faults{Silent: true})
 	delete(w.pods, "gone")
 	w.fleet.ForgetPod(w.now, "gone")
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	w.run(time.Minute)
 	for _, name := range []types.UID{"a", "gone"} {
 		state, _ := w.runtime.Pod(w.now, name)

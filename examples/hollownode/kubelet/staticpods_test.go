@@ -138,7 +138,7 @@ func TestTheSameStaticPodsAgainAreNoChange(t *testing.T) {
 
 func TestARestartOfTheKubeletOrTheProcessChangesNoStaticPod(t *testing.T) {
 	for name, restart := range map[string]func(*world){
-		"kubelet": func(w *world) { w.fleet.RestartNode(w.now, "node") },
+		"kubelet": func(w *world) { w.restartKubelet("node") },
 		"process that finds the runtime": func(w *world) {
 			w.restart("node")
 			w.observe(w.mirror("proxy", "node"))
@@ -202,7 +202,7 @@ func TestAStaticPodThatHasSucceededRunsOnceOnItsMachine(t *testing.T) {
 	mirror := w.mirror("setup", "node")
 	require.Equal(t, corev1.PodSucceeded, mirror.Status.Phase)
 	written := len(w.log)
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	w.run(time.Minute)
 	w.endProcess("node")
 	w.run(time.Minute)
@@ -250,7 +250,7 @@ func TestASilentNodeRunsItsStaticPodsAndWritesNothing(t *testing.T) {
 	w.observe(marked)
 	w.set(staticPod("proxy"), staticPod("comes"))
 	w.run(time.Minute)
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	w.run(time.Minute)
 	assert.Empty(t, w.tail(log))
 	running := 0
@@ -280,14 +280,14 @@ func TestARejectedStaticPodIsAdmittedByTheNextKubelet(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{"disk": "ssd"}},
 	})
 	w.drop(rejected.UID) // the world takes no status after a final one
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	w.run(time.Second)
 	assert.True(t, isReadyStatus(&w.mirror("proxy", "node").Status))
 }
 
 func TestARebootRestartsStaticPodsOnce(t *testing.T) {
 	w := newStaticWorld(t, staticPod("proxy"))
-	w.fleet.RebootNode(w.now, "node")
+	w.reboot("node")
 	w.run(10 * time.Second)
 	assert.Equal(t, "Running ready c:running/1", describeStatus(&w.mirror("proxy", "node").Status))
 	assert.Equal(t, 1, w.created)

@@ -20,7 +20,7 @@ func TestAKubeletThatRestartsRestartsNoContainer(t *testing.T) {
 	w.run(20 * time.Second)
 	before, _ := w.runtime.Pod(w.now, "a")
 	written := len(w.log)
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	w.run(10 * time.Minute)
 	after, _ := w.runtime.Pod(w.now, "a")
 	assert.Equal(t, before, after)
@@ -30,9 +30,6 @@ func TestAKubeletThatRestartsRestartsNoContainer(t *testing.T) {
 	assert.Contains(t, w.pods, types.UID("a"), "its volumes are known")
 	w.run(time.Minute)
 	assert.NotContains(t, w.pods, types.UID("a"))
-	w.fleet.RestartNode(w.now, "unknown")
-	w.fleet.RebootNode(w.now, "unknown")
-	assert.NotContains(t, w.fleet.nodes, "unknown")
 }
 
 func TestAProcessThatStartsAgainRestartsNoContainer(t *testing.T) {
@@ -65,7 +62,7 @@ func TestAWriteOfAFormerLifeIsNotTheNewOnes(t *testing.T) {
 	w.pod("a", nil, "pull-time", "10s")
 	task, ok := w.fleet.Start(w.now)
 	require.True(t, ok)
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	_, ok = w.fleet.Start(w.now)
 	assert.False(t, ok, "one write of a pod is on its way at a time")
 	w.fleet.Finish(w.now, task, ResultDone)
@@ -81,7 +78,7 @@ func TestAPodThatEndsStaysReadyWhenItsKubeletRestarts(t *testing.T) {
 	w.run(time.Second)
 	w.runtime.deaf = true
 	w.fleet.config.Rand = nil
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	w.run(5 * time.Second)
 	assert.True(t, w.status("a").ContainerStatuses[0].Ready, "%v", w.log)
 	w.run(time.Minute)
@@ -98,7 +95,7 @@ func TestARebootRestartsByPolicyAndCounts(t *testing.T) {
 	w.run(20 * time.Second)
 	for i := range 3 {
 		before, _ := w.runtime.Pod(w.now, "a")
-		w.fleet.RebootNode(w.now, "node")
+		w.reboot("node")
 		w.run(time.Minute)
 		s := w.status("a").ContainerStatuses[0]
 		require.EqualValues(t, i+1, s.RestartCount, "%v", w.statuses("a"))
@@ -179,7 +176,7 @@ func TestAPullOfAFormerKubeletBeginsAgain(t *testing.T) {
 	w := newWorld(t, "node")
 	w.pod("a", nil, "pull-time", "10m")
 	w.run(5 * time.Minute)
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	w.run(10*time.Minute - time.Second)
 	assert.Zero(t, w.runtime.Counts().Started)
 	w.run(time.Minute)
@@ -228,7 +225,7 @@ func TestARunThatTheAPIDoesNotShowIsNotReadyAfterARestart(t *testing.T) {
 	w.run(25 * time.Second) // its second run is not shown
 	w.refuse = nil
 	w.log = nil
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	w.run(time.Second)
 	require.NotEmpty(t, w.log)
 	assert.NotContains(t, w.log[0], "ready")
@@ -284,7 +281,7 @@ func TestAPodThatHasEndedDoesNotRunAgainWhenItsLastStatusIsLost(t *testing.T) {
 	assert.Equal(t, "Running ready c:running", describeStatus(w.status("a")))
 
 	w.refuse = nil
-	w.fleet.RestartNode(w.now, "node")
+	w.restartKubelet("node")
 	w.run(time.Minute)
 	assert.Equal(t, "Succeeded c:exited=0", describeStatus(w.status("a")))
 	assert.Empty(t, w.runtime.Pods(w.now, "node"))

@@ -98,6 +98,17 @@ func newWorld(t *testing.T, nodes ...string) *world {
 	return w
 }
 
+// restartKubelet restarts the kubelet of a node. Its faults stay.
+func (w *world) restartKubelet(node string) {
+	w.fleet.beginLife(w.fleet.queue.Advance(w.now), w.fleet.nodes[node])
+}
+
+// reboot reboots the machine of a node. Its faults stay.
+func (w *world) reboot(node string) {
+	now := w.fleet.queue.Advance(w.now)
+	w.fleet.reboot(now, w.fleet.nodes[node], identity("boot", node, now.String()))
+}
+
 // restart replaces the fleet, as if its process had ended. The runtime stays.
 func (w *world) restart(nodes ...string) {
 	random := rand.New(rand.NewPCG(1, 2))
