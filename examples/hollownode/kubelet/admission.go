@@ -12,44 +12,6 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// admit decides whether a node takes a new pod.
-func (f *Fleet) admit(now time.Time, r *podRecord) {
-	f.inherit(now, r)
-	if isTerminal(r.pod.Status.Phase) && len(r.observed.Containers) == 0 && !r.observed.Busy {
-		// It ended before a restart of this process. If another client has made its
-		// phase final, the ends of its containers may never have been written.
-		r.publication.adopt(r.pod)
-		if showsRunning(&r.pod.Status) {
-			status := r.status(now, true)
-			f.publish(now, r, finalStatus(now, r.pod, &status))
-		}
-		f.move(now, r, workerFinished)
-		return
-	}
-	if r.pod.DeletionTimestamp != nil || isTerminal(r.pod.Status.Phase) {
-		f.move(now, r, workerTerminating)
-		return
-	}
-	rejection := admitUnderPressure(r.node.faults, r.pod)
-	if rejection.Reason == "" {
-		rejection = admit(r.node.node, r.pod, &r.node.used)
-	}
-	if rejection.Reason != "" {
-		f.tellRejection(r, rejection)
-		status := rejected(now, r.pod, rejection)
-		if len(r.observed.Containers) > 0 || r.observed.Busy {
-			// It was taken before a restart of this process.
-			f.publish(now, r, status)
-			f.move(now, r, workerTerminating)
-			return
-		}
-		f.publish(now, r, finalStatus(now, r.pod, &status))
-		f.move(now, r, workerFinished)
-		return
-	}
-	f.move(now, r, workerSyncing)
-}
-
 // Rejection is why a node does not take a pod. The zero value is none.
 type Rejection struct {
 	Reason, Message string

@@ -45,7 +45,7 @@ func (v *statusView) containerStatus(spec *corev1.Container, before *corev1.Cont
 	}
 	s := corev1.ContainerStatus{
 		Name: spec.Name, Image: latest.Image, ImageID: latest.Image, ContainerID: latest.ID,
-		RestartCount: latest.Attempt, State: runtimeState(latest),
+		RestartCount: latest.Attempt, State: shownState(latest),
 	}
 	if before != nil {
 		s.RestartCount = max(s.RestartCount, before.RestartCount)
@@ -62,7 +62,7 @@ func (v *statusView) containerStatus(spec *corev1.Container, before *corev1.Cont
 		s.State = v.initialState()
 	}
 	if former := v.former(latest); former != nil {
-		s.LastTerminationState = runtimeState(former)
+		s.LastTerminationState = shownState(former)
 	}
 	return s
 }
@@ -107,9 +107,9 @@ func (v *statusView) initialState() corev1.ContainerState {
 	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}
 }
 
-// runtimeState returns the state of a run as the API shows it. It is empty for
+// shownState returns the state of a run as the API shows it. It is empty for
 // a run of which nothing is known.
-func runtimeState(c *cri.Container) corev1.ContainerState {
+func shownState(c *cri.Container) corev1.ContainerState {
 	switch c.State {
 	case cri.StateCreated:
 		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}

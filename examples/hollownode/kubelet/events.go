@@ -124,74 +124,80 @@ const (
 	messageStarting        = "Starting kubelet."
 )
 
+// recorder records what kubelets tell. It makes no text for nothing, and an
+// event of a silent node is lost.
+type recorder struct {
+	record func(Event) // nil records nothing
+}
+
 // tells reports whether events of a node are recorded. A silent node has no way
 // to send them.
-func (f *Fleet) tells(n *nodeRecord) bool { return f.config.Record != nil && n.hears() }
+func (r *recorder) tells(k *kubelet) bool { return r.record != nil && k.hears() }
 
 // tell records an event about a pod, or about one of its containers if a name
 // is given. Its callers ask tells before, so that no text is made for nothing.
-func (f *Fleet) tell(r *podRecord, container, kind, reason, format string, args ...any) {
-	object, found := podReference(r.pod, container)
+func (r *recorder) tell(w *podWorker, container, kind, reason, format string, args ...any) {
+	object, found := podReference(w.pod, container)
 	if !found {
 		return
 	}
-	f.config.Record(Event{
-		Node: r.node.name, Object: object, Type: kind, Reason: reason, Message: fmt.Sprintf(format, args...),
+	r.record(Event{
+		Node: w.node.name, Object: object, Type: kind, Reason: reason, Message: fmt.Sprintf(format, args...),
 	})
 }
 
 // tellRejection records why a pod is not admitted.
-func (f *Fleet) tellRejection(r *podRecord, rejection Rejection) {
-	if f.tells(r.node) {
-		f.tell(r, "", corev1.EventTypeWarning, rejection.Reason, "%s", rejection.Message)
+func (r *recorder) tellRejection(w *podWorker, rejection Rejection) {
+	if r.tells(w.node) {
+		r.tell(w, "", corev1.EventTypeWarning, rejection.Reason, "%s", rejection.Message)
 	}
 }
 
 // tellNoNetwork records that a pod is not synced because it needs a network.
-func (f *Fleet) tellNoNetwork(r *podRecord) {
-	if f.tells(r.node) {
-		f.tell(r, "", corev1.EventTypeWarning, toldNetworkNotReady, "network is not ready: %v", errNoNetwork)
+func (r *recorder) tellNoNetwork(w *podWorker) {
+	if r.tells(w.node) {
+		r.tell(w, "", corev1.EventTypeWarning, toldNetworkNotReady, "network is not ready: %v", errNoNetwork)
 	}
 }
 
 // tellUnhealthy records that a probe has failed.
-func (f *Fleet) tellUnhealthy(r *podRecord, container string, kind cri.ProbeKind) {
-	if f.tells(r.node) {
-		f.tell(r, container, corev1.EventTypeWarning, toldUnhealthy, messageProbeFailed, kind)
+func (r *recorder) tellUnhealthy(w *podWorker, container string, kind cri.ProbeKind) {
+	if r.tells(w.node) {
+		r.tell(w, container, corev1.EventTypeWarning, toldUnhealthy, messageProbeFailed, kind)
 	}
 }
 
 // tellPlan records what a sync has decided. What its plan does is told by
 // notices.
-func (f *Fleet) tellPlan(r *podRecord, a *Actions, steps []cri.Step, waits []Wait) {
-	if !f.tells(r.node) {
+func (r *recorder) tellPlan(w *podWorker, a *Actions, steps []cri.Step, waits []Wait) {
+	if !r.tells(w.node) {
 		return
 	}
-	if a.CreateSandbox && len(r.observed.Sandboxes) > 0 {
-		f.tell(r, "", corev1.EventTypeNormal, toldSandboxChanged, messageSandboxChanged)
+	if a.CreateSandbox && len(w.observed.Sandboxes) > 0 {
+		r.tell(w, "", corev1.EventTypeNormal, toldSandboxChanged, messageSandboxChanged)
 	}
 	for i := range steps {
-		f.tellStops(r, steps[i].Stops, a)
+		r.tellStops(w, steps[i].Stops, a)
 	}
-	for _, w := range waits {
-		if w.Reason == reasonCrashLoop {
-			f.tell(r, w.Container, corev1.EventTypeWarning, toldBackOff,
-				"Back-off restarting failed container %s in pod %s", w.Container, podID(r.pod))
+	for _, wait := range waits {
+		if wait.Reason == reasonCrashLoop {
+			r.tell(w, wait.Container, corev1.EventTypeWarning, toldBackOff,
+				"Back-off restarting failed container %s in pod %s", wait.Container, podID(w.pod))
 		}
 	}
 }
 
 // tellStops records which containers are being stopped, and why if actions say
 // so. Nil is none.
-func (f *Fleet) tellStops(r *podRecord, stops []cri.Stop, a *Actions) {
-	if !f.tells(r.node) {
+func (r *recorder) tellStops(w *podWorker, stops []cri.Stop, a *Actions) {
+	if !r.tells(w.node) {
 		return
 	}
 	for _, stop := range stops {
-		for i := range r.observed.Containers {
-			c := &r.observed.Containers[i]
+		for i := range w.observed.Containers {
+			c := &w.observed.Containers[i]
 			if c.ID == stop.ID {
-				f.tell(r, c.Name, corev1.EventTypeNormal, toldKilling, "%s", killMessage(r.pod, c, a))
+				r.tell(w, c.Name, corev1.EventTypeNormal, toldKilling, "%s", killMessage(w.pod, c, a))
 			}
 		}
 	}
@@ -229,9 +235,9 @@ func killMessage(pod *corev1.Pod, c *cri.Container, a *Actions) string {
 
 // tellEnd records that a pod has been active for too long. Its status has just
 // become final.
-func (f *Fleet) tellEnd(r *podRecord) {
-	if s := r.publication.current(r.pod); s.Reason == reasonDeadlineExceeded && f.tells(r.node) {
-		f.tell(r, "", corev1.EventTypeNormal, s.Reason, "%s", s.Message)
+func (r *recorder) tellEnd(w *podWorker) {
+	if s := w.publication.current(w.pod); s.Reason == reasonDeadlineExceeded && r.tells(w.node) {
+		r.tell(w, "", corev1.EventTypeNormal, s.Reason, "%s", s.Message)
 	}
 }
 
@@ -246,14 +252,14 @@ func (a *Actions) starts(container string) bool {
 }
 
 // tellNotice records what a plan of a pod is doing.
-func (f *Fleet) tellNotice(r *podRecord, notice *cri.Notice) {
-	if !f.tells(r.node) {
+func (r *recorder) tellNotice(w *podWorker, notice *cri.Notice) {
+	if !r.tells(w.node) {
 		return
 	}
 	normal := func(reason, format string, args ...any) {
-		f.tell(r, notice.Container, corev1.EventTypeNormal, reason, format, args...)
+		r.tell(w, notice.Container, corev1.EventTypeNormal, reason, format, args...)
 	}
-	image := containerSpec(r.pod, notice.Container).Image
+	image := containerSpec(w.pod, notice.Container).Image
 	switch notice.Kind {
 	case cri.NoticePulling:
 		normal(toldPulling, "Pulling image %q", image)
@@ -267,20 +273,20 @@ func (f *Fleet) tellNotice(r *podRecord, notice *cri.Notice) {
 	case cri.NoticeStarted:
 		normal(toldStarted, messageStarted)
 	case cri.NoticeFailed:
-		f.tellFailure(r, notice, image)
+		r.tellFailure(w, notice, image)
 	}
 }
 
 // tellFailure records why a sandbox or a container could not be started. A pod
 // that ends needs no sandbox.
-func (f *Fleet) tellFailure(r *podRecord, notice *cri.Notice, image string) {
+func (r *recorder) tellFailure(w *podWorker, notice *cri.Notice, image string) {
 	tell := func(kind, reason, format string, args ...any) {
-		f.tell(r, notice.Container, kind, reason, format, args...)
+		r.tell(w, notice.Container, kind, reason, format, args...)
 	}
 	message := notice.Reason
 	switch notice.Reason {
 	case cri.ReasonCreateSandbox:
-		if r.state == workerSyncing {
+		if w.state == workerSyncing {
 			tell(corev1.EventTypeWarning, toldSandboxFailed, "Failed to create pod sandbox: %s", notice.Message)
 		}
 		return
@@ -301,41 +307,41 @@ func (f *Fleet) tellFailure(r *podRecord, notice *cri.Notice, image string) {
 }
 
 // tellNode records an event about a node.
-func (f *Fleet) tellNode(n *nodeRecord, kind, reason, message string) {
-	f.config.Record(Event{
-		Node: n.name, Object: nodeReference(n.node), Type: kind, Reason: reason, Message: message,
+func (r *recorder) tellNode(k *kubelet, kind, reason, message string) {
+	r.record(Event{
+		Node: k.name, Object: nodeReference(k.object), Type: kind, Reason: reason, Message: message,
 	})
 }
 
 // tellStatus records that the status of a node is now another one.
-func (f *Fleet) tellStatus(n *nodeRecord, reason string) {
-	f.tellNode(n, corev1.EventTypeNormal, reason, fmt.Sprintf("Node %s status is now: %s", n.name, reason))
+func (r *recorder) tellStatus(k *kubelet, reason string) {
+	r.tellNode(k, corev1.EventTypeNormal, reason, fmt.Sprintf("Node %s status is now: %s", k.name, reason))
 }
 
 // tellStart records that the kubelet of a node has started, and what of the
 // node is new. A silent node does so when it is back.
-func (f *Fleet) tellStart(n *nodeRecord) {
-	if !n.starting || n.node == nil || !f.tells(n) {
+func (r *recorder) tellStart(k *kubelet) {
+	if !k.nodeStatus.starting || k.object == nil || !r.tells(k) {
 		return
 	}
-	n.starting = false
-	f.tellNode(n, corev1.EventTypeNormal, toldStarting, messageStarting)
-	if shown := n.node.Status.NodeInfo.BootID; shown != "" && shown != n.boot() {
-		f.tellNode(n, corev1.EventTypeWarning, toldRebooted,
-			fmt.Sprintf("Node %s has been rebooted, boot id: %s", n.name, n.boot()))
+	k.nodeStatus.starting = false
+	r.tellNode(k, corev1.EventTypeNormal, toldStarting, messageStarting)
+	if shown := k.object.Status.NodeInfo.BootID; shown != "" && shown != k.nodeStatus.boot() {
+		r.tellNode(k, corev1.EventTypeWarning, toldRebooted,
+			fmt.Sprintf("Node %s has been rebooted, boot id: %s", k.name, k.nodeStatus.boot()))
 	}
 	before := &corev1.Node{}
-	if !n.registered {
-		before.Status.Conditions = n.node.Status.Conditions
+	if !k.nodeStatus.registered {
+		before.Status.Conditions = k.object.Status.Conditions
 	}
-	n.registered = false
-	f.tellChange(n, before)
+	k.nodeStatus.registered = false
+	r.tellChange(k, before)
 }
 
 // tellChange records what the API shows of a node that it did not show before.
 // So an event comes with its status and never without it.
-func (f *Fleet) tellChange(n *nodeRecord, before *corev1.Node) {
-	if !f.tells(n) {
+func (r *recorder) tellChange(k *kubelet, before *corev1.Node) {
+	if !r.tells(k) {
 		return
 	}
 	for _, c := range []struct {
@@ -347,21 +353,21 @@ func (f *Fleet) tellChange(n *nodeRecord, before *corev1.Node) {
 		{corev1.NodePIDPressure, toldNoPIDPressure, toldPIDPressure},
 		{corev1.NodeReady, toldNodeNotReady, toldNodeReady},
 	} {
-		was, is := conditionOf(before, c.kind), conditionOf(n.node, c.kind)
+		was, is := conditionOf(before, c.kind), conditionOf(k.object, c.kind)
 		switch {
 		case was == is || c.kind == corev1.NodeReady && was == "" && is == corev1.ConditionFalse:
 		case is == corev1.ConditionTrue:
-			f.tellStatus(n, c.ifTrue)
+			r.tellStatus(k, c.ifTrue)
 		case is == corev1.ConditionFalse:
-			f.tellStatus(n, c.ifFalse)
+			r.tellStatus(k, c.ifFalse)
 		}
 	}
-	switch is := n.node.Spec.Unschedulable; {
+	switch is := k.object.Spec.Unschedulable; {
 	case is == before.Spec.Unschedulable:
 	case is:
-		f.tellStatus(n, toldNotSchedulable)
+		r.tellStatus(k, toldNotSchedulable)
 	default:
-		f.tellStatus(n, toldNodeSchedulable)
+		r.tellStatus(k, toldNodeSchedulable)
 	}
 }
 

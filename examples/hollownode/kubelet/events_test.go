@@ -314,7 +314,7 @@ func TestEventsOfANodeThatRegisters(t *testing.T) {
 	}, all.events[4])
 	assert.Equal(t, "Starting NodeHasSufficientMemory NodeHasNoDiskPressure NodeHasSufficientPID NodeReady",
 		all.ofNodes())
-	node := w.fleet.nodes["n"].node
+	node := w.fleet.nodes["n"].object
 	w.restart()
 	w.fleet.ObserveNode(w.now, node)
 	w.run(time.Second)

@@ -162,69 +162,6 @@ func parse[T any](p *faultParser, name string, value *T, read func(string) (T, e
 	*value = parsed
 }
 
-// SetFaults makes the faults of a node hold from now on. Those of an unknown
-// node are ignored. A machine that has reported another boot reboots.
-func (f *Fleet) SetFaults(now time.Time, name string, faults Faults) {
-	now = f.queue.Advance(now)
-	if n, known := f.nodes[name]; known && n.node != nil {
-		list := dueKey{node: name, kind: dueList}
-		if _, waits := f.queue.Get(list); waits && n.faults.APILatency != faults.APILatency {
-			f.queue.Set(list, nil, now.Add(faults.APILatency))
-		}
-		f.setFaults(now, n, faults)
-	}
-}
-
-// setFaults makes the faults of a node hold. What the kubelet knows of them
-// follows when it checks.
-func (f *Fleet) setFaults(now time.Time, n *nodeRecord, faults Faults) {
-	was, first := n.faults, n.bootID == ""
-	n.faults = faults
-	if f.restarted(now, n, was, first) {
-		return
-	}
-	if was.Silent && !faults.Silent {
-		n.compares = f.spread(now.Add(returnPause), reconcilePeriod/2)
-		f.beginRound(now, n)
-	}
-	if n.isReady() && now.After(n.started) {
-		n.searching = false // the first check has found it, and its sender reports it
-	}
-	switch {
-	case faults.RuntimeDown && !now.After(n.started):
-		f.beginStopped(now, n)
-	case n.loop == loopRunning && faults.RuntimeDown:
-		n.loop, n.lastGood = loopFailing, n.lastCheck(now)
-		n.lastRelist = n.started.Add(now.Sub(n.started).Truncate(relistPeriod))
-		f.scheduleCheck(n, n.lastGood.Add(checkThreshold))
-	case n.loop == loopFailing && !faults.RuntimeDown:
-		n.loop = loopRunning
-		f.beginRound(now, n)
-		f.scheduleCheck(n, n.nextCheck(now))
-	case was != faults && !faults.RuntimeDown:
-		f.scheduleCheck(n, n.nextCheck(now))
-	}
-}
-
-// restarted reports whether the present faults reboot a machine or restart its
-// kubelet, and does it. What ran before this process is known from the status.
-func (f *Fleet) restarted(now time.Time, n *nodeRecord, was Faults, first bool) bool {
-	wanted := identity("boot", n.name, n.faults.Boot)
-	reported := n.node.Status.NodeInfo.BootID
-	switch {
-	case first && (reported == "" || reported == wanted):
-		n.bootID = wanted
-		return false
-	case first || was.Boot != n.faults.Boot:
-		f.reboot(now, n, wanted)
-	case was.Start != n.faults.Start:
-		f.beginLife(now, n)
-	default:
-		return false
-	}
-	return true
-}
-
 // Call is what the faults of a node do to one of its calls of the API server.
 // The zero value is a call that works.
 type Call struct {
@@ -234,21 +171,4 @@ type Call struct {
 	Latency time.Duration
 	// ClockSkew is by how much the times in it are ahead.
 	ClockSkew time.Duration
-}
-
-// Call decides about a call that a node makes outside of a [Task], which is one
-// for its heartbeats. A node that is not observed has no faults. O(1).
-func (f *Fleet) Call(name string) Call {
-	n, known := f.nodes[name]
-	if !known {
-		return Call{}
-	}
-	return Call{Fails: f.fails(n), Latency: n.faults.APILatency, ClockSkew: n.faults.ClockSkew}
-}
-
-// fails reports whether the next call of a node fails by its faults. All calls
-// of a node are decided here.
-func (f *Fleet) fails(n *nodeRecord) bool {
-	part := n.faults.APIFailures
-	return part > 0 && (f.config.Rand == nil || f.config.Rand() < part)
 }

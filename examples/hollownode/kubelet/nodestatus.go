@@ -9,8 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-
-	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // relistThreshold is for how long a relist of all pods counts, and relistPeriod
@@ -51,26 +49,41 @@ func defaultCapacity() corev1.ResourceList {
 	}
 }
 
-// nodeStatus returns what a node reports. What its object says of capacity and
+// nodeStatus is what a node reports, and what is still to be told of it. Its
+// lease is renewed by heartbeat.Sender, whatever the runtime does.
+type nodeStatus struct {
+	node *kubelet
+	// bootID is that of the present boot; empty is that of its name and faults.
+	bootID string
+	// searching tells that its node has not been Ready since its start, and was
+	// not before.
+	searching bool
+	// starting tells that its start is still to be told in an event, and
+	// registered that its object is new.
+	starting, registered bool
+	// unregistered is the object to create, or nil.
+	unregistered *corev1.Node
+}
+
+// report returns what a node reports. What its object says of capacity and
 // addresses holds, because the object is the machine's only description.
-func (n *nodeRecord) nodeStatus(now time.Time, capacity corev1.ResourceList) corev1.NodeStatus {
-	known := &n.node.Status
-	s := corev1.NodeStatus{
-		Capacity:    known.Capacity,
-		Allocatable: known.Allocatable,
+func (s *nodeStatus) report(now time.Time, capacity corev1.ResourceList) corev1.NodeStatus {
+	k := s.node
+	known := &k.object.Status
+	status := corev1.NodeStatus{
+		Capacity: completed(known.Capacity, capacity),
 		Addresses: []corev1.NodeAddress{
-			{Type: corev1.NodeInternalIP, Address: n.ip()}, {Type: corev1.NodeHostName, Address: n.name},
+			{Type: corev1.NodeInternalIP, Address: s.ip()}, {Type: corev1.NodeHostName, Address: k.name},
 		},
 		NodeInfo: corev1.NodeSystemInfo{
-			MachineID: identity("machine", n.name), SystemUUID: identity("system", n.name), BootID: n.boot(),
-			KernelVersion: "none", OSImage: osImage(n.faults), OperatingSystem: operatingSystem, Architecture: "amd64",
+			MachineID: identity("machine", k.name), SystemUUID: identity("system", k.name), BootID: s.boot(),
+			KernelVersion: "none", OSImage: osImage(k.faults), OperatingSystem: operatingSystem, Architecture: "amd64",
 			ContainerRuntimeVersion: runtimeVersion, KubeletVersion: kubeletVersion,
 		},
 	}
-	s.Capacity = completed(s.Capacity, capacity)
-	s.Allocatable = completed(s.Allocatable, s.Capacity)
-	s.Conditions = append(pressureConditions(n.faults), readyCondition(n.problems(now)))
-	return s
+	status.Allocatable = completed(known.Allocatable, status.Capacity)
+	status.Conditions = append(pressureConditions(k.faults), readyCondition(k.runtime.problems(now)))
+	return status
 }
 
 // completed returns a list with what it lacks from another one. Both are only
@@ -100,41 +113,12 @@ func osImage(faults Faults) string {
 	return "hollownode with " + faults.String()
 }
 
-// problems returns what keeps a node from being ready, in the kubelet's order:
-// the check of the runtime, the relist, the network.
-func (n *nodeRecord) problems(now time.Time) []error {
-	var problems []error
-	checked := n.loop == loopRunning || !n.lastGood.IsZero()
-	switch {
-	case !checked:
-		problems = append(problems, errNotChecked)
-	case n.loop != loopRunning && now.Sub(n.lastGood) >= checkThreshold:
-		problems = append(problems, errRuntimeDown)
-	}
-	if n.faults.RuntimeDown {
-		switch silence := now.Sub(n.lastRelist); {
-		case n.lastRelist.IsZero():
-			problems = append(problems, errNoRelist)
-		case silence > relistThreshold:
-			problems = append(problems, fmt.Errorf(
-				"PLEG is not healthy: pleg was last seen active %v ago; threshold is %v", silence, relistThreshold))
-		}
-	}
-	switch {
-	case !checked:
-		problems = append(problems, errNetworkUnknown)
-	case n.networkDown:
-		problems = append(problems, errNoNetwork)
-	}
-	return problems
-}
-
 // boot returns the ID of the present boot.
-func (n *nodeRecord) boot() string {
-	if n.bootID != "" {
-		return n.bootID
+func (s *nodeStatus) boot() string {
+	if s.bootID != "" {
+		return s.bootID
 	}
-	return identity("boot", n.name, n.faults.Boot)
+	return identity("boot", s.node.name, s.node.faults.Boot)
 }
 
 // readyCondition is Ready. It names all problems.
@@ -175,86 +159,57 @@ func nodeCondition(kind corev1.NodeConditionType, holds bool, reason, message st
 	return c
 }
 
-// NodeStatus returns what a node reports at a time. It reports false of a node
-// that is not observed.
-func (f *Fleet) NodeStatus(now time.Time, name string) (corev1.NodeStatus, bool) {
-	n, known := f.nodes[name]
-	if !known || n.node == nil {
-		return corev1.NodeStatus{}, false
-	}
-	return n.nodeStatus(f.queue.Advance(now), f.config.Capacity), true
-}
-
-// Register makes a node create its object, with the labels, annotations and
-// taints of this one. Its status is the first report, and its faults hold from
-// now on. A node that is observed meanwhile is registered. A node without a
-// name is an error.
-func (f *Fleet) Register(now time.Time, node *corev1.Node) error {
-	if node.Name == "" {
-		return fmt.Errorf("%w: node to register has no name", ErrInvalidConfig)
-	}
-	now = f.queue.Advance(now)
-	n := f.node(now, node.Name)
-	if n.node == nil {
-		if n.unregistered == nil {
-			f.unregistered++
+// ip returns the internal IP of a node: that of its object or else its own.
+func (s *nodeStatus) ip() string {
+	if s.node.object != nil {
+		for _, a := range s.node.object.Status.Addresses {
+			if a.Type == corev1.NodeInternalIP {
+				return a.Address
+			}
 		}
-		n.unregistered = node
-		n.faults, _ = ParseFaults(node) // what is wrong is told when it is observed
-		f.scheduleNode(n, dueRegister, now.Add(n.faults.APILatency))
 	}
-	return nil
+	h := hashOf("ip", s.node.name)
+	// 100.64.0.0/10 is for what no other network knows (RFC 6598).
+	return fmt.Sprintf("100.%d.%d.%d", 64|h>>16&63, h>>8&255, h&255)
 }
 
-// Unregistered returns how many nodes are to create their objects, and have not
-// been observed.
-func (f *Fleet) Unregistered() int { return f.unregistered }
-
-// registration returns the task of a node that is not registered.
-func (f *Fleet) registration(now time.Time, item dueItem) (Task, bool) {
-	n, known := f.nodes[item.Key.node]
-	if !known || n.unregistered == nil || n.node != nil {
-		return Task{}, false
+// foundReady reports at once that a node is Ready for the first time. Later its
+// sender does.
+func (s *nodeStatus) foundReady(now time.Time) {
+	if s.node.runtime.networkDown || !s.searching {
+		return
 	}
-	object := n.unregistered.DeepCopy()
-	machine := &nodeRecord{name: n.name, node: object, faults: n.faults, started: now}
-	object.Status = machine.nodeStatus(now, f.config.Capacity)
-	return Task{Kind: TaskRegisterNode, Node: n.name, Object: object, item: item}, true
+	s.searching = false
+	if now.Sub(s.node.started) < firstReports {
+		s.node.schedule(dueReport, now)
+	}
 }
 
-// nodeTask returns the task of a node that is due.
-func (f *Fleet) nodeTask(now time.Time, item dueItem) (Task, bool) {
-	task := Task{Node: item.Key.node, item: item}
-	switch n := f.nodes[item.Key.node]; item.Key.kind {
+// task returns the call of a node that is due, if it is needed.
+func (s *nodeStatus) task(now time.Time, item dueItem) (Task, bool) {
+	task := Task{Node: s.node.name, item: item}
+	switch item.Key.kind {
 	case dueRegister:
-		return f.registration(now, item)
+		task.Kind = TaskRegisterNode
+		if s.unregistered == nil || s.node.object != nil {
+			return Task{}, false
+		}
+		task.Object = s.registration(now)
+		return task, true
 	case dueReport:
 		task.Kind = TaskReportNode
-		return task, n != nil && n.node != nil
+		return task, s.node.object != nil
 	default:
 		task.Kind = TaskListPods
-		return task, n != nil && n.node != nil && n.hears()
+		return task, s.node.object != nil && s.node.hears()
 	}
 }
 
-// finishNode takes the result of a task of a node.
-func (f *Fleet) finishNode(now time.Time, task Task, result Result) {
-	outcome := f.retry(now, f.nodes[task.Node], task.item)
-	if result == ResultDone {
-		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeDone}
-	}
-	f.queue.Finish(now, task.item, outcome)
-}
-
-// started makes due what a kubelet does when it starts.
-func (f *Fleet) started(now time.Time, n *nodeRecord) {
-	n.started, n.searching = now, !showsReady(n.node)
-	n.compares = f.spread(now, reconcilePeriod)
-	if n.node != nil {
-		f.scheduleNode(n, dueRelist, f.spread(now, fullRelistPeriod).Add(fullRelistPeriod/2))
-	}
-	n.starting = true
-	if f.config.ListPods && n.node != nil {
-		f.scheduleNode(n, dueList, now.Add(n.faults.APILatency))
-	}
+// registration returns the object of a node that is not registered, with its
+// first report.
+func (s *nodeStatus) registration(now time.Time) *corev1.Node {
+	machine := newKubelet(s.node.fleet, now, s.node.name)
+	machine.object, machine.faults = s.unregistered.DeepCopy(), s.node.faults
+	machine.object.Status = machine.nodeStatus.report(now, s.node.fleet.config.Capacity)
+	return machine.object
 }

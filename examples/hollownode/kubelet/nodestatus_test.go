@@ -215,7 +215,7 @@ func TestANodeRegistersUntilItIsObserved(t *testing.T) {
 		"0s" + refused, "100ms" + refused, "300ms" + refused, "700ms" + refused, "1.5s" + refused, "3.1s" + refused,
 		"6.3s" + refused, "12.7s" + refused, "19.7s RegisterNode node",
 	}, w.nodeLog, "the waits double up to 7 s")
-	made := w.fleet.nodes["node"].node
+	made := w.fleet.nodes["node"].object
 	assert.Equal(t, node.Labels, made.Labels)
 	assert.Equal(t, node.Spec.Taints, made.Spec.Taints)
 	assert.Equal(t, defaultCapacity(), made.Status.Allocatable)

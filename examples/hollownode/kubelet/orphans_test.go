@@ -81,9 +81,9 @@ func TestOrphansKeepThePodsOfTheirNodeInOrder(t *testing.T) {
 	w.run(100 * time.Millisecond)
 	aged("c", 3)
 	aged("b", 1)
-	pods := w.fleet.nodes["node"].pods
+	pods := w.fleet.nodes["node"].syncLoop.pods
 	require.Len(t, pods, 6)
-	assert.True(t, slices.IsSortedFunc(pods, func(a, b *podRecord) int {
+	assert.True(t, slices.IsSortedFunc(pods, func(a, b *podWorker) int {
 		return a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time)
 	}))
 }

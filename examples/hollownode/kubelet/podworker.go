@@ -3,7 +3,10 @@ package kubelet
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // Times between the syncs of a pod. Each but that of a change is lengthened by
@@ -14,131 +17,240 @@ const (
 	resyncJitter = 0.5
 	// networkPeriod is how often a pod is synced that waits for a network.
 	networkPeriod = time.Second
-	// housekeepingPeriod is how long a pod that has gone stays known.
-	housekeepingPeriod = 2 * time.Second
 	// returnPause is how long a node that was silent waits before it compares the
 	// statuses of its pods. What is restored before its heartbeat has arrived, the
 	// node lifecycle controller overwrites again.
 	returnPause = reconcilePeriod / 4
 )
 
+// workerState is the life of a pod on a node:
+//
+//	new ──admitted──► syncing ──► terminating ──► terminated ──► finished
+//	 └────rejected, or it needs no containers──────────────────────▲
+//
+// A pod that is deleted, has run out of time, or has a final phase terminates.
+// It is terminating until its containers have exited, and terminated until its
+// volumes are gone. It never goes back. Only podWorker.move
+// writes it.
+type workerState uint8
+
+const (
+	workerNew workerState = iota
+	workerSyncing
+	workerTerminating
+	workerTerminated
+	workerFinished
+)
+
+// String returns the name of the state.
+func (s workerState) String() string {
+	return [...]string{"new", "syncing", "terminating", "terminated", "finished"}[s]
+}
+
+// activity is what the sync of a pod waits for. A pod is synced only when idle,
+// so no two of its syncs overlap.
+type activity uint8
+
+const (
+	activityIdle activity = iota
+	// activityMounting and activityUnmounting wait for volumes.
+	activityMounting
+	activityUnmounting
+	// activityRunning waits for a plan of the runtime, and activityStopping for
+	// one that ends the pod.
+	activityRunning
+	activityStopping
+)
+
+// plans reports whether a plan of the runtime is under way.
+func (a activity) plans() bool { return a == activityRunning || a == activityStopping }
+
+// String returns the name of the activity.
+func (a activity) String() string {
+	return [...]string{"idle", "mounting", "unmounting", "running", "stopping"}[a]
+}
+
+// apiState is what the source of a pod has of it, which is the API server:
+//
+//	present ──final deletion accepted──► deleted ──► gone
+//	   └─────────removed by another client────────────▲
+//
+// A pod of which the API server has nothing is not written. That of a static
+// pod is the fleet's configuration, from which it is present or gone. Only
+// podWorker.leave writes it.
+type apiState uint8
+
+const (
+	apiPresent apiState = iota
+	apiDeleted
+	apiGone
+)
+
+// String returns the name of the state.
+func (s apiState) String() string { return [...]string{"present", "deleted", "gone"}[s] }
+
+// podWorker is what a node knows of a pod, and brings it to what it should be.
+type podWorker struct {
+	node *kubelet
+	pod  *corev1.Pod // the latest update wins
+	// unseen is an update that came while the loop was stopped, or nil.
+	unseen *corev1.Pod
+	state  workerState
+	doing  activity
+	// again asks for one more sync when the present one has ended.
+	again bool
+	api   apiState
+	// life is that of its node in which it became known.
+	life uint64
+
+	observed cri.Pod
+	// report is one that the runtime could not deliver, or nil.
+	report   *cri.Report
+	backOffs backOffs
+	waiting  map[string]Wait
+
+	// counted is the object by which it takes room on its node; nil is none.
+	counted *corev1.Pod
+
+	volumes     volumes
+	prober      prober
+	publication publication
+	termination termination
+}
+
+// newPodWorker returns the worker of a pod that its node does not know yet.
+func newPodWorker(k *kubelet, pod *corev1.Pod) *podWorker {
+	w := &podWorker{node: k, pod: pod}
+	w.reset()
+	return w
+}
+
+// reset makes a worker forget all that its node knew of the pod in a former
+// life. What the API has of the pod stays.
+func (w *podWorker) reset() {
+	*w = podWorker{
+		node: w.node, pod: w.pod, api: w.api, life: w.node.life,
+		prober: prober{worker: w}, termination: termination{worker: w, back: w.termination.back},
+	}
+}
+
 // move moves a pod to a later state, and acts on it.
-func (f *Fleet) move(now time.Time, r *podRecord, state workerState) {
-	if state <= r.state {
+func (w *podWorker) move(now time.Time, state workerState) {
+	if state <= w.state {
 		return
 	}
-	r.state = state
-	r.count()
+	w.state = state
+	w.count()
 	switch state {
 	case workerTerminating:
 		// A plan under way goes on. The kubelet cancels the sync of a pod that must
 		// end, but the runtime's part has a context without that. Only waits for
 		// volumes end. Source: SyncPod in kubelet.go, v1.37.1, see issue 113606.
-		r.grace = effectiveGrace(0, r.pod, nil)
-		if r.doing == activityMounting {
-			r.doing = activityIdle
-			f.queue.Remove(dueKey{pod: r.pod.UID, kind: dueVolumes})
+		w.termination.grace = effectiveGrace(0, w.pod, nil)
+		if w.doing == activityMounting {
+			w.doing = activityIdle
+			w.node.fleet.queue.Remove(dueKey{pod: w.pod.UID, kind: dueVolumes})
 		}
-		f.requestSync(now, r)
+		w.requestSync(now)
 	case workerFinished:
-		f.clean(now, r)
+		w.termination.clean(now)
 		for _, kind := range []dueKind{dueSync, dueDeadline} {
-			f.queue.Remove(dueKey{pod: r.pod.UID, kind: kind})
+			w.node.fleet.queue.Remove(dueKey{pod: w.pod.UID, kind: kind})
 		}
-		f.requestWrite(now, r)
-		if r.api == apiGone {
-			f.schedule(r, duePurge, now.Add(housekeepingPeriod))
-			f.reconfigure(now, r)
+		w.requestWrite(now)
+		if w.api == apiGone {
+			w.schedule(duePurge, now.Add(housekeepingPeriod))
+			w.node.configuration.reconfigure(now, w)
 		}
 	default:
-		r.publication.release()
-		f.requestSync(now, r)
-		f.requestWrite(now, r)
+		w.publication.release()
+		w.requestSync(now)
+		w.requestWrite(now)
 	}
 }
 
 // sync syncs a pod, unless a sync of it is under way. Then it is synced again
 // after that.
-func (f *Fleet) sync(now time.Time, r *podRecord) {
-	if r.doing != activityIdle {
-		r.again = true
+func (w *podWorker) sync(now time.Time) {
+	if w.doing != activityIdle {
+		w.again = true
 		return
 	}
-	r.again = false
-	if r.node.loop != loopRunning {
+	w.again = false
+	if w.node.runtime.loop != loopRunning {
 		// Only what needs no runtime is done: the first status of a new pod.
-		if r.state == workerSyncing && r.publication.version == 0 {
-			f.publish(now, r, r.status(now, false))
+		if w.state == workerSyncing && w.publication.version == 0 {
+			w.publish(now, w.status(now, false))
 		}
-		f.endSync(now, r, f.after(now, errorPeriod))
+		w.endSync(now, w.node.fleet.after(now, errorPeriod))
 		return
 	}
-	f.observe(now, r)
-	switch r.state {
+	w.observe(now)
+	switch w.state {
 	case workerSyncing:
-		f.syncPod(now, r)
+		w.syncPod(now)
 	case workerTerminating:
-		f.syncTerminating(now, r)
+		w.termination.stop(now)
 	case workerTerminated:
-		f.syncTerminated(now, r)
+		w.termination.finish(now)
 	}
 }
 
 // syncPod brings the containers of a pod to what they should be.
-func (f *Fleet) syncPod(now time.Time, r *podRecord) {
-	f.watchProbes(now, r)
-	f.publish(now, r, r.status(now, false))
-	if r.publication.isFinal() {
-		f.tellEnd(r)
-		f.move(now, r, workerTerminating)
+func (w *podWorker) syncPod(now time.Time) {
+	w.prober.watch(now)
+	w.publish(now, w.status(now, false))
+	if w.publication.isFinal() {
+		w.node.fleet.recorder.tellEnd(w)
+		w.move(now, workerTerminating)
 		return
 	}
-	if r.node.networkDown && !r.pod.Spec.HostNetwork {
-		f.tellNoNetwork(r)
-		f.endSync(now, r, f.after(now, resyncPeriod))
-		r.again = true // as soon as there is a network
+	if w.node.runtime.networkDown && !w.pod.Spec.HostNetwork {
+		w.node.fleet.recorder.tellNoNetwork(w)
+		w.endSync(now, w.node.fleet.after(now, resyncPeriod))
+		w.again = true // as soon as there is a network
 		return
 	}
-	if !f.mounted(now, r) {
+	if !w.mounted(now) {
 		return
 	}
-	view := r.view()
+	view := w.view()
 	actions := Decide(&view)
-	steps, waits := view.plan(now, &actions, &r.backOffs)
-	for _, w := range waits {
-		r.wait(w)
+	steps, waits := view.plan(now, &actions, &w.backOffs)
+	for _, wait := range waits {
+		w.wait(wait)
 	}
-	f.tellPlan(r, &actions, steps, waits)
+	w.node.fleet.recorder.tellPlan(w, &actions, steps, waits)
 	if len(steps) == 0 {
-		f.publish(now, r, r.status(now, false))
-		f.endSync(now, r, f.nextAfter(now, waits))
+		w.publish(now, w.status(now, false))
+		w.endSync(now, w.nextAfter(now, waits))
 		return
 	}
-	f.begin(now, r, steps)
+	w.begin(now, steps)
 }
 
 // begin gives the runtime a plan.
-func (f *Fleet) begin(now time.Time, r *podRecord, steps []cri.Step) {
-	r.doing = activityRunning
-	if r.state == workerTerminating {
-		r.doing = activityStopping
+func (w *podWorker) begin(now time.Time, steps []cri.Step) {
+	w.doing = activityRunning
+	if w.state == workerTerminating {
+		w.doing = activityStopping
 	}
-	f.config.Runtime.Begin(now, cri.Plan{
-		Node: r.node.name, Pod: r.pod, Steps: steps, Notices: f.config.Record != nil,
+	w.node.fleet.config.Runtime.Begin(now, cri.Plan{
+		Node: w.node.name, Pod: w.pod, Steps: steps, Notices: w.node.fleet.config.Record != nil,
 	})
 }
 
 // busy reports whether a plan of a pod is under way. Then a report is that of a
 // plan of a former life.
-func (f *Fleet) busy(now time.Time, r *podRecord) bool {
-	state, _ := f.config.Runtime.Pod(now, r.pod.UID)
+func (w *podWorker) busy(now time.Time) bool {
+	state, _ := w.node.fleet.config.Runtime.Pod(now, w.pod.UID)
 	return state.Busy
 }
 
 // endPlan ends the sync whose plan has ended.
-func (f *Fleet) endPlan(now time.Time, r *podRecord, report *cri.Report) {
-	r.doing = activityIdle
-	f.observe(now, r)
+func (w *podWorker) endPlan(now time.Time, report *cri.Report) {
+	w.doing = activityIdle
+	w.observe(now)
 	failed := false
 	for i := range report.Results {
 		result := &report.Results[i]
@@ -147,147 +259,297 @@ func (f *Fleet) endPlan(now time.Time, r *podRecord, report *cri.Report) {
 			continue
 		}
 		if result.Done {
-			delete(r.waiting, result.Step.Container)
+			delete(w.waiting, result.Step.Container)
 			continue
 		}
-		if report.Canceled && r.state == workerSyncing {
+		if report.Canceled && w.state == workerSyncing {
 			continue // by the start of this kubelet, which knows of no failure
 		}
-		r.wait(Wait{Container: result.Step.Container, Reason: result.Reason, Message: result.Message})
+		w.wait(Wait{Container: result.Step.Container, Reason: result.Reason, Message: result.Message})
 		if result.Reason == cri.ReasonImagePull {
-			r.backOffs.count(now, backOffKey{image: containerSpec(r.pod, result.Step.Container).Image}, now)
+			w.backOffs.count(now, backOffKey{image: containerSpec(w.pod, result.Step.Container).Image}, now)
 		}
 	}
 	switch {
 	case report.Canceled, !failed:
 		// The kubelet relists after a sync that did something, and syncs again.
-		f.endSync(now, r, now)
+		w.endSync(now, now)
 	default:
-		if r.state == workerSyncing {
-			f.watchProbes(now, r)
-			f.publish(now, r, r.status(now, false))
+		if w.state == workerSyncing {
+			w.prober.watch(now)
+			w.publish(now, w.status(now, false))
 		}
-		f.endSync(now, r, f.after(now, errorPeriod))
+		w.endSync(now, w.node.fleet.after(now, errorPeriod))
 	}
 }
 
 // endSync schedules the next sync, or leaves one that was asked for meanwhile.
-func (f *Fleet) endSync(now time.Time, r *podRecord, next time.Time) {
-	if r.again {
+func (w *podWorker) endSync(now time.Time, next time.Time) {
+	if w.again {
 		next = now
 	}
-	item, found := f.queue.Get(dueKey{pod: r.pod.UID, kind: dueSync})
+	item, found := w.node.fleet.queue.Get(dueKey{pod: w.pod.UID, kind: dueSync})
 	if !found || item.Due.IsZero() || next.Before(item.Due) {
-		f.schedule(r, dueSync, next)
+		w.schedule(dueSync, next)
 	}
-	if r.state != workerSyncing {
+	if w.state != workerSyncing {
 		return
 	}
-	if at, ok := deadline(r.pod, r.publication.current(r.pod)); ok && at.After(now) {
-		f.schedule(r, dueDeadline, at)
+	if at, ok := deadline(w.pod, w.publication.current(w.pod)); ok && at.After(now) {
+		w.schedule(dueDeadline, at)
 	}
 }
 
 // nextAfter returns when a pod is synced again that needed nothing. Containers
 // that wait for a back-off make it sooner.
-func (f *Fleet) nextAfter(now time.Time, waits []Wait) time.Time {
+func (w *podWorker) nextAfter(now time.Time, waits []Wait) time.Time {
 	if len(waits) == 0 {
-		return f.after(now, resyncPeriod)
+		return w.node.fleet.after(now, resyncPeriod)
 	}
 	period := resyncPeriod
-	for _, w := range waits {
-		period = min(period, max(w.Until.Sub(now), 0))
+	for _, wait := range waits {
+		period = min(period, max(wait.Until.Sub(now), 0))
 	}
-	return f.after(now, period)
-}
-
-// after returns a time after a period, which is lengthened by up to a half.
-func (f *Fleet) after(now time.Time, period time.Duration) time.Time {
-	if f.config.Rand != nil {
-		period += time.Duration(resyncJitter * f.config.Rand() * float64(period))
-	}
-	return now.Add(period)
+	return w.node.fleet.after(now, period)
 }
 
 // wait records why a container is not started.
-func (r *podRecord) wait(w Wait) {
-	if r.waiting == nil {
-		r.waiting = map[string]Wait{}
+func (w *podWorker) wait(wait Wait) {
+	if w.waiting == nil {
+		w.waiting = map[string]Wait{}
 	}
-	r.waiting[w.Container] = w
+	w.waiting[wait.Container] = wait
 }
 
-const (
-	// volumeTimeout is how long a sync waits for volumes. Source:
-	// podAttachAndMountTimeout in pkg/kubelet/volumemanager, v1.37.1.
-	volumeTimeout = 2*time.Minute + 3*time.Second
-	// longestMount bounds a time that is to last for ever.
-	longestMount = 1000 * time.Hour
-)
+// observe relists a pod, and returns what has happened to its containers. It is
+// nothing while the runtime does not answer.
+func (w *podWorker) observe(now time.Time) []lifecycleEvent {
+	if w.node.runtime.loop != loopRunning {
+		return nil
+	}
+	observed, _ := w.node.fleet.config.Runtime.Pod(now, w.pod.UID)
+	events := compare(&w.observed, &observed)
+	w.observed = observed
+	return events
+}
+
+// publish replaces the status of a pod.
+func (w *podWorker) publish(now time.Time, status corev1.PodStatus) {
+	if w.publication.set(w.pod, status) {
+		w.requestWrite(now)
+	}
+}
+
+// requestSync has a pod synced now, unless it has finished.
+func (w *podWorker) requestSync(now time.Time) {
+	if w.state != workerFinished {
+		w.schedule(dueSync, now)
+	}
+}
+
+// requestWrite has what the API server lacks of a pod written.
+func (w *podWorker) requestWrite(now time.Time) {
+	if w.mayWrite() {
+		w.node.fleet.queue.Add(dueKey{pod: w.pod.UID, kind: dueWrite}, w, now.Add(w.node.faults.APILatency))
+	}
+}
+
+// mayWrite reports whether a call about a pod is needed and may be sent.
+func (w *podWorker) mayWrite() bool {
+	return w.mustWrite() && w.node.hears() && (w.publication.pending() || !w.node.fleet.halted)
+}
+
+// mustWrite reports whether the API server lacks something of a pod that it
+// shows.
+func (w *podWorker) mustWrite() bool {
+	return w.api != apiGone && (w.publication.pending() || w.deletable()) && w.shown() != nil
+}
+
+// deletable reports whether the API server can delete a pod for good. It is to
+// be deleted, its containers have ended, and its last status is written.
+func (w *podWorker) deletable() bool {
+	return w.state == workerFinished && w.pod.DeletionTimestamp != nil && w.api == apiPresent &&
+		w.publication.version == w.publication.written
+}
+
+// schedule makes something of a pod due.
+func (w *podWorker) schedule(kind dueKind, due time.Time) {
+	w.scheduleKey(dueKey{pod: w.pod.UID, kind: kind}, due)
+}
+
+// scheduleKey makes what a key identifies due.
+func (w *podWorker) scheduleKey(key dueKey, due time.Time) {
+	w.node.fleet.queue.Set(key, w, due)
+}
+
+// dropWork makes nothing of a pod due any more.
+func (w *podWorker) dropWork() {
+	for kind := range dueProbe {
+		w.node.fleet.queue.Remove(dueKey{pod: w.pod.UID, kind: kind})
+	}
+	for key := range w.prober.results {
+		w.node.fleet.queue.Remove(dueKey{pod: w.pod.UID, kind: dueProbe, probe: key})
+	}
+}
+
+// see takes an update that has waited, and reports whether there was one.
+func (w *podWorker) see() bool {
+	if w.unseen == nil {
+		return false
+	}
+	w.pod, w.unseen = w.unseen, nil
+	return true
+}
+
+// leave moves a pod to a later state in the API.
+func (w *podWorker) leave(state apiState) { w.api = max(w.api, state) }
+
+// former reports whether a record is of a former life of its kubelet. Nothing
+// of it counts any more, and the node's round rebuilds it.
+func (w *podWorker) former() bool { return w.life != w.node.life }
+
+// hears reports whether what is wanted of a pod reaches its node. Static pods
+// need no API server.
+func (w *podWorker) hears() bool { return isStatic(w.pod) || w.node.hears() }
+
+// heeds reports whether its node acts on what is wanted of a pod.
+func (w *podWorker) heeds() bool { return w.hears() && w.node.runtime.loop != loopStopped }
+
+// shown returns the object by which the API shows a pod, or nil. A static pod
+// has its mirror.
+func (w *podWorker) shown() *corev1.Pod {
+	if isStatic(w.pod) {
+		return w.node.mirrorPods.byName[nameOf(w.pod)].of(w.pod, w.node.object)
+	}
+	return w.pod
+}
+
+// count makes a pod take room on its node from its admission until its
+// containers have exited.
+func (w *podWorker) count() {
+	switch counts := w.state == workerSyncing || w.state == workerTerminating; {
+	case counts && w.counted == nil:
+		w.counted = w.pod
+		w.node.used.add(w.counted)
+	case !counts && w.counted != nil:
+		w.node.used.remove(w.counted)
+		w.counted = nil
+	}
+}
+
+// mayRun reports whether containers of the pod run, or a plan under way may
+// start some. While the runtime does not answer they may run.
+func (w *podWorker) mayRun() bool {
+	return w.state < workerTerminated &&
+		(w.doing.plans() || w.node.runtime.loop != loopRunning || w.observed.Running())
+}
+
+// view returns what a sync sees of the pod.
+func (w *podWorker) view() View {
+	v := View{Pod: w.pod, Observed: &w.observed, Probes: make(Probes, len(w.prober.results))}
+	v.last = w.publication.current(w.pod)
+	for key, p := range w.prober.results {
+		v.Probes[key] = p.result
+	}
+	return v
+}
+
+// status generates the status of the pod.
+func (w *podWorker) status(now time.Time, terminal bool) corev1.PodStatus {
+	v := statusView{
+		View: w.view(), old: w.publication.current(w.pod), waiting: w.waiting, terminal: terminal,
+		hostIP: w.node.nodeStatus.ip(),
+	}
+	return v.generate(now)
+}
 
 // mounted reports whether the volumes of a pod are there. If not, the sync
 // waits for them.
-func (f *Fleet) mounted(now time.Time, r *podRecord) bool {
-	if r.volumes == volumesMounted {
+func (w *podWorker) mounted(now time.Time) bool {
+	if w.volumes.state == volumesMounted {
 		return true
 	}
-	script, _ := cri.ParseScript(r.pod, "")
-	if !r.volumesReady(now, volumesMounting, script.MountFailures, script.MountTime) {
-		f.await(now, r, activityMounting)
+	script, _ := cri.ParseScript(w.pod, "")
+	if !w.volumes.reached(now, volumesMounting, script.MountFailures, script.MountTime) {
+		w.await(now, activityMounting)
 		return false
 	}
-	r.volumes = volumesMounted
+	w.volumes.state = volumesMounted
 	return true
 }
 
 // unmounted reports whether the volumes of a pod are gone. If not, the sync
 // waits for that.
-func (f *Fleet) unmounted(now time.Time, r *podRecord) bool {
-	if r.volumes == volumesAbsent {
+func (w *podWorker) unmounted(now time.Time) bool {
+	if w.volumes.state == volumesAbsent {
 		return true
 	}
-	script, _ := cri.ParseScript(r.pod, "")
-	if !r.volumesReady(now, volumesUnmounting, script.UnmountFailures, script.UnmountTime) {
-		f.await(now, r, activityUnmounting)
+	script, _ := cri.ParseScript(w.pod, "")
+	if !w.volumes.reached(now, volumesUnmounting, script.UnmountFailures, script.UnmountTime) {
+		w.await(now, activityUnmounting)
 		return false
 	}
-	r.volumes = volumesAbsent
+	w.volumes.state = volumesAbsent
 	return true
 }
 
-// volumesReady reports whether volumes are mounted, or unmounted, given how
-// many waits for that fail and how long it takes then. It goes on between two
-// waits, as the volumes of a kubelet do.
-func (r *podRecord) volumesReady(now time.Time, state volumeState, failures int, takes time.Duration) bool {
-	if r.volumes != state {
-		r.volumes, r.volumeFailures, r.volumesAt = state, 0, time.Time{}
-	}
-	if int(r.volumeFailures) < failures {
-		return false
-	}
-	if r.volumesAt.IsZero() {
-		r.volumesAt = now.Add(min(takes, longestMount))
-	}
-	return !now.Before(r.volumesAt)
+// await makes the sync of a pod wait for its volumes.
+func (w *podWorker) await(now time.Time, doing activity) {
+	w.doing = doing
+	w.schedule(dueVolumes, w.volumes.waitUntil(now))
 }
 
-// await makes the sync of a pod wait for its volumes, as long as a kubelet
-// does.
-func (f *Fleet) await(now time.Time, r *podRecord, doing activity) {
-	ends := now.Add(volumeTimeout)
-	if !r.volumesAt.IsZero() && r.volumesAt.Before(ends) {
-		ends = r.volumesAt
-	}
-	r.doing = doing
-	f.schedule(r, dueVolumes, ends)
+// endWait ends a wait for volumes, and reports whether it was long enough.
+func (w *podWorker) endWait(now time.Time) bool {
+	w.doing = activityIdle
+	return w.volumes.endWait(now)
 }
 
-// endWait ends a wait for volumes, and reports whether it was long enough. If
-// not, the sync has failed.
-func (f *Fleet) endWait(now time.Time, r *podRecord) bool {
-	r.doing = activityIdle
-	if r.volumesAt.IsZero() {
-		r.volumeFailures++
+// reconcile restores a status that another client has overwritten.
+func (w *podWorker) reconcile(now time.Time) {
+	pod := w.shown()
+	if pod == nil {
+		return
 	}
-	return !r.volumesAt.IsZero() && !now.Before(r.volumesAt)
+	if wanted := w.publication.shown(pod, w.mayRun()); !sameStatus(&pod.Status, &wanted) {
+		w.publication.overwritten()
+		w.requestWrite(now)
+	}
+}
+
+// task returns the call that a pod needs, if it needs one.
+func (w *podWorker) task(item dueItem) (Task, bool) {
+	task := Task{Node: w.node.name, Pod: w.shown(), item: item}
+	switch {
+	case w.former() || !w.mayWrite():
+		return Task{}, false
+	case w.publication.pending():
+		task.Kind = TaskPatchStatus
+		task.Status, task.version = w.publication.begin(task.Pod, w.mayRun())
+	default:
+		task.Kind = TaskDeletePod
+	}
+	return task, true
+}
+
+// finish takes the result of a call about a pod.
+func (w *podWorker) finish(now time.Time, task Task, result Result) timedqueue.Result {
+	shown := w.shown()
+	switch {
+	case result == ResultGone:
+		w.publication.end(task.version, true)
+		return timedqueue.Result{Outcome: timedqueue.OutcomeDone}
+	case task.Kind == TaskPatchStatus:
+		w.publication.end(task.version, result == ResultDone && shown != nil && shown.UID == task.Pod.UID)
+	case result == ResultDone:
+		w.leave(apiDeleted)
+	}
+	switch {
+	case result != ResultDone:
+		return w.node.retry(now, task.item)
+	case w.mayWrite():
+		return timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: now.Add(w.node.faults.APILatency)}
+	default:
+		return timedqueue.Result{Outcome: timedqueue.OutcomeDone}
+	}
 }

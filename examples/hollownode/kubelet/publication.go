@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -162,13 +161,6 @@ func (p *publication) shows(pod *corev1.Pod) bool {
 // it. A write that is on its way may have been before that change, so its
 // result does not count for this.
 func (p *publication) overwritten() { p.version++ }
-
-// publish replaces the status of a pod.
-func (f *Fleet) publish(now time.Time, r *podRecord, status corev1.PodStatus) {
-	if r.publication.set(r.pod, status) {
-		f.requestWrite(now, r)
-	}
-}
 
 // StatusPatchType is the type of the patches of [StatusPatch].
 const StatusPatchType = types.StrategicMergePatchType

@@ -35,10 +35,10 @@ func TestALaterSyncDelaysNoWrite(t *testing.T) {
 	w.run(time.Second)
 	r := w.fleet.pods["a"]
 	r.publication.overwritten()
-	w.fleet.requestWrite(w.now, r)
+	r.requestWrite(w.now)
 	w.now = w.now.Add(time.Millisecond)
 	w.fleet.queue.Advance(w.now)
-	w.fleet.requestSync(w.now, r)
+	r.requestSync(w.now)
 	task, found := w.fleet.Start(w.now)
 	require.True(t, found)
 	assert.Equal(t, TaskPatchStatus, task.Kind)

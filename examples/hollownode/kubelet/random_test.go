@@ -150,7 +150,7 @@ func (w *world) names() []types.UID {
 // shutDown ends a machine for good, with its pods in the API, and starts a new
 // one of the same name.
 func (w *world) shutDown(name string) {
-	node := w.fleet.nodes[name].node
+	node := w.fleet.nodes[name].object
 	w.fleet.ForgetNode(w.now, name)
 	for _, uid := range w.names() {
 		if w.pods[uid].Spec.NodeName == name {

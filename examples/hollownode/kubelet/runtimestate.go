@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -39,24 +40,15 @@ const (
 // String returns the name of the state.
 func (s loopState) String() string { return [...]string{"running", "failing", "stopped"}[s] }
 
-// NodeStates returns how many of the observed nodes are in each state: silent;
-// failing or stopped without a runtime; else running. Each state is there.
-// O(nodes).
-func (f *Fleet) NodeStates() map[string]int {
-	const silent = "silent"
-	states := map[string]int{
-		silent: 0, loopRunning.String(): 0, loopFailing.String(): 0, loopStopped.String(): 0,
-	}
-	for _, n := range f.nodes {
-		switch {
-		case n.node == nil:
-		case !n.hears():
-			states[silent]++
-		default:
-			states[n.loop.String()]++
-		}
-	}
-	return states
+// runtimeState is what a kubelet knows of its runtime.
+type runtimeState struct {
+	node *kubelet
+	loop loopState
+	// networkDown tells that the last check has found no network.
+	networkDown bool
+	// lastGood is the last good check and stoppedAt when the loop has stopped,
+	// when the loop does not run.
+	lastGood, stoppedAt time.Time
 }
 
 // nextRetry returns the first retry of a stopped loop that is not before now.
@@ -83,8 +75,8 @@ const (
 
 // checkPeriodAt returns how often a kubelet checks its runtime. It does so more
 // often until its node is first Ready.
-func (n *nodeRecord) checkPeriodAt(now time.Time) time.Duration {
-	if n.searching && now.Sub(n.started) < firstReports {
+func (s *runtimeState) checkPeriodAt(now time.Time) time.Duration {
+	if s.node.nodeStatus.searching && now.Sub(s.node.started) < firstReports {
 		return searchPeriod
 	}
 	return checkPeriod
@@ -92,21 +84,21 @@ func (n *nodeRecord) checkPeriodAt(now time.Time) time.Duration {
 
 // lastCheck returns when a kubelet has checked its runtime last. It checks when
 // it starts and once a period from then on.
-func (n *nodeRecord) lastCheck(now time.Time) time.Time {
-	return n.started.Add(now.Sub(n.started).Truncate(n.checkPeriodAt(now)))
+func (s *runtimeState) lastCheck(now time.Time) time.Time {
+	return s.node.started.Add(now.Sub(s.node.started).Truncate(s.checkPeriodAt(now)))
 }
 
 // nextCheck returns the first check that is not before now.
-func (n *nodeRecord) nextCheck(now time.Time) time.Time {
-	last := n.lastCheck(now)
+func (s *runtimeState) nextCheck(now time.Time) time.Time {
+	last := s.lastCheck(now)
 	if last.Before(now) {
-		last = last.Add(n.checkPeriodAt(now))
+		last = last.Add(s.checkPeriodAt(now))
 	}
 	return last
 }
 
 // isReady reports whether the last check has found nothing that is wrong.
-func (n *nodeRecord) isReady() bool { return n.loop == loopRunning && !n.networkDown }
+func (s *runtimeState) isReady() bool { return s.loop == loopRunning && !s.networkDown }
 
 // showsReady reports whether the object of a node shows Ready.
 func showsReady(node *corev1.Node) bool {
@@ -117,58 +109,73 @@ func showsReady(node *corev1.Node) bool {
 
 // beginStopped stops a kubelet that starts without a runtime, because it has
 // never had an answer.
-func (f *Fleet) beginStopped(now time.Time, n *nodeRecord) {
-	n.lastGood, n.lastRelist = time.Time{}, time.Time{}
-	f.stopLoop(now, n)
+func (s *runtimeState) beginStopped(now time.Time) {
+	s.lastGood, s.node.pleg.lastRelist = time.Time{}, time.Time{}
+	s.stop(now)
 }
-
-func (f *Fleet) scheduleCheck(n *nodeRecord, due time.Time) { f.scheduleNode(n, dueCheck, due) }
 
 // check is the kubelet's check at its runtime, and a retry of its loop.
-func (f *Fleet) check(now time.Time, n *nodeRecord) {
-	if n.faults.RuntimeDown {
-		if n.loop == loopFailing {
-			f.stopLoop(now, n)
+func (s *runtimeState) check(now time.Time) {
+	if s.node.faults.RuntimeDown {
+		if s.loop == loopFailing {
+			s.stop(now)
 		}
 		return
 	}
-	hadNetwork := !n.networkDown
-	n.networkDown = n.faults.NetworkDown
-	n.lastGood = now
-	f.foundReady(now, n)
-	if n.loop == loopStopped {
-		if retry := nextRetry(n.stoppedAt, now); now.Before(retry) {
-			f.scheduleCheck(n, retry)
+	hadNetwork := !s.networkDown
+	s.networkDown = s.node.faults.NetworkDown
+	s.lastGood = now
+	s.node.nodeStatus.foundReady(now)
+	if s.loop == loopStopped {
+		if retry := nextRetry(s.stoppedAt, now); now.Before(retry) {
+			s.node.schedule(dueCheck, retry)
 			return
 		}
-		n.loop = loopRunning
-		if n.compares.Before(now) {
+		s.loop = loopRunning
+		if s.node.compares.Before(now) {
 			// What came meanwhile has waited for the loop, for up to 10 s. In a kubelet
 			// it would wait for the next comparison as well.
-			n.compares = f.spread(now, reconcilePeriod/10)
+			s.node.compares = s.node.fleet.spread(now, reconcilePeriod/10)
 		}
-		f.beginRound(now, n)
+		s.node.housekeeping.begin(now)
 		return
 	}
-	if !hadNetwork && !n.networkDown {
-		f.beginRound(now, n)
+	if !hadNetwork && !s.networkDown {
+		s.node.housekeeping.begin(now)
 	}
 }
 
-// foundReady reports at once that a node is Ready for the first time. Later its
-// sender does.
-func (f *Fleet) foundReady(now time.Time, n *nodeRecord) {
-	if n.networkDown || !n.searching {
-		return
-	}
-	n.searching = false
-	if now.Sub(n.started) < firstReports {
-		f.scheduleNode(n, dueReport, now)
-	}
-}
-
-// stopLoop stops the loop of a kubelet. Pods that come wait for the round with
+// stop stops the loop of a kubelet. Pods that come wait for the round with
 // which it goes on.
-func (f *Fleet) stopLoop(now time.Time, n *nodeRecord) {
-	n.loop, n.stoppedAt, n.visited = loopStopped, now, 0
+func (s *runtimeState) stop(now time.Time) {
+	s.loop, s.stoppedAt, s.node.housekeeping.visited = loopStopped, now, 0
+}
+
+// problems returns what keeps a node from being ready, in the kubelet's order:
+// the check of the runtime, the relist, the network.
+func (s *runtimeState) problems(now time.Time) []error {
+	var problems []error
+	checked := s.loop == loopRunning || !s.lastGood.IsZero()
+	switch {
+	case !checked:
+		problems = append(problems, errNotChecked)
+	case s.loop != loopRunning && now.Sub(s.lastGood) >= checkThreshold:
+		problems = append(problems, errRuntimeDown)
+	}
+	if s.node.faults.RuntimeDown {
+		switch silence := now.Sub(s.node.pleg.lastRelist); {
+		case s.node.pleg.lastRelist.IsZero():
+			problems = append(problems, errNoRelist)
+		case silence > relistThreshold:
+			problems = append(problems, fmt.Errorf(
+				"PLEG is not healthy: pleg was last seen active %v ago; threshold is %v", silence, relistThreshold))
+		}
+	}
+	switch {
+	case !checked:
+		problems = append(problems, errNetworkUnknown)
+	case s.networkDown:
+		problems = append(problems, errNoNetwork)
+	}
+	return problems
 }

@@ -17,17 +17,18 @@ func TestChecksAndRetriesHaveTheKubeletsTimes(t *testing.T) {
 	for _, test := range []struct{ now, last, next time.Duration }{
 		{0, 0, 0}, {1, 0, 5 * s}, {5*s - 1, 0, 5 * s}, {5 * s, 5 * s, 5 * s}, {12 * s, 10 * s, 15 * s},
 	} {
-		n := &nodeRecord{started: start}
-		assert.Equal(t, at(test.last), n.lastCheck(at(test.now)), test.now)
-		assert.Equal(t, at(test.next), n.nextCheck(at(test.now)), test.now)
+		n := newKubelet(nil, start, "node")
+		assert.Equal(t, at(test.last), n.runtime.lastCheck(at(test.now)), test.now)
+		assert.Equal(t, at(test.next), n.runtime.nextCheck(at(test.now)), test.now)
 	}
 	for _, test := range []struct{ now, last, next time.Duration }{
 		{0, 0, 0}, {1, 0, 100 * ms}, {150 * ms, 100 * ms, 200 * ms}, {120*s - 1, 119900 * ms, 120 * s},
 		{120 * s, 120 * s, 120 * s}, {120*s + 1, 120 * s, 125 * s},
 	} {
-		n := &nodeRecord{started: start, searching: true}
-		assert.Equal(t, at(test.last), n.lastCheck(at(test.now)), test.now)
-		assert.Equal(t, at(test.next), n.nextCheck(at(test.now)), test.now)
+		n := newKubelet(nil, start, "node")
+		n.nodeStatus.searching = true
+		assert.Equal(t, at(test.last), n.runtime.lastCheck(at(test.now)), test.now)
+		assert.Equal(t, at(test.next), n.runtime.nextCheck(at(test.now)), test.now)
 	}
 	for now, want := range map[time.Duration]time.Duration{
 		0: 0, 1: 100 * ms, 100 * ms: 100 * ms, 101 * ms: 300 * ms, s: 1500 * ms, 5 * s: 6300 * ms,
@@ -48,9 +49,9 @@ func TestALoopGoesOnFor30SecondsWithoutItsRuntime(t *testing.T) {
 	w.pod("early", nil)
 	w.run(28*time.Second - 1)
 	assert.Equal(t, []string{"PatchStatus Pending c:ContainerCreating"}, w.statuses("early"), "it is admitted")
-	assert.Equal(t, loopFailing, w.fleet.nodes["node"].loop)
+	assert.Equal(t, loopFailing, w.fleet.nodes["node"].runtime.loop)
 	w.run(1)
-	assert.Equal(t, loopStopped, w.fleet.nodes["node"].loop)
+	assert.Equal(t, loopStopped, w.fleet.nodes["node"].runtime.loop)
 	w.pod("late", nil)
 	w.delete("a", 30)
 	w.runtime.deaf = true
@@ -64,9 +65,9 @@ func TestALoopGoesOnFor30SecondsWithoutItsRuntime(t *testing.T) {
 	// 46.3 s and then each 5 s, the next at 1m41.3s.
 	w.fleet.SetFaults(w.now, "node", Faults{})
 	w.run(1300*time.Millisecond - 1)
-	assert.Equal(t, loopStopped, w.fleet.nodes["node"].loop)
+	assert.Equal(t, loopStopped, w.fleet.nodes["node"].runtime.loop)
 	w.run(time.Minute)
-	assert.Equal(t, loopRunning, w.fleet.nodes["node"].loop)
+	assert.Equal(t, loopRunning, w.fleet.nodes["node"].runtime.loop)
 	assert.NotContains(t, w.pods, state.UID)
 	for _, name := range []string{"early", "late"} {
 		assert.Contains(t, w.statuses(name), "PatchStatus Running ready c:running")
@@ -83,13 +84,13 @@ func TestAKubeletThatStartsWithoutItsRuntimeDecidesNothing(t *testing.T) {
 	written := len(w.log)
 	w.endProcess("node")
 	w.fleet.SetFaults(w.now, "node", Faults{RuntimeDown: true, MemoryPressure: true})
-	assert.Equal(t, loopStopped, w.fleet.nodes["node"].loop)
+	assert.Equal(t, loopStopped, w.fleet.nodes["node"].runtime.loop)
 	w.run(20 * time.Second)
 	assert.Empty(t, w.log[written:])
 	w.fleet.SetFaults(w.now, "node", Faults{})
 	w.run(20 * time.Second)
 	assert.Empty(t, w.log[written:], "its container runs, as is shown")
-	assert.Equal(t, loopRunning, w.fleet.nodes["node"].loop)
+	assert.Equal(t, loopRunning, w.fleet.nodes["node"].runtime.loop)
 }
 
 func TestWhatHappensWithoutARuntimeIsSeenWhenItIsBack(t *testing.T) {

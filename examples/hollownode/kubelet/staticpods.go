@@ -94,6 +94,36 @@ func newMirror(static *corev1.Pod, node *corev1.Node) *corev1.Pod {
 	return &mirror
 }
 
+// staticPods are the static pods of a fleet. The version counts their changes.
+type staticPods struct {
+	manifests []manifest
+	version   uint64
+}
+
+// set replaces the pods, and reports whether that is a change.
+func (s *staticPods) set(pods []*corev1.Pod) (changed bool, err error) {
+	manifests, err := newManifests(pods)
+	if err != nil || slices.EqualFunc(manifests, s.manifests, func(a, b manifest) bool { return a.text == b.text }) {
+		return false, err
+	}
+	s.manifests = manifests
+	s.version++
+	return true, nil
+}
+
+// of returns the static pods that a node is to run, or nil.
+func (s *staticPods) of(node string) map[types.NamespacedName]*corev1.Pod {
+	if len(s.manifests) == 0 {
+		return nil
+	}
+	pods := make(map[types.NamespacedName]*corev1.Pod, len(s.manifests))
+	for _, m := range s.manifests {
+		pod := newStaticPod(m.pod, m.text, node)
+		pods[nameOf(pod)] = pod
+	}
+	return pods
+}
+
 // manifest is a static pod as each node of a fleet runs it. Text is it as JSON.
 type manifest struct {
 	pod  *corev1.Pod

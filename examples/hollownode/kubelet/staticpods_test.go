@@ -340,7 +340,7 @@ func TestWrongManifestsAreRefused(t *testing.T) {
 	w := newStaticWorld(t, staticPod("proxy"))
 	err := w.fleet.SetStaticPods(w.now, []*corev1.Pod{staticPod("other"), staticPod("other")})
 	require.ErrorContains(t, err, "static pod 1: default/other is there twice")
-	assert.Equal(t, "proxy", w.fleet.manifests[0].pod.Name, "nothing has changed")
+	assert.Equal(t, "proxy", w.fleet.static.manifests[0].pod.Name, "nothing has changed")
 }
 
 func TestStaticPodsGetTheDefaultsOfTheAPI(t *testing.T) {

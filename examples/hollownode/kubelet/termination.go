@@ -9,6 +9,25 @@ import (
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
 
+// termination is the end of a pod: its containers stop, its volumes go, and it
+// is forgotten.
+type termination struct {
+	worker *podWorker
+	// grace is the seconds in which the pod ends, zero before it is terminating.
+	grace int64
+	// back is the object of a pod that came back to the API while the pod was
+	// ending, because it had gone from there. It begins again after its end.
+	back *corev1.Pod
+}
+
+// shorten reports whether the pod is now to end in less time than before.
+func (t *termination) shorten() bool {
+	grace := effectiveGrace(t.grace, t.worker.pod, nil)
+	shorter := grace < t.grace
+	t.grace = min(t.grace, grace)
+	return shorter
+}
+
 // stopAll returns how to stop all containers of a pod. Sidecars stop after the
 // main containers, the last first. Containers that the pod does not name stop
 // as main ones do, for those of a pod without an object.
@@ -102,56 +121,59 @@ func containerGrace(pod *corev1.Pod, c *corev1.Container, reason KillReason) tim
 	return time.Duration(seconds) * time.Second
 }
 
-// syncTerminating stops the containers of a pod.
-func (f *Fleet) syncTerminating(now time.Time, r *podRecord) {
-	f.watchProbes(now, r)
-	f.publish(now, r, r.status(now, false))
+// stop stops the containers of a pod.
+func (t *termination) stop(now time.Time) {
+	w := t.worker
+	w.prober.watch(now)
+	w.publish(now, w.status(now, false))
 	var steps []cri.Step
-	if stops := stopAll(r.pod, &r.observed, time.Duration(r.grace)*time.Second); len(stops) > 0 {
-		f.tellStops(r, stops, nil)
+	if stops := stopAll(w.pod, &w.observed, time.Duration(t.grace)*time.Second); len(stops) > 0 {
+		w.node.fleet.recorder.tellStops(w, stops, nil)
 		steps = append(steps, cri.Step{Kind: cri.StepStop, Stops: stops})
 	}
-	if r.observed.SandboxReady() {
+	if w.observed.SandboxReady() {
 		steps = append(steps, cri.Step{Kind: cri.StepStopSandboxes})
 	}
 	if len(steps) > 0 {
-		f.begin(now, r, steps)
+		w.begin(now, steps)
 		return
 	}
-	f.publish(now, r, r.status(now, true))
-	f.move(now, r, workerTerminated)
+	w.publish(now, w.status(now, true))
+	w.move(now, workerTerminated)
 }
 
-// syncTerminated waits until the volumes of a pod are gone, and ends it.
-func (f *Fleet) syncTerminated(now time.Time, r *podRecord) {
-	if !f.unmounted(now, r) {
+// finish waits until the volumes of a pod are gone, and ends it.
+func (t *termination) finish(now time.Time) {
+	w := t.worker
+	if !w.unmounted(now) {
 		return
 	}
-	f.publish(now, r, finalStatus(now, r.pod, r.publication.current(r.pod)))
-	f.move(now, r, workerFinished)
+	w.publish(now, finalStatus(now, w.pod, w.publication.current(w.pod)))
+	w.move(now, workerFinished)
 }
 
 // remove takes the end of a pod in the API.
-func (f *Fleet) remove(now time.Time, r *podRecord) {
-	r.leave(apiGone)
-	if r.former() || !r.heeds() {
+func (t *termination) remove(now time.Time) {
+	w := t.worker
+	w.leave(apiGone)
+	if w.former() || !w.heeds() {
 		return
 	}
-	switch r.state {
+	switch w.state {
 	case workerNew:
-		if r.node.node != nil {
-			f.inherit(now, r)
+		if w.node.object != nil {
+			w.node.pleg.inherit(now, w)
 		}
-		if len(r.observed.Containers) > 0 || r.observed.Busy {
-			f.move(now, r, workerTerminating)
+		if len(w.observed.Containers) > 0 || w.observed.Busy {
+			w.move(now, workerTerminating)
 			return
 		}
-		f.move(now, r, workerFinished)
+		w.move(now, workerFinished)
 	case workerSyncing:
-		f.move(now, r, workerTerminating)
+		w.move(now, workerTerminating)
 	case workerFinished:
-		f.clean(now, r)
-		f.schedule(r, duePurge, now.Add(housekeepingPeriod))
+		t.clean(now)
+		w.schedule(duePurge, now.Add(housekeepingPeriod))
 	}
 }
 
@@ -159,34 +181,35 @@ func (f *Fleet) remove(now time.Time, r *podRecord) {
 // or has no such pod. A kubelet that restarts before that learns it from the
 // runtime, or the pod would run again. The API can lose the mirror of a static
 // pod, so the runtime keeps that pod as long as its manifest is there.
-func (f *Fleet) clean(now time.Time, r *podRecord) {
-	if r.state == workerFinished && (r.api == apiGone || !isStatic(r.pod) && r.publication.shows(r.pod)) {
-		f.config.Runtime.Remove(now, r.pod.UID)
+func (t *termination) clean(now time.Time) {
+	w := t.worker
+	shown := w.api == apiGone || !isStatic(w.pod) && w.publication.shows(w.pod)
+	if w.state == workerFinished && shown {
+		w.node.fleet.config.Runtime.Remove(now, w.pod.UID)
 	}
 }
 
 // purge forgets a pod.
-func (f *Fleet) purge(now time.Time, r *podRecord) {
-	f.dropWork(r)
-	delete(f.pods, r.pod.UID)
-	n := r.node
-	if i := slices.Index(n.pods, r); i >= 0 {
-		n.pods = slices.Delete(n.pods, i, i+1)
-		if i < n.visited {
-			n.visited--
+func (t *termination) purge(now time.Time) {
+	w := t.worker
+	w.dropWork()
+	k := w.node
+	delete(k.fleet.pods, w.pod.UID)
+	if i := slices.Index(k.syncLoop.pods, w); i >= 0 {
+		k.syncLoop.pods = slices.Delete(k.syncLoop.pods, i, i+1)
+		if i < k.housekeeping.visited {
+			k.housekeeping.visited--
 		}
 	}
-	f.reconfigure(now, r)
-	if n.node == nil && n.visited == noRound {
-		f.dropNode(n)
-	}
+	k.configuration.reconfigure(now, w)
+	k.housekeeping.dropNode()
 }
 
 // forget forgets a pod that has ended. One that is back begins again, as does a
 // static pod that is configured again.
-func (f *Fleet) forget(now time.Time, r *podRecord) {
-	f.purge(now, r)
-	if r.back != nil {
-		f.add(now, r.back)
+func (t *termination) forget(now time.Time) {
+	t.purge(now)
+	if t.back != nil {
+		t.worker.node.syncLoop.add(now, t.back)
 	}
 }

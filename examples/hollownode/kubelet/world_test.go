@@ -100,13 +100,13 @@ func newWorld(t *testing.T, nodes ...string) *world {
 
 // restartKubelet restarts the kubelet of a node. Its faults stay.
 func (w *world) restartKubelet(node string) {
-	w.fleet.beginLife(w.fleet.queue.Advance(w.now), w.fleet.nodes[node])
+	w.fleet.nodes[node].beginLife(w.fleet.queue.Advance(w.now))
 }
 
 // reboot reboots the machine of a node. Its faults stay.
 func (w *world) reboot(node string) {
 	now := w.fleet.queue.Advance(w.now)
-	w.fleet.reboot(now, w.fleet.nodes[node], identity("boot", node, now.String()))
+	w.fleet.nodes[node].reboot(now, identity("boot", node, now.String()))
 }
 
 // restart replaces the fleet, as if its process had ended. The runtime stays.
@@ -200,7 +200,7 @@ func (w *world) run(period time.Duration) {
 func (w *world) due() int {
 	due := w.fleet.queue.Len()
 	for name, n := range w.fleet.nodes {
-		if n.node == nil {
+		if n.object == nil {
 			continue
 		}
 		_, found := w.fleet.queue.Get(dueKey{node: name, kind: dueRelist})

@@ -33,6 +33,13 @@ type ProbeKey struct {
 // Probes are the results by key. A missing one has not run.
 type Probes map[ProbeKey]ProbeResult
 
+// prober runs the probes of a pod's containers.
+type prober struct {
+	worker *podWorker
+	// results are by key, also of probes that have decided. It is nil without any.
+	results map[ProbeKey]*probe
+}
+
 // probe counts the answers of one probe of one run of a container.
 type probe struct {
 	result ProbeResult
@@ -115,65 +122,57 @@ const defaultProbePeriod = 10 * time.Second
 // v1.37.1.
 const restartMargin = 10 * time.Second
 
-// watchProbes begins the probes of containers that have come, and ends those of
+// watch begins the probes of containers that have come, and ends those of
 // containers that have gone.
-func (f *Fleet) watchProbes(now time.Time, r *podRecord) {
+func (p *prober) watch(now time.Time) {
+	w := p.worker
 	running := map[string]bool{}
-	for i := range r.observed.Containers {
-		c := &r.observed.Containers[i]
+	for i := range w.observed.Containers {
+		c := &w.observed.Containers[i]
 		if c.State != cri.StateRunning {
 			continue
 		}
 		running[c.ID] = true
-		spec := containerSpec(r.pod, c.Name)
+		spec := containerSpec(w.pod, c.Name)
 		for _, kind := range []cri.ProbeKind{cri.ProbeStartup, cri.ProbeReadiness, cri.ProbeLiveness} {
-			f.watchProbe(now, r, c, probeSpec(spec, kind), ProbeKey{c.ID, kind})
+			p.begin(now, c, probeSpec(spec, kind), ProbeKey{c.ID, kind})
 		}
 	}
-	for key := range r.probes {
+	for key := range p.results {
 		if !running[key.ContainerID] {
-			delete(r.probes, key)
-			f.queue.Remove(dueKey{pod: r.pod.UID, kind: dueProbe, probe: key})
+			delete(p.results, key)
+			w.node.fleet.queue.Remove(dueKey{pod: w.pod.UID, kind: dueProbe, probe: key})
 		}
 	}
 }
 
-// watchProbe begins a probe of a container that has none yet.
-func (f *Fleet) watchProbe(now time.Time, r *podRecord, c *cri.Container, spec *corev1.Probe, key ProbeKey) {
-	if spec == nil || r.probes[key] != nil {
+// begin begins a probe of a container that has none yet.
+func (p *prober) begin(now time.Time, c *cri.Container, spec *corev1.Probe, key ProbeKey) {
+	w := p.worker
+	if spec == nil || p.results[key] != nil {
 		return
 	}
-	if r.probes == nil {
-		r.probes = map[ProbeKey]*probe{}
+	if p.results == nil {
+		p.results = map[ProbeKey]*probe{}
 	}
-	p := newProbe(key.Kind)
-	first := now
-	if c.StartedAt.Before(r.node.started.Add(-restartMargin)) {
-		p = keptProbe(key.Kind, r.hasStarted(key.ContainerID))
-		first = f.spread(now, probePeriod(spec))
+	probe, first := newProbe(key.Kind), now
+	if c.StartedAt.Before(w.node.started.Add(-restartMargin)) {
+		probe = keptProbe(key.Kind, p.hasStarted(key.ContainerID))
+		first = w.node.fleet.spread(now, probePeriod(spec))
 	}
-	r.probes[key] = p
-	if p.held || r.state != workerSyncing {
+	p.results[key] = probe
+	if probe.held || w.state != workerSyncing {
 		return
 	}
 	if delayed := c.StartedAt.Add(time.Duration(spec.InitialDelaySeconds) * time.Second); first.Before(delayed) {
 		first = delayed
 	}
-	f.scheduleKey(r, dueKey{pod: r.pod.UID, kind: dueProbe, probe: key}, first)
-}
-
-// spread returns a time within a period, so that what many nodes or probes do
-// in each period does not fall together.
-func (f *Fleet) spread(now time.Time, period time.Duration) time.Time {
-	if f.config.Rand != nil {
-		now = now.Add(time.Duration(f.config.Rand() * float64(period)))
-	}
-	return now
+	w.scheduleKey(dueKey{pod: w.pod.UID, kind: dueProbe, probe: key}, first)
 }
 
 // hasStarted reports whether the status of a pod shows a container as started.
-func (r *podRecord) hasStarted(id string) bool {
-	status := r.publication.current(r.pod)
+func (p *prober) hasStarted(id string) bool {
+	status := p.worker.publication.current(p.worker.pod)
 	for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
 			if c := &list[i]; c.ContainerID == id {
@@ -192,51 +191,53 @@ func probePeriod(spec *corev1.Probe) time.Duration {
 	return time.Duration(spec.PeriodSeconds) * time.Second
 }
 
-// runProbe runs a probe, and syncs the pod if its result says so. Other probes
+// run runs a probe, and syncs the pod if its result says so. Other probes
 // wait for the startup probe. A pod that ends is only asked whether it is
 // ready.
-func (f *Fleet) runProbe(now time.Time, r *podRecord, key ProbeKey) {
-	p := r.probes[key]
-	c := runningContainer(&r.observed, key.ContainerID)
-	if p == nil || c == nil || p.held || r.state != workerSyncing && key.Kind != cri.ProbeReadiness {
+func (p *prober) run(now time.Time, key ProbeKey) {
+	w := p.worker
+	probe := p.results[key]
+	c := runningContainer(&w.observed, key.ContainerID)
+	if probe == nil || c == nil || probe.held || w.state != workerSyncing && key.Kind != cri.ProbeReadiness {
 		return
 	}
-	container := containerSpec(r.pod, c.Name)
+	container := containerSpec(w.pod, c.Name)
 	spec := probeSpec(container, key.Kind)
 	if spec == nil {
 		return
 	}
 	started := container.StartupProbe == nil ||
-		r.probes[ProbeKey{key.ContainerID, cri.ProbeStartup}].succeeded()
+		p.results[ProbeKey{key.ContainerID, cri.ProbeStartup}].succeeded()
 	changed := false
-	if answers := r.node.loop == loopRunning; answers && (started || key.Kind == cri.ProbeStartup) {
-		ok := f.config.Runtime.Probe(now, r.pod.UID, key.ContainerID, key.Kind)
-		changed = p.observe(key.Kind, spec, ok)
+	if answers := w.node.runtime.loop == loopRunning; answers && (started || key.Kind == cri.ProbeStartup) {
+		ok := w.node.fleet.config.Runtime.Probe(now, w.pod.UID, key.ContainerID, key.Kind)
+		changed = probe.observe(key.Kind, spec, ok)
 		if !ok {
-			f.tellUnhealthy(r, c.Name, key.Kind)
+			w.node.fleet.recorder.tellUnhealthy(w, c.Name, key.Kind)
 		}
 	}
-	if !p.held {
-		f.scheduleKey(r, dueKey{pod: r.pod.UID, kind: dueProbe, probe: key}, now.Add(probePeriod(spec)))
+	if !probe.held {
+		w.scheduleKey(dueKey{pod: w.pod.UID, kind: dueProbe, probe: key}, now.Add(probePeriod(spec)))
 	}
 	if changed {
-		f.probeChanged(now, r, key)
+		p.changed(now, key)
 	}
 }
 
-// probeChanged acts on a result. The status shows it at once, also during a
+// changed acts on a result. The status shows it at once, also during a
 // sync.
-func (f *Fleet) probeChanged(now time.Time, r *podRecord, key ProbeKey) {
-	if key.Kind == cri.ProbeStartup && r.probes[key].succeeded() {
+func (p *prober) changed(now time.Time, key ProbeKey) {
+	w := p.worker
+	if key.Kind == cri.ProbeStartup && p.results[key].succeeded() {
 		for _, kind := range []cri.ProbeKind{cri.ProbeReadiness, cri.ProbeLiveness} {
 			other := ProbeKey{key.ContainerID, kind}
-			if r.probes[other] != nil {
-				f.scheduleKey(r, dueKey{pod: r.pod.UID, kind: dueProbe, probe: other}, now)
+			if p.results[other] != nil {
+				w.scheduleKey(dueKey{pod: w.pod.UID, kind: dueProbe, probe: other}, now)
 			}
 		}
 	}
-	f.publish(now, r, r.status(now, false))
-	f.requestSync(now, r)
+	w.publish(now, w.status(now, false))
+	w.requestSync(now)
 }
 
 // succeeded reports whether a probe has succeeded. One that has not begun has

@@ -159,11 +159,11 @@ func TestAPodThatComesDuringARoundIsVisitedOnce(t *testing.T) {
 		}
 		w.fleet.ObserveNode(w.now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
 		n := w.fleet.nodes["node"]
-		w.fleet.proceedRound(w.now, n)
-		w.fleet.proceedRound(w.now, n)
+		n.housekeeping.proceed(w.now)
+		n.housekeeping.proceed(w.now)
 		w.pod("late", func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(start.Add(-age)) })
 		w.run(time.Second)
-		assert.Equal(t, noRound, n.visited)
+		assert.Equal(t, noRound, n.housekeeping.visited)
 		assert.EqualValues(t, 4, n.used.pods)
 		for uid := range w.pods {
 			assert.Contains(t, describeStatus(w.status(uid)), "Running ready")

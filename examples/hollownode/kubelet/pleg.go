@@ -12,6 +12,13 @@ import (
 // lengthened by up to a half.
 const fullRelistPeriod = 5 * time.Minute
 
+// pleg is the generator of the lifecycle events of a node's pods.
+type pleg struct {
+	node *kubelet
+	// lastRelist is the last relist of all pods, when the runtime does not answer.
+	lastRelist time.Time
+}
+
 // lifecycleEvent is what a relist finds of a container or a sandbox: it has
 // started, died, changed to an unknown state, or is gone.
 type lifecycleEvent string
@@ -84,96 +91,66 @@ func relisted(pod *cri.Pod) iter.Seq2[string, cri.State] {
 	}
 }
 
-// observe relists a pod, and returns what has happened to its containers. It is
-// nothing while the runtime does not answer.
-func (f *Fleet) observe(now time.Time, r *podRecord) []lifecycleEvent {
-	if r.node.loop != loopRunning {
-		return nil
-	}
-	observed, _ := f.config.Runtime.Pod(now, r.pod.UID)
-	events := compare(&r.observed, &observed)
-	r.observed = observed
-	return events
-}
-
-// runtimeEvent takes an event of the runtime. A change makes a relist of the
-// pod.
-func (f *Fleet) runtimeEvent(now time.Time, event cri.Event) {
-	r, known := f.pods[event.Pod]
-	switch {
-	case !known || r.former():
-		return
-	case r.node.loop != loopRunning:
-		if event.Ended != nil {
-			r.report = event.Ended
-		}
-		return
-	case event.Notice != nil:
-		f.tellNotice(r, event.Notice)
-		return
-	}
-	if event.Ended != nil && r.doing.plans() && !f.busy(now, r) {
-		f.endPlan(now, r, event.Ended)
-		return
-	}
-	events := f.observe(now, r)
-	if r.state == workerSyncing {
-		f.watchProbes(now, r)
-	}
-	for _, e := range events {
-		if e.syncs() {
-			f.requestSync(now, r)
-			return
-		}
-	}
-}
-
-// relistAll finds what the runtime of a node should have told and did not. That
+// relist finds what the runtime of a node should have told and did not. That
 // is the end of a plan, a change of a container, or a pod. Nothing that it has
 // told waits to be taken now.
-func (f *Fleet) relistAll(now time.Time, n *nodeRecord) {
-	if n.node == nil {
+func (p *pleg) relist(now time.Time) {
+	if p.node.object == nil {
 		return // the next one of its name is relisted from its start on
 	}
-	f.scheduleNode(n, dueRelist, f.after(now, fullRelistPeriod))
-	if n.loop != loopRunning || !f.synced {
+	p.node.schedule(dueRelist, p.node.fleet.after(now, fullRelistPeriod))
+	if p.node.runtime.loop != loopRunning || !p.node.fleet.synced {
 		return // the round that comes then relists
 	}
-	for _, r := range n.pods {
-		if r.doing.plans() && !r.former() && r.report == nil && !f.busy(now, r) {
-			f.endPlan(now, r, &cri.Report{Node: n.name, Pod: r.pod.UID, Canceled: true})
+	for _, w := range p.node.syncLoop.pods {
+		if w.doing.plans() && !w.former() && w.report == nil && !w.busy(now) {
+			w.endPlan(now, &cri.Report{Node: p.node.name, Pod: w.pod.UID, Canceled: true})
 		}
 	}
-	f.beginRound(now, n)
-}
-
-// adoptOrphans ends the pods of a node that only its runtime has.
-func (f *Fleet) adoptOrphans(now time.Time, n *nodeRecord) {
-	for _, uid := range f.config.Runtime.Pods(now, n.name) {
-		if _, known := f.pods[uid]; known {
-			continue
-		}
-		state, _ := f.config.Runtime.Pod(now, uid)
-		r := &podRecord{node: n, pod: orphan(n, uid), api: apiGone, life: n.life, observed: state}
-		if state.Busy {
-			r.doing = activityRunning
-		}
-		f.pods[uid] = r
-		n.insert(r)
-		f.move(now, r, workerTerminating)
-	}
+	p.node.housekeeping.begin(now)
 }
 
 // inherit takes over what a former process has left of a new pod.
-func (f *Fleet) inherit(now time.Time, r *podRecord) {
-	f.observe(now, r)
-	if r.observed.SandboxReady() {
+func (p *pleg) inherit(now time.Time, w *podWorker) {
+	w.observe(now)
+	if w.observed.SandboxReady() {
 		// A former process has mounted its volumes.
-		r.volumes = volumesMounted
+		w.volumes.state = volumesMounted
 	}
-	if r.observed.Busy {
+	if w.observed.Busy {
 		// A former process began a plan. Its end comes as an event.
-		r.doing = activityRunning
-		f.config.Runtime.Cancel(now, r.pod.UID)
+		w.doing = activityRunning
+		p.node.fleet.config.Runtime.Cancel(now, w.pod.UID)
+	}
+}
+
+// take takes an event of the runtime. A change makes a relist of the
+// pod.
+func (p *pleg) take(now time.Time, w *podWorker, event cri.Event) {
+	switch {
+	case w.former():
+		return
+	case p.node.runtime.loop != loopRunning:
+		if event.Ended != nil {
+			w.report = event.Ended
+		}
+		return
+	case event.Notice != nil:
+		p.node.fleet.recorder.tellNotice(w, event.Notice)
+		return
+	}
+	if event.Ended != nil && w.doing.plans() && !w.busy(now) {
+		w.endPlan(now, event.Ended)
+		return
+	}
+	events := w.observe(now)
+	if w.state == workerSyncing {
+		w.prober.watch(now)
+	}
+	for _, e := range events {
+		if e.syncs() {
+			w.requestSync(now)
+			return
+		}
 	}
 }
