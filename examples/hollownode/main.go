@@ -29,15 +29,15 @@
 //     the fleet. There its default labels and its extended resources are
 //     reconciled, and a report sets the rest here as well.
 //   - One identity acts for all nodes, so NodeRestriction does not apply to it.
-//   - Metrics with the kubelet's names are sums over the fleet. Package
-//     examples/hollownode/metrics lists which there are, and how they differ.
+//   - Metrics are those of the fleet, see package examples/hollownode/metrics.
+//     There are none with the kubelet's names.
 //   - --event-qps and --event-burst hold for all nodes together, and
 //     --events=false turns events off. There each kubelet has its own limit.
 //   - Events have the time of this process, whatever the clock of their node.
 //   - A file among the manifests that is wrong keeps all static pods as they
 //     were, and ends the program when it starts. There only its pod goes.
-//   - A file may have several pods. Those that depend on objects of the API are
-//     refused, as there.
+//   - A file may have several pods. One that depends on other objects of the API
+//     is not refused, and does not wait for them.
 //   - Garbage is collected when memory has grown by half, unless GOGC is set.
 //   - No kubelet listens: kubectl logs and kubectl exec are refused.
 package main

@@ -10,7 +10,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/eviction"
-	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
 	"github.com/kubelife/lifecycle/examples/hollownode/metrics"
 	"github.com/kubelife/lifecycle/examples/hollownode/runner"
@@ -42,7 +41,7 @@ func program(s *settings) *process.Program {
 				Controller: f,
 				Metrics:    registry,
 				Leadership: events.Recorder("hollownode"),
-				Answer:     func() { f.View(func(*kubelet.Fleet, *cri.Fake) {}) },
+				Answer:     func() { f.View(func(*kubelet.Fleet) {}) },
 				Held:       "the removal of pods whose containers have ended",
 				Halt:       f.Halt,
 				Resume:     f.Resume,
@@ -103,7 +102,7 @@ func newFleet(
 }
 
 // view shows the fleet, if it acts.
-func (f *fleet) view(read func(*kubelet.Fleet, *cri.Fake)) { f.View(read) }
+func (f *fleet) view(read func(*kubelet.Fleet)) { f.View(read) }
 
 // Observe fills the caches, and gives the nodes the static pods of manifests
 // that change.

@@ -99,7 +99,7 @@ delete them when it has ended:
   kubectl delete nodes -l hollownode.kubelife.dev/fleet=default
 
 While it runs, --secure-port answers callers that may get these paths
-  /metrics            Prometheus metrics, with the kubelet's names as sums
+  /metrics            Prometheus metrics
   /healthz /readyz    for probes, to every caller
 `
 

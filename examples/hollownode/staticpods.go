@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -25,7 +24,8 @@ const longestManifest = 10 << 20
 
 // readStaticPods reads the pods of a file, or of all files of a folder in the
 // order of their names. Hidden files are left out, so that a mounted ConfigMap
-// is read once. The error joins all that is wrong, each with its file and line.
+// is read once. The error joins all that is wrong, each with its file and the
+// line at which its document begins.
 func readStaticPods(path string) ([]*corev1.Pod, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -86,9 +86,9 @@ func readManifest(path string) ([]*corev1.Pod, error) {
 		case isEmpty(&document):
 			continue
 		}
-		pod, line, err := parseManifest(&document)
+		pod, err := parseManifest(document.Content[0])
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%s:%d: %w", path, line, err))
+			problems = append(problems, fmt.Errorf("%s:%d: %w", path, document.Content[0].Line, err))
 			continue
 		}
 		pods = append(pods, pod)
@@ -100,73 +100,24 @@ func isEmpty(document *yaml.Node) bool {
 	return len(document.Content) == 0 || document.Content[0].Tag == "!!null"
 }
 
-// parseManifest returns the pod of a document, or the line and what is wrong.
-func parseManifest(document *yaml.Node) (*corev1.Pod, int, error) {
-	root := document.Content[0]
-	text, err := yaml.Marshal(root)
+// parseManifest returns the pod of a document.
+func parseManifest(document *yaml.Node) (*corev1.Pod, error) {
+	text, err := yaml.Marshal(document)
 	if err != nil {
-		return nil, root.Line, err
+		return nil, err
 	}
 	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Scheme, scheme.Scheme,
 		json.SerializerOptions{Yaml: true, Strict: true})
 	object, _, err := decoder.Decode(text, nil, nil)
 	if strict, ok := runtime.AsStrictDecodingError(err); ok {
-		first := strict.Errors()[0]
-		return nil, lineOf(root, first.Error()), first
+		return nil, strict.Errors()[0]
 	}
 	if err != nil {
-		return nil, root.Line, err
+		return nil, err
 	}
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
-		return nil, root.Line, fmt.Errorf("it is a %s, want a Pod of v1", object.GetObjectKind().GroupVersionKind().Kind)
+		return nil, fmt.Errorf("it is a %s, want a Pod of v1", object.GetObjectKind().GroupVersionKind().Kind)
 	}
-	if err := kubelet.ValidateStaticPod(pod); err != nil {
-		return nil, lineOf(root, err.Error()), err
-	}
-	return pod, root.Line, nil
-}
-
-// lineOf returns the line of the field that a message names, or of the nearest
-// field around it. A name may stand in quotes, as of an unknown field.
-func lineOf(root *yaml.Node, message string) int {
-	for word := range strings.FieldsSeq(message) {
-		path := strings.Trim(word, `"`)
-		if key, _, _ := strings.Cut(path, "."); entry(root, key) == nil {
-			continue
-		}
-		node, line := root, root.Line
-		for _, name := range strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
-			key := entry(node, name)
-			if key == nil {
-				break
-			}
-			node, line = key.value, key.line
-		}
-		return line
-	}
-	return root.Line
-}
-
-// field is a value of a mapping or a list, with the line of its name.
-type field struct {
-	value *yaml.Node
-	line  int
-}
-
-// entry returns what a node has under a name or an index, or nil.
-func entry(node *yaml.Node, name string) *field {
-	switch node.Kind {
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			if node.Content[i].Value == name {
-				return &field{node.Content[i+1], node.Content[i].Line}
-			}
-		}
-	case yaml.SequenceNode:
-		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(node.Content) {
-			return &field{node.Content[i], node.Content[i].Line}
-		}
-	}
-	return nil
+	return pod, kubelet.ValidateStaticPod(pod)
 }

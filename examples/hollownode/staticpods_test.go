@@ -112,10 +112,10 @@ func TestManifestsAreFollowed(t *testing.T) {
 	})
 }
 
-func TestAWrongManifestIsNamedWithItsLine(t *testing.T) {
+func TestAWrongManifestIsNamedWithItsFileAndLine(t *testing.T) {
 	folder := t.TempDir()
 	for says, text := range map[string]string{
-		":7: unknown field \"spec.hostnetwork\"": `apiVersion: v1
+		":1: unknown field \"spec.hostnetwork\"": `apiVersion: v1
 kind: Pod
 metadata:
   name: proxy
@@ -123,7 +123,7 @@ spec:
   containers: [{name: main, image: i}]
   hostnetwork: true
 `,
-		":9: unknown field \"spec.containers[1].imagee\"": `apiVersion: v1
+		":1: unknown field \"spec.containers[1].imagee\"": `apiVersion: v1
 kind: Pod
 metadata:
   name: proxy
@@ -133,7 +133,7 @@ spec:
   - name: other
     imagee: i
 `,
-		":6: metadata.name is \"Proxy\", want the name of a pod": "---\n# of a node\n---\n" +
+		":4: metadata.name is \"Proxy\", want the name of a pod": "---\n# of a node\n---\n" +
 			"{apiVersion: v1, kind: Pod,\nmetadata:\n{name: Proxy}, spec: {containers: [{name: a, image: b}]}}",
 		":2: it is a ConfigMap, want a Pod of v1": "\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
 		": yaml: line 2: ":                        "apiVersion: v1\nkind: [\n",

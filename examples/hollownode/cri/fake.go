@@ -261,9 +261,6 @@ func (f *Fake) proceed(at time.Time, p *podRecord) {
 // takes that it is in now. A stop waits for its containers, without a time.
 func (f *Fake) perform(at time.Time, p *podRecord) (time.Duration, *StepResult) {
 	step := p.plan.step()
-	if p.plan.stage == stageIdle {
-		f.countStart(p.plan.plan.Pod, step)
-	}
 	switch step.Kind {
 	case StepCreateSandbox:
 		return f.createSandbox(p)

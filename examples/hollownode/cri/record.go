@@ -27,7 +27,6 @@ type Fake struct {
 	// plain is the script of pods without annotations.
 	plain     *Script
 	addresses addresses
-	totals
 }
 
 // timer identifies what is due: something of a container, or of the step of a

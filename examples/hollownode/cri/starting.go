@@ -156,7 +156,6 @@ func (f *Fake) run(
 		return 0, failed(step, ReasonRun, "start failed by annotation")
 	}
 	c.State, c.StartedAt = StateRunning, at
-	f.started++
 	f.notice(p, NoticeStarted, 0)
 	c.exitAt = later(at, script.runTime(c.Attempt))
 	f.arm(timer{p.uid, c.ID}, c.exitAt)

@@ -4,6 +4,39 @@
 // It does what a kubelet does, without a clock, a goroutine or a timer for a
 // node or a pod. The package examples/hollownode/cri has the runtime.
 //
+// # Where what is
+//
+// A [Fleet] holds kubelets, one for each node. The parts of a kubelet are types
+// in files of their names, and so are those of a pod:
+//
+//	fleet ─► kubelet ─┬─ runtimestate   is the runtime up, is its network
+//	                  ├─ nodestatus     reports, the first Ready, registration
+//	                  ├─ syncloop ──────── podworker ─┬─ volumes
+//	                  │   1 configuration             ├─ prober
+//	                  │   2 pleg                      ├─ publication
+//	                  │   3 sync tick (in syncloop)   └─ termination
+//	                  │   4 prober
+//	                  │   5 housekeeping
+//	                  └─ mirrorpods, staticpods
+//
+// What the sources of the kubelet say is found there:
+//
+//   - updateRuntimeUp and the state that it sets: runtimestate. What starts once
+//     when the runtime is first up: its method check.
+//   - syncNodeStatus and fastStatusUpdateOnce: nodestatus. The lease is that of
+//     nodehealth/heartbeat, for which package edge asks [Fleet.NodeStatus].
+//   - syncLoopIteration with its five channels: the comment of syncLoop.
+//   - HandlePodAdditions, Updates, Removes, Reconcile: add and update of
+//     syncloop, remove of termination, reconcile of podworker.
+//   - HandlePodSyncs, dispatchWork and UpdatePod: sync and move of podworker.
+//   - isSyncPodWorthy: syncs of lifecycleEvent, in pleg. cleanUpContainersInPod:
+//     dead of View, in plan.
+//   - HandlePodCleanups, once all sources are ready: housekeeping.
+//   - handleMirrorPod: mirrorpods. deletePod and the killing of pods:
+//     termination. The end of probes: watch of prober.
+//   - syncPod: syncPod of podworker, with decide and plan for its containers,
+//     status for what it reports, and volumes for what it waits for.
+//
 // # One sync of a pod
 //
 // A sync compares a pod with its containers. Each part of it is a pure
@@ -187,6 +220,8 @@
 //     containers that never were.
 //   - Static pods start once the Node is observed and all pods are known. There
 //     they need no API server.
+//   - A static pod that refers to other objects of the API runs, and the API
+//     server refuses its mirror. There the kubelet refuses the pod.
 //   - A mirror is also created again after its static pod has ended or was
 //     rejected, and a mirror of a former Node is replaced. There the next start
 //     of the kubelet and garbage collection do that.
@@ -213,8 +248,8 @@
 //   - Preemption by critical pods, and graceful shutdown of the node.
 //   - Restart rules of containers by exit code, and the restart of all
 //     containers of a pod (KEP-5307). Their restart policy counts.
-//   - In-place resize, ephemeral containers, and dynamic resources. Statuses of
-//     resource claims stay as other clients write them.
+//   - In-place resize, ephemeral containers, and dynamic resources. What other
+//     clients write of them into a status stays.
 //   - Cgroups, devices, and the statistics of containers.
 //   - What a kubelet starts once when its runtime is first up: the managers of
 //     containers, eviction, logs, plugins, and shutdown. Here that starts the

@@ -178,9 +178,9 @@ func TestAPullOfAFormerKubeletBeginsAgain(t *testing.T) {
 	w.run(5 * time.Minute)
 	w.restartKubelet("node")
 	w.run(10*time.Minute - time.Second)
-	assert.Zero(t, w.runtime.Counts().Started)
+	assert.Zero(t, w.runtime.started)
 	w.run(time.Minute)
-	assert.Equal(t, 1, w.runtime.Counts().Started)
+	assert.Equal(t, 1, w.runtime.started)
 }
 
 func TestAPlanOfAFormerProcessEndsFirst(t *testing.T) {

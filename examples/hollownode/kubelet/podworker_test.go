@@ -233,5 +233,5 @@ func TestSandboxesThatFailAreCreatedAgainUnlessTheirPodEnds(t *testing.T) {
 	w.run(time.Minute)
 	assert.Empty(t, w.pods["ends"])
 	assert.Equal(t, corev1.PodRunning, w.status("a").Phase)
-	assert.Equal(t, 4, w.runtime.Counts().SandboxStarts)
+	assert.Equal(t, 4, w.runtime.sandboxes)
 }

@@ -168,9 +168,8 @@ const StatusPatchType = types.StrategicMergePatchType
 // StatusPatch returns the patch that makes the status of a pod this one. It is
 // guarded by the pod's UID, and needs no status before. Each field of the
 // kubelet is in it, so that an answer that was lost or a cache that is late
-// leaves nothing behind. Conditions of other clients stay as they are, as do
-// claims of resources and the quality of service. A field that no kubelet here
-// sets is removed if the pod has it.
+// leaves nothing behind. Conditions of other clients stay as they are, as does
+// each field that no kubelet here sets.
 func StatusPatch(pod *corev1.Pod, status *corev1.PodStatus) ([]byte, error) {
 	patch := podPatch{Status: statusFields{
 		Phase: orNull(status.Phase), Reason: orNull(status.Reason), Message: orNull(status.Message),
@@ -181,12 +180,7 @@ func StatusPatch(pod *corev1.Pod, status *corev1.PodStatus) ([]byte, error) {
 		ContainerStatuses:     orNone(status.ContainerStatuses),
 	}}
 	patch.Metadata.UID = pod.UID
-	fields, shown := &patch.Status, &pod.Status
-	fields.NominatedNodeName = nullIf(shown.NominatedNodeName != "")
-	fields.Resize = nullIf(shown.Resize != "")
-	fields.Resources = nullIf(shown.Resources != nil)
-	fields.AllocatedResources = nullIf(len(shown.AllocatedResources) > 0)
-	fields.EphemeralContainerStatuses = nullIf(len(shown.EphemeralContainerStatuses) > 0)
+	fields := &patch.Status
 	// Lists of IPs are merged by IP, and would keep former ones.
 	fields.HostIPs[0].Directive, fields.PodIPs[0].Directive = "replace", "replace"
 	for _, ip := range status.HostIPs {
@@ -233,14 +227,6 @@ type statusFields struct {
 	InitContainerStatuses []corev1.ContainerStatus `json:"initContainerStatuses"`
 	ContainerStatuses     []corev1.ContainerStatus `json:"containerStatuses"`
 	Conditions            []conditionField         `json:"conditions,omitempty"`
-
-	// Null in each patch would cost more than it is worth. When a cache is late, a
-	// later write removes them.
-	NominatedNodeName          json.RawMessage `json:"nominatedNodeName,omitempty"`
-	Resize                     json.RawMessage `json:"resize,omitempty"`
-	Resources                  json.RawMessage `json:"resources,omitempty"`
-	AllocatedResources         json.RawMessage `json:"allocatedResources,omitempty"`
-	EphemeralContainerStatuses json.RawMessage `json:"ephemeralContainerStatuses,omitempty"`
 }
 
 type ipField struct {
@@ -256,14 +242,6 @@ type conditionField struct {
 	Reason             *string                 `json:"reason"`
 	Message            *string                 `json:"message"`
 	ObservedGeneration *int64                  `json:"observedGeneration"`
-}
-
-// nullIf returns null for a field that is there, else nothing.
-func nullIf(found bool) json.RawMessage {
-	if found {
-		return json.RawMessage("null")
-	}
-	return nil
 }
 
 // orNull returns nil for the zero value, which encodes as null.

@@ -209,7 +209,7 @@ func TestWhatDependsOnTheRuntimeStartsOnceWhenItIsFirstUp(t *testing.T) {
 	for range 3 {
 		w.fleet.SetFaults(w.now, "node", Faults{})
 		w.run(10 * time.Minute)
-		assert.Equal(t, 2, w.runtime.Counts().Started)
+		assert.Equal(t, 2, w.runtime.started)
 		assert.Equal(t, []string{"PatchStatus Running ready c:running"}, w.statuses("a"))
 		assert.Equal(t, []string{"1m0s ReportNode node"}, w.nodeLog)
 		assert.Equal(t, 1, w.created, "mirrors")

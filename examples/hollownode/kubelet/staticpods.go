@@ -164,9 +164,8 @@ func ValidateStaticPods(pods []*corev1.Pod) error {
 }
 
 // ValidateStaticPod joins all that is wrong with a static pod. Its status does
-// not count. It checks names, containers, and that it needs no other object of
-// the API, which a kubelet and the API server refuse. The API server checks the
-// rest when the mirror pod is created.
+// not count. It checks names and containers. The API server checks the rest
+// when the mirror pod is created.
 func ValidateStaticPod(pod *corev1.Pod) error {
 	if pod == nil {
 		return errors.New("it is nil, want a pod")
@@ -200,78 +199,7 @@ func ValidateStaticPod(pod *corev1.Pod) error {
 		}
 		names[c.Name] = true
 	}
-	for _, kind := range references(&pod.Spec) {
-		wrong("it refers to %s, which no static pod may", kind)
-	}
 	return errors.Join(problems...)
-}
-
-// references returns the kinds of objects of the API that a pod needs. Source:
-// HasAPIObjectReference of pkg/api/pod, v1.37.1.
-func references(spec *corev1.PodSpec) []string {
-	needs := map[string]bool{
-		"a ServiceAccount": spec.ServiceAccountName != "" || spec.DeprecatedServiceAccount != "",
-		"a ResourceClaim":  len(spec.ResourceClaims) > 0,
-		"a Secret":         len(spec.ImagePullSecrets) > 0,
-	}
-	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
-		for _, from := range c.EnvFrom {
-			needs["a ConfigMap"] = needs["a ConfigMap"] || from.ConfigMapRef != nil
-			needs["a Secret"] = needs["a Secret"] || from.SecretRef != nil
-		}
-		for _, env := range c.Env {
-			if from := env.ValueFrom; from != nil {
-				needs["a ConfigMap"] = needs["a ConfigMap"] || from.ConfigMapKeyRef != nil
-				needs["a Secret"] = needs["a Secret"] || from.SecretKeyRef != nil
-			}
-		}
-	}
-	for i := range spec.Volumes {
-		if kind := volumeReference(&spec.Volumes[i].VolumeSource); kind != "" {
-			needs[kind] = true
-		}
-	}
-	var kinds []string
-	for kind, needed := range needs {
-		if needed {
-			kinds = append(kinds, kind)
-		}
-	}
-	slices.Sort(kinds)
-	return kinds
-}
-
-// volumeReference returns the kind of object that a volume needs, or "".
-func volumeReference(v *corev1.VolumeSource) string {
-	switch {
-	case v.ConfigMap != nil:
-		return "a ConfigMap"
-	case v.Secret != nil, v.AzureFile != nil:
-		return "a Secret"
-	case v.PersistentVolumeClaim != nil, v.Ephemeral != nil:
-		return "a PersistentVolumeClaim"
-	case v.CSI != nil:
-		return "a CSIDriver"
-	case v.Glusterfs != nil:
-		return "Endpoints"
-	case v.Projected == nil:
-		return ""
-	}
-	for i := range v.Projected.Sources {
-		switch s := &v.Projected.Sources[i]; {
-		case s.ConfigMap != nil:
-			return "a ConfigMap"
-		case s.Secret != nil:
-			return "a Secret"
-		case s.ServiceAccountToken != nil:
-			return "a ServiceAccount"
-		case s.ClusterTrustBundle != nil:
-			return "a ClusterTrustBundle"
-		case s.PodCertificate != nil:
-			return "a PodCertificateRequest"
-		}
-	}
-	return ""
 }
 
 // withDefaults returns a copy of a manifest with the defaults of the API that a

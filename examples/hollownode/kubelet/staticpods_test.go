@@ -294,12 +294,6 @@ func TestARebootRestartsStaticPodsOnce(t *testing.T) {
 }
 
 func TestWrongManifestsAreRefused(t *testing.T) {
-	volume := func(source corev1.VolumeSource) func(*corev1.Pod) {
-		return func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{{VolumeSource: source}} }
-	}
-	env := func(e corev1.EnvVarSource) func(*corev1.Pod) {
-		return func(p *corev1.Pod) { p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "E", ValueFrom: &e}} }
-	}
 	for says, change := range map[string]func(*corev1.Pod){
 		`metadata.name is "A", want the name of a pod`: func(p *corev1.Pod) { p.Name = "A" },
 		`metadata.namespace is "a.b", want`:            func(p *corev1.Pod) { p.Namespace = "a.b" },
@@ -307,24 +301,10 @@ func TestWrongManifestsAreRefused(t *testing.T) {
 		"want a static pod and not its mirror": func(p *corev1.Pod) {
 			p.Annotations[corev1.MirrorPodAnnotationKey] = ""
 		},
-		"spec.containers is empty":          func(p *corev1.Pod) { p.Spec.Containers = nil },
-		`the name of a container is ""`:     func(p *corev1.Pod) { p.Spec.Containers[0].Name = "" },
-		`container "c" has no image`:        func(p *corev1.Pod) { p.Spec.Containers[0].Image = "" },
-		`two containers have the name "c"`:  func(p *corev1.Pod) { p.Spec.InitContainers = p.Spec.Containers },
-		"a ServiceAccount, which no static": func(p *corev1.Pod) { p.Spec.ServiceAccountName = "default" },
-		"a ResourceClaim, which no static pod": func(p *corev1.Pod) {
-			p.Spec.ResourceClaims = make([]corev1.PodResourceClaim, 1)
-		},
-		"a Secret, which no static pod may": volume(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{}}),
-		"a ConfigMap, which no static pod":  env(corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{}}),
-		"a PersistentVolumeClaim, which no": volume(corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}),
-		"a CSIDriver, which no static pod": volume(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}}),
-		"Endpoints, which no static pod":   volume(corev1.VolumeSource{Glusterfs: &corev1.GlusterfsVolumeSource{}}),
-		"a ClusterTrustBundle, which no": volume(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-			Sources: []corev1.VolumeProjection{
-				{DownwardAPI: &corev1.DownwardAPIProjection{}}, {ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{}},
-			}}}),
+		"spec.containers is empty":         func(p *corev1.Pod) { p.Spec.Containers = nil },
+		`the name of a container is ""`:    func(p *corev1.Pod) { p.Spec.Containers[0].Name = "" },
+		`container "c" has no image`:       func(p *corev1.Pod) { p.Spec.Containers[0].Image = "" },
+		`two containers have the name "c"`: func(p *corev1.Pod) { p.Spec.InitContainers = p.Spec.Containers },
 	} {
 		t.Run(says, func(t *testing.T) {
 			pod := staticPod("proxy")

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -222,50 +221,17 @@ func isLegal(pod *corev1.Pod, old, s *corev1.PodStatus) bool {
 }
 
 // sameStatus reports whether two statuses differ in nothing that the kubelet
-// writes. Conditions of other clients do not count, and neither do claims of
-// resources and the quality of service. Source: isPodStatusByKubeletEqual in
+// writes. Conditions of other clients do not count, and neither do fields that
+// no kubelet here sets. Source: isPodStatusByKubeletEqual in
 // pkg/kubelet/status, v1.37.1.
 //
 // Each sync and each event of a pod asks for it. Reflection takes a hundred
-// times as long, so it is only for fields that are seldom set.
+// times as long.
 func sameStatus(a, b *corev1.PodStatus) bool {
-	if a.Phase != b.Phase || !sameConditions(a.Conditions, b.Conditions) {
-		return false
-	}
-	if isUsual(a) && isUsual(b) {
-		return sameUsual(a, b)
-	}
-	first, second := *a, *b
-	for _, s := range []*corev1.PodStatus{&first, &second} {
-		s.Conditions, s.ResourceClaimStatuses, s.ExtendedResourceClaimStatus = nil, nil, nil
-		s.QOSClass = ""
-	}
-	return equality.Semantic.DeepEqual(&first, &second)
-}
-
-// isUsual reports whether a status has no other fields that count than those
-// that sameUsual compares.
-func isUsual(s *corev1.PodStatus) bool {
-	return s.NominatedNodeName == "" && len(s.EphemeralContainerStatuses) == 0 && s.Resize == "" &&
-		len(s.AllocatedResources) == 0 && s.Resources == nil &&
-		areUsual(s.InitContainerStatuses) && areUsual(s.ContainerStatuses)
-}
-
-func areUsual(list []corev1.ContainerStatus) bool {
-	for i := range list {
-		c := &list[i]
-		if len(c.AllocatedResources) > 0 || c.Resources != nil || len(c.VolumeMounts) > 0 || c.User != nil ||
-			len(c.AllocatedResourcesStatus) > 0 || c.StopSignal != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// sameUsual compares what statuses usually have, except phase and conditions.
-func sameUsual(a, b *corev1.PodStatus) bool {
-	return a.Reason == b.Reason && a.Message == b.Message && a.HostIP == b.HostIP && a.PodIP == b.PodIP &&
+	return a.Phase == b.Phase && a.Reason == b.Reason && a.Message == b.Message &&
+		a.HostIP == b.HostIP && a.PodIP == b.PodIP &&
 		a.ObservedGeneration == b.ObservedGeneration && a.StartTime.Equal(b.StartTime) &&
+		sameConditions(a.Conditions, b.Conditions) &&
 		sameList(a.HostIPs, b.HostIPs, sameValue) && sameList(a.PodIPs, b.PodIPs, sameValue) &&
 		sameList(a.InitContainerStatuses, b.InitContainerStatuses, sameContainer) &&
 		sameList(a.ContainerStatuses, b.ContainerStatuses, sameContainer)

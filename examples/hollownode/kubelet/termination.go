@@ -24,7 +24,7 @@ type termination struct {
 func (t *termination) shorten() bool {
 	grace := effectiveGrace(t.grace, t.worker.pod, nil)
 	shorter := grace < t.grace
-	t.grace = min(t.grace, grace)
+	t.grace = grace
 	return shorter
 }
 

@@ -141,9 +141,9 @@ func TestAPodThatIsDeletedDuringItsPullStartsFirst(t *testing.T) {
 	w.run(5 * time.Second)
 	w.delete("a", 30)
 	w.run(14 * time.Second)
-	assert.Equal(t, 1, w.runtime.Counts().Started, "d takes 5 s more")
+	assert.Equal(t, 1, w.runtime.started, "d takes 5 s more")
 	w.run(time.Minute)
-	assert.Equal(t, 2, w.runtime.Counts().Started)
+	assert.Equal(t, 2, w.runtime.started)
 	assert.Empty(t, w.pods)
 	assert.Empty(t, w.runtime.Pods(w.now, "node"))
 }
@@ -157,7 +157,7 @@ func TestAShorterGracePeriodEndsNoPull(t *testing.T) {
 	w.run(time.Second)
 	w.delete("a", 7)
 	w.run(time.Minute)
-	assert.Equal(t, 1, w.runtime.Counts().Started)
+	assert.Equal(t, 1, w.runtime.started)
 	assert.Contains(t, w.log, "17s DeletePod a")
 }
 
@@ -218,4 +218,17 @@ func TestAPodEndsAtItsDeadlineWithoutAChange(t *testing.T) {
 		"0s PatchStatus a Running ready c:running",
 		"30s PatchStatus a Running c:running", "32s PatchStatus a Failed DeadlineExceeded c:exited=0",
 	}, w.log)
+}
+
+func TestATimeToEndOnlyGetsShorter(t *testing.T) {
+	w := newPodWorker(newKubelet(nil, start, "node"), &corev1.Pod{})
+	w.termination.grace = 30
+	for _, test := range []struct {
+		wanted, grace int64
+		shorter       bool
+	}{{40, 30, false}, {30, 30, false}, {7, 7, true}, {10, 7, false}, {0, 1, true}} {
+		w.pod.DeletionGracePeriodSeconds = &test.wanted
+		assert.Equal(t, test.shorter, w.termination.shorten(), test.wanted)
+		assert.Equal(t, test.grace, w.termination.grace, test.wanted)
+	}
 }

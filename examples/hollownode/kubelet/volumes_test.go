@@ -45,7 +45,7 @@ func TestAPodWithoutItsVolumesIsDeletedAtAnyTime(t *testing.T) {
 		w.delete("a", 30)
 		w.run(time.Second)
 		assert.Empty(t, w.pods, after)
-		assert.Zero(t, w.runtime.Counts().Started)
+		assert.Zero(t, w.runtime.started)
 	}
 }
 
@@ -91,6 +91,20 @@ func TestADeletionWaitsForNoVolumes(t *testing.T) {
 	w.run(time.Second)
 	assert.Empty(t, w.pods)
 	w.run(time.Hour)
-	assert.Zero(t, w.runtime.Counts().Started)
+	assert.Zero(t, w.runtime.started)
 	assert.Empty(t, w.runtime.Pods(w.now, "node"))
+}
+
+func TestVolumesAreAWaitWithATimeAndFailures(t *testing.T) {
+	var v volumes
+	assert.False(t, v.reached(start, volumesMounting, 1, time.Second), "the first wait fails")
+	assert.Equal(t, start.Add(volumeTimeout), v.waitUntil(start))
+	now := start.Add(volumeTimeout)
+	assert.False(t, v.endWait(now))
+	assert.False(t, v.reached(now, volumesMounting, 1, time.Second), "its time begins")
+	assert.Equal(t, now.Add(time.Second), v.waitUntil(now))
+	assert.False(t, v.endWait(now))
+	assert.True(t, v.endWait(now.Add(time.Second)))
+	assert.True(t, v.reached(now.Add(time.Second), volumesMounting, 1, time.Second))
+	assert.True(t, v.reached(now, volumesUnmounting, 0, 0), "it begins again, and takes no time")
 }

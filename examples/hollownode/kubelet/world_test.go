@@ -46,10 +46,15 @@ type countingRuntime struct {
 	cancels int
 	// stopFailures is how many stops fail.
 	stopFailures int
+	// notices tells that the fleet asks for them.
+	notices bool
 	// deaf makes all probes fail, and mute loses all events.
 	deaf, mute bool
 	// lists is how often the pods of a node were listed.
 	lists int
+	// sandboxes counts the steps that began to create one, and started the
+	// containers that were started.
+	sandboxes, started int
 	// names are those of the static pods that were ever started.
 	names map[types.UID]string
 }
@@ -59,11 +64,15 @@ func (r *countingRuntime) Probe(now time.Time, pod types.UID, containerID string
 }
 
 func (r *countingRuntime) Poll(now time.Time) (cri.Event, bool) {
-	event, ok := r.Fake.Poll(now)
-	for ok && r.mute {
-		event, ok = r.Fake.Poll(now)
+	for {
+		event, ok := r.Fake.Poll(now)
+		if ok && event.Notice != nil && event.Notice.Kind == cri.NoticeStarted {
+			r.started++
+		}
+		if !ok || !r.mute && (event.Notice == nil || r.notices) {
+			return event, ok
+		}
 	}
-	return event, ok
 }
 
 func (r *countingRuntime) Pods(now time.Time, node string) []types.UID {
@@ -79,6 +88,12 @@ func (r *countingRuntime) Begin(now time.Time, plan cri.Plan) {
 	if isStatic(plan.Pod) {
 		r.names[plan.Pod.UID] = plan.Pod.Name
 	}
+	for i := range plan.Steps {
+		if plan.Steps[i].Kind == cri.StepCreateSandbox {
+			r.sandboxes++
+		}
+	}
+	r.notices, plan.Notices = plan.Notices, true
 	r.Fake.Begin(now, plan)
 }
 

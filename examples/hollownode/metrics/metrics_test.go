@@ -25,36 +25,28 @@ func newMetrics(t *testing.T, view View) (*Metrics, *prometheus.Registry) {
 	return m, registry
 }
 
-func TestACrashingPodIsInTheMetrics(t *testing.T) {
+func TestNodesAreCountedByState(t *testing.T) {
 	runtime, err := cri.NewFake(start)
 	require.NoError(t, err)
 	fleet, err := kubelet.NewFleet(kubelet.FleetConfig{Runtime: runtime}, start)
 	require.NoError(t, err)
-	_, registry := newMetrics(t, func(read func(*kubelet.Fleet, *cri.Fake)) { read(fleet, runtime) })
-	fleet.ObserveNode(start, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
-	fleet.ObservePod(start, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "pod", UID: "pod", Annotations: map[string]string{
-			cri.AnnotationDomain + "/" + cri.AnnotationRunTime:  "5s,forever",
-			cri.AnnotationDomain + "/" + cri.AnnotationPullTime: "5s",
-			cri.AnnotationDomain + "/" + cri.AnnotationExitCode: "3",
-		}},
-		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "main", Image: "image"}}},
-	})
-	for now := start; now.Before(start.Add(time.Minute)); now = now.Add(time.Second) {
-		for task, found := fleet.Start(now); found; task, found = fleet.Start(now) {
-			fleet.Finish(now, task, kubelet.ResultDone)
-		}
+	_, registry := newMetrics(t, func(read func(*kubelet.Fleet)) { read(fleet) })
+	for _, name := range []string{"a", "b", "c"} {
+		fleet.ObserveNode(start, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
+	fleet.SetFaults(start, "b", kubelet.Faults{Silent: true})
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP kubelet_started_containers_total Starts of containers, those that fail included.
-# TYPE kubelet_started_containers_total counter
-kubelet_started_containers_total{container_type="container"} 2
-kubelet_started_containers_total{container_type="init_container"} 0
-`), "kubelet_started_containers_total"))
+# HELP hollownode_nodes Nodes by state: silent; failing or stopped without a runtime; else running.
+# TYPE hollownode_nodes gauge
+hollownode_nodes{state="failing"} 0
+hollownode_nodes{state="running"} 2
+hollownode_nodes{state="silent"} 1
+hollownode_nodes{state="stopped"} 0
+`), "hollownode_nodes"))
 }
 
 func TestTasksAndHeartbeatsAreCountedByOutcome(t *testing.T) {
-	m, _ := newMetrics(t, func(func(*kubelet.Fleet, *cri.Fake)) {})
+	m, _ := newMetrics(t, func(func(*kubelet.Fleet)) {})
 	m.Performed(kubelet.TaskPatchStatus, nil)
 	m.Performed(kubelet.TaskPatchStatus, errors.New("refused"))
 	m.LeaseRenewed(time.Second)

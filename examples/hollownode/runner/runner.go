@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/edge"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
 )
@@ -214,17 +213,16 @@ func (r *Runner) isSilent(node string) bool {
 	return r.silent[node]
 }
 
-// View runs a function that only reads the fleet and its runtime, alone. It
-// reports false, and runs nothing, while Act does not run. It must not be
-// called inside itself.
-func (r *Runner) View(read func(fleet *kubelet.Fleet, runtime *cri.Fake)) bool {
+// View runs a function that only reads the fleet, alone. It reports false, and
+// runs nothing, while Act does not run. It must not be called inside itself.
+func (r *Runner) View(read func(fleet *kubelet.Fleet)) bool {
 	r.mu.Lock()
 	s := r.acting
 	r.mu.Unlock()
 	if s == nil {
 		return false
 	}
-	s.view(func(time.Time) { read(s.fleet, s.runtime) })
+	s.view(func(time.Time) { read(s.fleet) })
 	return true
 }
 

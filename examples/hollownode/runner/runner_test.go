@@ -433,5 +433,5 @@ func TestARunnerNamesAllThatIsWrong(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	r := &Runner{}
-	assert.False(t, r.View(func(*kubelet.Fleet, *cri.Fake) { t.Error("there is no fleet") }))
+	assert.False(t, r.View(func(*kubelet.Fleet) { t.Error("there is no fleet") }))
 }

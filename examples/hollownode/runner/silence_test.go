@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
-	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
 	"github.com/kubelife/lifecycle/examples/simulation/memory"
 	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
@@ -157,7 +156,7 @@ func TestNodesCutOffWhileAFleetBeginsAreSilent(t *testing.T) {
 	r.SetSilent(true, "a")
 	r.set(s)
 	silent := 0
-	require.True(t, r.View(func(fleet *kubelet.Fleet, _ *cri.Fake) { silent = fleet.NodeStates()["silent"] }))
+	require.True(t, r.View(func(fleet *kubelet.Fleet) { silent = fleet.NodeStates()["silent"] }))
 	assert.Equal(t, 1, silent)
 }
 

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
 	"github.com/kubelife/lifecycle/examples/simulation/memory"
 )
@@ -103,7 +102,7 @@ func startSized(b *testing.B, cluster *memory.Cluster, reached *reached) (stop f
 		}
 	})
 	return func() {
-		r.View(func(*kubelet.Fleet, *cri.Fake) {}) // what was told has been taken
+		r.View(func(*kubelet.Fleet) {}) // what was told has been taken
 		cancel()
 		running.Wait()
 	}
