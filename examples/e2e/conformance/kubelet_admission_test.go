@@ -59,7 +59,6 @@ func TestAdmissionIsThatOfTheKubelet(t *testing.T) {
 	reached.require(t, floors{
 		"admitted": 5_000, "OutOfpods": 1_500, "OutOfcpu": 1_000, "OutOfmemory": 200, "OutOfephemeral-storage": 50,
 		"OutOf" + string(gpu): 60, "NodeAffinity": 400, "NodePorts": 120, "TaintToleration": 2_000,
-		"PodOSNotSupported": 400, "PodOSSelectorNodeLabelDoesNotMatch": 700,
 	})
 }
 
@@ -123,12 +122,6 @@ func (d dice) arrivingPod(i int) *corev1.Pod {
 	}
 	if d.oneIn(8) {
 		pod.Spec.NodeSelector = map[string]string{"disk": pick(d, "ssd", "hdd")}
-	}
-	if d.oneIn(8) {
-		pod.Labels = map[string]string{corev1.LabelOSStable: pick(d, "linux", "windows")}
-	}
-	if d.oneIn(12) {
-		pod.Spec.OS = &corev1.PodOS{Name: pick(d, corev1.Linux, corev1.Windows)}
 	}
 	if d.oneIn(12) {
 		pod.Spec.SecurityContext = &corev1.PodSecurityContext{SupplementalGroupsPolicy: new(pick(d,

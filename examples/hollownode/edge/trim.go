@@ -22,7 +22,7 @@ type Trimmer struct {
 	list   corev1.NodeStatus
 }
 
-// Trim drops for example volumes, most labels of pods, and images of nodes.
+// Trim drops for example volumes, labels of pods, and images of nodes.
 // Managed fields go from all objects. It is the transform for the informers of
 // an [Edge]. The error is always nil.
 //
@@ -56,12 +56,8 @@ func (t *Trimmer) trimPod(pod *corev1.Pod) *corev1.Pod {
 		Spec: t.trimSpec(&pod.Spec), Status: pod.Status,
 	}
 	trimmed.Status.Conditions = t.trimConditions(pod.Status.Conditions)
-	unifyTexts(trimmed)
 	if pod.Annotations[corev1.MirrorPodAnnotationKey] != "" {
 		trimmed.OwnerReferences = meta.OwnerReferences // the node whose static pod it shows
-	}
-	if system, found := meta.Labels[corev1.LabelOSStable]; found {
-		trimmed.Labels = map[string]string{corev1.LabelOSStable: system}
 	}
 	return trimmed
 }
@@ -72,7 +68,7 @@ func (t *Trimmer) trimSpec(spec *corev1.PodSpec) corev1.PodSpec {
 	t.spec = corev1.PodSpec{
 		NodeSelector: spec.NodeSelector, Tolerations: spec.Tolerations,
 		HostNetwork: spec.HostNetwork, Priority: spec.Priority, ReadinessGates: spec.ReadinessGates,
-		OS: spec.OS, RestartPolicy: spec.RestartPolicy, ActiveDeadlineSeconds: spec.ActiveDeadlineSeconds,
+		RestartPolicy: spec.RestartPolicy, ActiveDeadlineSeconds: spec.ActiveDeadlineSeconds,
 		TerminationGracePeriodSeconds: spec.TerminationGracePeriodSeconds,
 		Resources:                     spec.Resources, Overhead: spec.Overhead,
 		InitContainers: trimContainers(t.spec.InitContainers[:0], spec.InitContainers),
@@ -84,7 +80,6 @@ func (t *Trimmer) trimSpec(spec *corev1.PodSpec) corev1.PodSpec {
 	trimmed := *t.specs.of(&t.spec, func() corev1.PodSpec {
 		kept := t.spec
 		kept.InitContainers, kept.Containers = withoutRoom(kept.InitContainers), withoutRoom(kept.Containers)
-		unifySpec(&kept)
 		return kept
 	})
 	trimmed.NodeName = common(spec.NodeName)
@@ -96,12 +91,7 @@ func (t *Trimmer) trimSpec(spec *corev1.PodSpec) corev1.PodSpec {
 func (t *Trimmer) trimConditions(list []corev1.PodCondition) []corev1.PodCondition {
 	t.status.Conditions = list
 	return *t.conditions.of(&t.status, func() []corev1.PodCondition {
-		kept := withoutRoom(list)
-		for i := range kept {
-			c := &kept[i]
-			c.Type, c.Status = constant(c.Type), constant(c.Status)
-		}
-		return kept
+		return withoutRoom(list)
 	})
 }
 
@@ -148,67 +138,6 @@ func (t *Trimmer) trimResources(list corev1.ResourceList) corev1.ResourceList {
 
 // common returns the one text of its kind for all that are equal.
 func common[T ~string](text T) T { return T(unique.Make(string(text)).Value()) }
-
-// unifyTexts replaces strings that most pods have in common by constants, and
-// those that a pod has twice by one of them. The decoder has made a copy of
-// each, which garbage collection would visit.
-func unifyTexts(pod *corev1.Pod) {
-	spec, status := &pod.Spec, &pod.Status
-	status.Phase, status.QOSClass = constant(status.Phase), constant(status.QOSClass)
-	status.HostIP = common(status.HostIP)
-	for i := range status.HostIPs {
-		unify(&status.HostIPs[i].IP, status.HostIP)
-	}
-	for i := range status.PodIPs {
-		unify(&status.PodIPs[i].IP, status.PodIP)
-	}
-	for i := range spec.Containers {
-		c := &spec.Containers[i]
-		for j := range status.ContainerStatuses {
-			s := &status.ContainerStatuses[j]
-			unify(&s.Name, c.Name)
-			unify(&s.Image, c.Image)
-			unify(&s.ImageID, c.Image)
-		}
-	}
-}
-
-// unifySpec does the same for a spec.
-func unifySpec(spec *corev1.PodSpec) {
-	spec.RestartPolicy = constant(spec.RestartPolicy)
-	for i := range spec.Tolerations {
-		t := &spec.Tolerations[i]
-		t.Key, t.Operator, t.Effect = constant(t.Key), constant(t.Operator), constant(t.Effect)
-	}
-	for i := range spec.Containers {
-		c := &spec.Containers[i]
-		c.ImagePullPolicy = constant(c.ImagePullPolicy)
-	}
-}
-
-// unify makes a text refer to the memory of an equal one.
-func unify(text *string, other string) {
-	if *text == other {
-		*text = other
-	}
-}
-
-// constant returns an equal text that takes no memory, if it is a usual one.
-func constant[T ~string](text T) T {
-	for _, usual := range [...]string{
-		string(corev1.ConditionTrue), string(corev1.ConditionFalse), string(corev1.PodReady),
-		string(corev1.PodScheduled), string(corev1.PodInitialized), string(corev1.ContainersReady),
-		string(corev1.PodReadyToStartContainers), string(corev1.PodRunning), string(corev1.PodPending),
-		string(corev1.RestartPolicyAlways), string(corev1.PodQOSBestEffort), string(corev1.PodQOSBurstable),
-		string(corev1.PullIfNotPresent), string(corev1.TolerationOpExists), string(corev1.TaintEffectNoExecute),
-		corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable,
-	} {
-		if string(text) == usual {
-			return T(usual)
-		}
-	}
-	return text
-}
 
 // trimContainers appends containers with the fields that the loop and the
 // runtime read.

@@ -99,8 +99,6 @@ func TestATrimmedPodLivesAsTheWholeOne(t *testing.T) {
 			pod.Annotations["tainted"] = "true"
 			pod.Spec.Tolerations = []corev1.Toleration{{Key: "t", Operator: corev1.TolerationOpExists}}
 		},
-		"system":       func(pod *corev1.Pod) { pod.Spec.OS = &corev1.PodOS{Name: corev1.Windows} },
-		"system label": func(pod *corev1.Pod) { pod.Labels = map[string]string{corev1.LabelOSStable: "windows"} },
 		"priority": func(pod *corev1.Pod) {
 			pod.Annotations["pressure"] = "true"
 			pod.Spec.Priority = ptr.To(int32(2_000_000_000))
@@ -211,64 +209,6 @@ func TestTrimLeavesNoRoomForMoreConditions(t *testing.T) {
 	got := trimmed.(*corev1.Pod).Status.Conditions
 	assert.Equal(t, pod.Status.Conditions, got)
 	assert.Less(t, cap(got), before)
-}
-
-// The decoder makes a copy of each text.
-func TestTrimKeepsUsualTextsOnce(t *testing.T) {
-	text := func(s string) string { return string([]byte(s)) }
-	decoded := func() *corev1.Pod {
-		return &corev1.Pod{
-			Spec: corev1.PodSpec{
-				RestartPolicy: corev1.RestartPolicy(text("Always")),
-				Containers: []corev1.Container{{
-					Name: text("main"), Image: text("image"), ImagePullPolicy: corev1.PullPolicy(text("IfNotPresent")),
-				}},
-				Tolerations: []corev1.Toleration{{
-					Key: text(corev1.TaintNodeNotReady), Operator: corev1.TolerationOperator(text("Exists")),
-					Effect: corev1.TaintEffect(text("NoExecute")), Value: text("own"),
-				}},
-			},
-			Status: corev1.PodStatus{
-				Phase: corev1.PodPhase(text("Running")), QOSClass: corev1.PodQOSClass(text("BestEffort")),
-				HostIP: text("1.1.1.1"), HostIPs: []corev1.HostIP{{IP: text("1.1.1.1")}},
-				PodIP: text("2.2.2.2"), PodIPs: []corev1.PodIP{{IP: text("2.2.2.2")}, {IP: text("::2")}},
-				Conditions: []corev1.PodCondition{{
-					Type: corev1.PodConditionType(text("Ready")), Status: corev1.ConditionStatus(text("True")),
-				}},
-				ContainerStatuses: []corev1.ContainerStatus{{Name: text("main"), Image: text("image")}},
-			},
-		}
-	}
-	trimmer := new(Trimmer)
-	of := func() (*corev1.Pod, map[string]*byte) {
-		object, err := trimmer.Trim(decoded())
-		require.NoError(t, err)
-		pod := object.(*corev1.Pod)
-		spec, status, c := &pod.Spec, &pod.Status, &pod.Spec.Containers[0]
-		texts := map[string]*byte{}
-		for name, text := range map[string]string{
-			"restart policy": string(spec.RestartPolicy), "pull policy": string(c.ImagePullPolicy),
-			"key": spec.Tolerations[0].Key, "operator": string(spec.Tolerations[0].Operator),
-			"effect": string(spec.Tolerations[0].Effect), "phase": string(status.Phase),
-			"class": string(status.QOSClass), "type": string(status.Conditions[0].Type),
-			"status": string(status.Conditions[0].Status),
-		} {
-			texts[name] = unsafe.StringData(text)
-		}
-		for name, two := range map[string][2]string{
-			"host IP": {status.HostIP, status.HostIPs[0].IP}, "pod IP": {status.PodIP, status.PodIPs[0].IP},
-			"name": {c.Name, status.ContainerStatuses[0].Name}, "image": {c.Image, status.ContainerStatuses[0].Image},
-		} {
-			assert.Same(t, unsafe.StringData(two[0]), unsafe.StringData(two[1]), name)
-		}
-		return pod, texts
-	}
-	one, first := of()
-	_, second := of()
-	assert.Equal(t, decoded(), one, "all texts are equal")
-	for name := range first {
-		assert.Same(t, first[name], second[name], name)
-	}
 }
 
 // of trims a copy of an object that has no memory in common with it.

@@ -24,8 +24,6 @@ const (
 	reasonNodeAffinity    = "NodeAffinity"
 	reasonNodePorts       = "NodePorts"
 	reasonTaintToleration = "TaintToleration"
-	reasonSystemLabel     = "PodOSSelectorNodeLabelDoesNotMatch"
-	reasonSystem          = "PodOSNotSupported"
 	// reasonEvicted is that of a node under pressure. Source:
 	// pkg/kubelet/eviction, v1.37.1.
 	reasonEvicted = "Evicted"
@@ -42,9 +40,6 @@ const criticalPriority = 2_000_000_000
 // the zero value. Of several reasons it is the first in the kubelet's order. A
 // node without any allocatable resources enforces none.
 func admit(node *corev1.Node, pod *corev1.Pod, used *usage) Rejection {
-	if r := admitSystem(pod); r.Reason != "" {
-		return r
-	}
 	if r := admitResources(node, pod, used); r.Reason != "" {
 		return r
 	}
@@ -57,18 +52,6 @@ func admit(node *corev1.Node, pod *corev1.Pod, used *usage) Rejection {
 	untolerated := taints.Matcher{}.Untolerated(node.Spec.Taints, pod.Spec.Tolerations, corev1.TaintEffectNoExecute)
 	if untolerated != nil && !isStatic(pod) {
 		return predicate(reasonTaintToleration, "node(s) had taints that the pod didn't tolerate")
-	}
-	return Rejection{}
-}
-
-// admitSystem returns whether a pod is for the operating system of the node,
-// whatever the node's label says.
-func admitSystem(pod *corev1.Pod) Rejection {
-	if label, found := pod.Labels[corev1.LabelOSStable]; found && label != operatingSystem {
-		return Rejection{reasonSystemLabel, "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"}
-	}
-	if pod.Spec.OS != nil && pod.Spec.OS.Name != operatingSystem {
-		return Rejection{reasonSystem, "Failed to admit pod as the OS field doesn't match node OS"}
 	}
 	return Rejection{}
 }

@@ -227,6 +227,7 @@
 //     of the kubelet and garbage collection do that.
 //   - A static pod that replaces one of its name is admitted when that one has
 //     ended. There it is admitted before, and waits then.
+//   - A pod for another operating system is not rejected.
 //   - A node takes pods with the policy Strict for supplemental groups, because
 //     no process has groups. There the runtime must support it.
 //   - A silent node loses its events, except that of its start. There up to a

@@ -57,9 +57,6 @@ func rejectedPods() []podLife {
 		{name: "affinity", change: func(pod *corev1.Pod) {
 			pod.Spec.NodeSelector = map[string]string{"disk": "ssd"}
 		}, events: "NodeAffinity"},
-		{name: "system", change: func(pod *corev1.Pod) {
-			pod.Labels = map[string]string{corev1.LabelOSStable: "windows"}
-		}, events: "PodOSSelectorNodeLabelDoesNotMatch"},
 	}
 	for i := range lives {
 		lives[i].act = func(w *world) { w.restartKubelet("node") }
