@@ -81,7 +81,7 @@ var mutations = []mutant.Mutation{
 		kubelet, "(*publication) shown(pod)",
 		"s.Phase != a.Phase -> pod == nil",
 		worlds(invariant.Forward)),
-	mutant.New("a pod that has ended is removed", kubelet, "(*podWorker) deletable",
+	mutant.New("a pod that has ended is removed", kubelet, "(*publication) deletable",
 		"f && w.pod.DeletionTimestamp != nil -> f",
 		worlds(invariant.OwnPods)),
 	mutant.New("a container is ready before its first probe", kubelet, "newProbe",

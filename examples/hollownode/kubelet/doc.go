@@ -27,7 +27,8 @@
 //     nodehealth/heartbeat, for which package edge asks [Fleet.NodeStatus].
 //   - syncLoopIteration with its five channels: the comment of syncLoop.
 //   - HandlePodAdditions, Updates, Removes, Reconcile: add and update of
-//     syncloop, remove of termination, reconcile of podworker.
+//     syncloop, remove of termination, reconcile of publication, which is what
+//     a status manager does.
 //   - HandlePodSyncs, dispatchWork and UpdatePod: sync and move of podworker.
 //   - isSyncPodWorthy: syncs of lifecycleEvent, in pleg. cleanUpContainersInPod:
 //     dead of View, in plan.

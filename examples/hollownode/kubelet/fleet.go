@@ -239,7 +239,7 @@ func (f *Fleet) Resume(now time.Time) {
 	f.halted = false
 	for _, uid := range slices.Sorted(maps.Keys(f.pods)) {
 		if w := f.pods[uid]; !w.former() {
-			w.requestWrite(now)
+			w.publication.request(now)
 		}
 	}
 	for _, uid := range slices.Sorted(maps.Keys(f.mirrors)) {
@@ -365,7 +365,7 @@ func (f *Fleet) call(now time.Time, item dueItem) (task Task, needed bool) {
 		f.queue.Add(item.Key, item.Value, item.Due) // behind the sync
 		return Task{}, false
 	case kind == dueWrite:
-		task, needed = item.Value.task(item)
+		task, needed = item.Value.publication.task(item)
 	case kind == dueMirror:
 		task, needed = k.mirrorPods.task(item)
 	default:
@@ -399,7 +399,7 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 	switch k := f.kubeletOf(task.item); {
 	case k == nil:
 	case task.item.Value != nil:
-		outcome = task.item.Value.finish(now, task, result)
+		outcome = task.item.Value.publication.finish(now, task, result)
 	case task.item.Key.kind == dueMirror:
 		outcome = k.mirrorPods.finish(now, task, result)
 	case result != ResultDone:

@@ -133,7 +133,7 @@ func (h *housekeeping) hear(now time.Time, w *podWorker) {
 	if isStatic(w.pod) && h.node.hears() {
 		h.node.mirrorPods.compare(now, w, false)
 	}
-	w.requestWrite(now)
+	w.publication.request(now)
 }
 
 // adoptOrphans ends the pods of a node that only its runtime has.

@@ -53,6 +53,11 @@ func (k *kubelet) heeds() bool { return k.hears() && k.runtime.loop != loopStopp
 // most. Source: syncPeriod in pkg/kubelet/status, v1.37.1.
 const reconcilePeriod = 10 * time.Second
 
+// returnPause is how long a node that was silent waits before it compares the
+// statuses of its pods. What is restored before its heartbeat has arrived, the
+// node lifecycle controller overwrites again.
+const returnPause = reconcilePeriod / 4
+
 // nextCompare returns when the node next compares its statuses. These are times
 // of its own, as the loop of a kubelet has them, and no wait after each change.
 // A thousand nodes that return at once would restore theirs in one burst then.

@@ -127,7 +127,7 @@ func (m *mirrorPods) compare(now time.Time, w *podWorker, replaced bool) {
 	default:
 		w.schedule(dueReconcile, m.node.nextCompare(now))
 	}
-	w.requestWrite(now)
+	w.publication.request(now)
 }
 
 // action returns what the API server lacks of the mirror pod of a name

@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
-	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // Times between the syncs of a pod. Each but that of a change is lengthened by
@@ -17,10 +16,6 @@ const (
 	resyncJitter = 0.5
 	// networkPeriod is how often a pod is synced that waits for a network.
 	networkPeriod = time.Second
-	// returnPause is how long a node that was silent waits before it compares the
-	// statuses of its pods. What is restored before its heartbeat has arrived, the
-	// node lifecycle controller overwrites again.
-	returnPause = reconcilePeriod / 4
 )
 
 // workerState is the life of a pod on a node:
@@ -30,8 +25,7 @@ const (
 //
 // A pod that is deleted, has run out of time, or has a final phase terminates.
 // It is terminating until its containers have exited, and terminated until its
-// volumes are gone. It never goes back. Only podWorker.move
-// writes it.
+// volumes are gone. It never goes back. Only podWorker.move writes it.
 type workerState uint8
 
 const (
@@ -130,7 +124,8 @@ func newPodWorker(k *kubelet, pod *corev1.Pod) *podWorker {
 func (w *podWorker) reset() {
 	*w = podWorker{
 		node: w.node, pod: w.pod, api: w.api, life: w.node.life,
-		prober: prober{worker: w}, termination: termination{worker: w, back: w.termination.back},
+		prober: prober{worker: w}, publication: publication{worker: w},
+		termination: termination{worker: w, back: w.termination.back},
 	}
 }
 
@@ -157,7 +152,7 @@ func (w *podWorker) move(now time.Time, state workerState) {
 		for _, kind := range []dueKind{dueSync, dueDeadline} {
 			w.node.fleet.queue.Remove(dueKey{pod: w.pod.UID, kind: kind})
 		}
-		w.requestWrite(now)
+		w.publication.request(now)
 		if w.api == apiGone {
 			w.schedule(duePurge, now.Add(housekeepingPeriod))
 			w.node.configuration.reconfigure(now, w)
@@ -165,7 +160,7 @@ func (w *podWorker) move(now time.Time, state workerState) {
 	default:
 		w.publication.release()
 		w.requestSync(now)
-		w.requestWrite(now)
+		w.publication.request(now)
 	}
 }
 
@@ -336,7 +331,7 @@ func (w *podWorker) observe(now time.Time) []lifecycleEvent {
 // publish replaces the status of a pod.
 func (w *podWorker) publish(now time.Time, status corev1.PodStatus) {
 	if w.publication.set(w.pod, status) {
-		w.requestWrite(now)
+		w.publication.request(now)
 	}
 }
 
@@ -345,31 +340,6 @@ func (w *podWorker) requestSync(now time.Time) {
 	if w.state != workerFinished {
 		w.schedule(dueSync, now)
 	}
-}
-
-// requestWrite has what the API server lacks of a pod written.
-func (w *podWorker) requestWrite(now time.Time) {
-	if w.mayWrite() {
-		w.node.fleet.queue.Add(dueKey{pod: w.pod.UID, kind: dueWrite}, w, now.Add(w.node.faults.APILatency))
-	}
-}
-
-// mayWrite reports whether a call about a pod is needed and may be sent.
-func (w *podWorker) mayWrite() bool {
-	return w.mustWrite() && w.node.hears() && (w.publication.pending() || !w.node.fleet.halted)
-}
-
-// mustWrite reports whether the API server lacks something of a pod that it
-// shows.
-func (w *podWorker) mustWrite() bool {
-	return w.api != apiGone && (w.publication.pending() || w.deletable()) && w.shown() != nil
-}
-
-// deletable reports whether the API server can delete a pod for good. It is to
-// be deleted, its containers have ended, and its last status is written.
-func (w *podWorker) deletable() bool {
-	return w.state == workerFinished && w.pod.DeletionTimestamp != nil && w.api == apiPresent &&
-		w.publication.version == w.publication.written
 }
 
 // schedule makes something of a pod due.
@@ -503,53 +473,4 @@ func (w *podWorker) await(now time.Time, doing activity) {
 func (w *podWorker) endWait(now time.Time) bool {
 	w.doing = activityIdle
 	return w.volumes.endWait(now)
-}
-
-// reconcile restores a status that another client has overwritten.
-func (w *podWorker) reconcile(now time.Time) {
-	pod := w.shown()
-	if pod == nil {
-		return
-	}
-	if wanted := w.publication.shown(pod, w.mayRun()); !sameStatus(&pod.Status, &wanted) {
-		w.publication.overwritten()
-		w.requestWrite(now)
-	}
-}
-
-// task returns the call that a pod needs, if it needs one.
-func (w *podWorker) task(item dueItem) (Task, bool) {
-	task := Task{Node: w.node.name, Pod: w.shown(), item: item}
-	switch {
-	case w.former() || !w.mayWrite():
-		return Task{}, false
-	case w.publication.pending():
-		task.Kind = TaskPatchStatus
-		task.Status, task.version = w.publication.begin(task.Pod, w.mayRun())
-	default:
-		task.Kind = TaskDeletePod
-	}
-	return task, true
-}
-
-// finish takes the result of a call about a pod.
-func (w *podWorker) finish(now time.Time, task Task, result Result) timedqueue.Result {
-	shown := w.shown()
-	switch {
-	case result == ResultGone:
-		w.publication.end(task.version, true)
-		return timedqueue.Result{Outcome: timedqueue.OutcomeDone}
-	case task.Kind == TaskPatchStatus:
-		w.publication.end(task.version, result == ResultDone && shown != nil && shown.UID == task.Pod.UID)
-	case result == ResultDone:
-		w.leave(apiDeleted)
-	}
-	switch {
-	case result != ResultDone:
-		return w.node.retry(now, task.item)
-	case w.mayWrite():
-		return timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: now.Add(w.node.faults.APILatency)}
-	default:
-		return timedqueue.Result{Outcome: timedqueue.OutcomeDone}
-	}
 }

@@ -4,13 +4,17 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// publication is the status of a pod, and how much of it the API server has.
+// publication is the status of a pod, and how much of it the API server has. It
+// is what the status manager of a kubelet does for one pod.
 //
 // Each change has a version. One write is on its way at a time, and its result
 // counts for the version that it carried. So an old status never overwrites a
@@ -20,6 +24,7 @@ import (
 // replaces the pod would otherwise run both. Source: mergePodStatus in
 // pkg/kubelet/status, v1.37.1.
 type publication struct {
+	worker *podWorker
 	// status is nil before the first version. It may be that of an object in a
 	// cache, and is only read.
 	status *corev1.PodStatus
@@ -161,6 +166,87 @@ func (p *publication) shows(pod *corev1.Pod) bool {
 // it. A write that is on its way may have been before that change, so its
 // result does not count for this.
 func (p *publication) overwritten() { p.version++ }
+
+// request has what the API server lacks of a pod written.
+func (p *publication) request(now time.Time) {
+	w := p.worker
+	if p.mayWrite() {
+		w.node.fleet.queue.Add(dueKey{pod: w.pod.UID, kind: dueWrite}, w, now.Add(w.node.faults.APILatency))
+	}
+}
+
+// mayWrite reports whether a call about a pod is needed and may be sent.
+func (p *publication) mayWrite() bool {
+	w := p.worker
+	return p.mustWrite() && w.node.hears() && (p.pending() || !w.node.fleet.halted)
+}
+
+// mustWrite reports whether the API server lacks something of a pod that it
+// shows.
+func (p *publication) mustWrite() bool {
+	w := p.worker
+	return w.api != apiGone && (p.pending() || p.deletable()) && w.shown() != nil
+}
+
+// deletable reports whether the API server can delete a pod for good. It is to
+// be deleted, its containers have ended, and its last status is written.
+func (p *publication) deletable() bool {
+	w := p.worker
+	return w.state == workerFinished && w.pod.DeletionTimestamp != nil && w.api == apiPresent &&
+		p.version == p.written
+}
+
+// reconcile restores a status that another client has overwritten.
+func (p *publication) reconcile(now time.Time) {
+	w := p.worker
+	pod := w.shown()
+	if pod == nil {
+		return
+	}
+	if wanted := p.shown(pod, w.mayRun()); !sameStatus(&pod.Status, &wanted) {
+		p.overwritten()
+		p.request(now)
+	}
+}
+
+// task returns the call that a pod needs, if it needs one.
+func (p *publication) task(item dueItem) (Task, bool) {
+	w := p.worker
+	task := Task{Node: w.node.name, Pod: w.shown(), item: item}
+	switch {
+	case w.former() || !p.mayWrite():
+		return Task{}, false
+	case p.pending():
+		task.Kind = TaskPatchStatus
+		task.Status, task.version = p.begin(task.Pod, w.mayRun())
+	default:
+		task.Kind = TaskDeletePod
+	}
+	return task, true
+}
+
+// finish takes the result of a call about a pod.
+func (p *publication) finish(now time.Time, task Task, result Result) timedqueue.Result {
+	w := p.worker
+	shown := w.shown()
+	switch {
+	case result == ResultGone:
+		p.end(task.version, true)
+		return timedqueue.Result{Outcome: timedqueue.OutcomeDone}
+	case task.Kind == TaskPatchStatus:
+		p.end(task.version, result == ResultDone && shown != nil && shown.UID == task.Pod.UID)
+	case result == ResultDone:
+		w.leave(apiDeleted)
+	}
+	switch {
+	case result != ResultDone:
+		return w.node.retry(now, task.item)
+	case p.mayWrite():
+		return timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: now.Add(w.node.faults.APILatency)}
+	default:
+		return timedqueue.Result{Outcome: timedqueue.OutcomeDone}
+	}
+}
 
 // StatusPatchType is the type of the patches of [StatusPatch].
 const StatusPatchType = types.StrategicMergePatchType

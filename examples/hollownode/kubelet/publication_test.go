@@ -35,7 +35,7 @@ func TestALaterSyncDelaysNoWrite(t *testing.T) {
 	w.run(time.Second)
 	r := w.fleet.pods["a"]
 	r.publication.overwritten()
-	r.requestWrite(w.now)
+	r.publication.request(w.now)
 	w.now = w.now.Add(time.Millisecond)
 	w.fleet.queue.Advance(w.now)
 	r.requestSync(w.now)

@@ -37,7 +37,7 @@ func (l *syncLoop) perform(now time.Time, item dueItem) {
 	case kind == duePurge:
 		w.termination.forget(now)
 	case kind == dueReconcile:
-		w.reconcile(now)
+		w.publication.reconcile(now)
 	case l.node.runtime.loop == loopStopped:
 		w.again = true
 		if kind == dueVolumes {
@@ -147,7 +147,7 @@ func (l *syncLoop) update(now time.Time, w *podWorker, old *corev1.Pod) {
 	if !same || needsSync(old, w.pod) {
 		w.requestSync(now)
 	}
-	w.requestWrite(now)
+	w.publication.request(now)
 	if !w.publication.arrived(w.pod, w.mayRun()) {
 		w.schedule(dueReconcile, l.node.nextCompare(now))
 		return
