@@ -16,11 +16,6 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
-// The demonstration runs the same controller as on a real cluster. Its cluster
-// is that of the simulation, in virtual time, and nothing goes wrong in it. The
-// time passes as fast as the clock, and a busy machine makes it only slower. So
-// each run shows the same.
-
 // demoDefaults are the flags of the demonstration, unless they are given.
 var demoDefaults = map[string]string{"kube-api-qps": "1000", "kube-api-burst": "1000"}
 
@@ -43,8 +38,8 @@ type demo struct {
 	mostDown, mostSurging int
 }
 
-// newDemo returns the demonstration, on an empty cluster in which the
-// controller runs. The flags set s.
+// newDemo returns the demonstration, on an empty cluster of the simulation in
+// which nothing goes wrong. The flags set s.
 func newDemo(s *settings, flags *pflag.FlagSet, seed uint64) (*demo, error) {
 	if err := demonstration.SetDefaults(flags, demoDefaults); err != nil {
 		return nil, err
@@ -58,7 +53,7 @@ func newDemo(s *settings, flags *pflag.FlagSet, seed uint64) (*demo, error) {
 	d := &demo{World: world}
 	d.Play = &demonstration.Play[*state]{
 		Cluster: world, Look: d.look, Glance: 100 * time.Millisecond,
-		Lines: d.lines, Beat: time.Second, Picture: d.picture,
+		Lines: d.lines, Beat: time.Second, Legend: legend(),
 		Steps: d.script(), Pause: 1500 * time.Millisecond,
 		Summarize: d.summarize,
 	}
@@ -155,46 +150,22 @@ func tagOf(spec *corev1.PodSpec) string {
 }
 
 // lines tell about each set how many nodes have what of it.
-func (d *demo) lines(tell func(about, line string)) {
+func (d *demo) lines(tell demonstration.Tell) {
 	for _, set := range demoSets {
 		t := d.Seen.tally(set.name)
-		tell(set.name, fmt.Sprintf("%s  %3d desired %3d available %3d updated %3d surging %3d failing",
-			set.name, t.desired, t.available, t.updated, t.surging, t.failing))
-	}
-}
-
-// picture shows a set a line, with a character for each node.
-func (d *demo) picture() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "   step %d of %d\n\n", len(d.Ends)+1, demoSteps)
-	fmt.Fprintf(&b, "%-6s  %-*s  desired  available  up to date\n", "set", demoNodes+demoLater, "nodes")
-	taints, room := "", strings.Repeat(" ", max(demoNodes+demoLater-len(d.Seen.nodes), 0))
-	for _, set := range demoSets {
-		cells, status := "", d.Seen.set(set.name).Status
+		var cells []string
 		for _, node := range d.Seen.nodes {
-			cells += cell(d.Seen.living(set.name, node.Name))
+			cells = append(cells, cell(d.Seen.living(set.name, node.Name)))
 		}
-		fmt.Fprintf(&b, "%-6s  %s%s  %7d  %9d  %10d\n", set.name, cells, room,
-			status.DesiredNumberScheduled, status.NumberAvailable, status.UpdatedNumberScheduled)
+		tell(set.name, fmt.Sprintf("%s  %3d desired %3d available %3d updated %3d surging %3d failing",
+			set.name, t.desired, t.available, t.updated, t.surging, t.failing), cells...)
 	}
-	for _, node := range d.Seen.nodes {
-		taints += mark(node)
-	}
-	fmt.Fprintf(&b, "taints  %s\n\n        %s v1  %s v2  %s starting  %s v3, broken  ◆ two pods  · none\n"+
-		"        x NoExecute  - NoSchedule\n\n", taints, demonstration.Blue.Paint("■"), demonstration.Green.Paint("■"),
-		demonstration.Yellow.Paint("■"), demonstration.Red.Paint("■"))
-	return b.String()
 }
 
-// mark shows the taint of a node.
-func mark(node *corev1.Node) string {
-	switch taints := node.Spec.Taints; {
-	case len(taints) == 0:
-		return " "
-	case taints[0].Effect == corev1.TaintEffectNoExecute:
-		return "x"
-	}
-	return "-"
+// legend says what cells mean.
+func legend() string {
+	return fmt.Sprintf("%s v1  %s v2  %s starting  %s v3, broken  ◆ two pods  · none", demonstration.Blue.Paint("■"),
+		demonstration.Green.Paint("■"), demonstration.Yellow.Paint("■"), demonstration.Red.Paint("■"))
 }
 
 // cell shows the pods of a set on a node: how many, and the one that is

@@ -60,7 +60,7 @@ func TestDemonstrationFitsATerminal(t *testing.T) {
 	var out bytes.Buffer
 	screen := demonstration.NewPicture(&out, func() time.Duration { return d.Elapsed() + 1000*time.Second })
 	require.NoError(t, d.Run(t.Context(), demonstration.AtOnce, screen))
-	require.Contains(t, out.String(), "step 7 of 7")
+	require.Contains(t, out.String(), "  7/7 roll back")
 	require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
 }
 

@@ -14,11 +14,6 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 )
 
-// The demonstration runs the same fleet as on a real cluster. Its cluster is
-// that of the simulation, in virtual time, and only its script makes something
-// go wrong in it. The time passes as fast as the clock, and a busy machine
-// makes it only slower. So each run shows the same.
-
 // demoDefaults are the flags of the demonstration, unless they are given.
 var demoDefaults = map[string]string{"nodes": "40", "zones": "4"}
 
@@ -35,8 +30,9 @@ type demo struct {
 	pods       int // created so far
 }
 
-// newDemo returns the demonstration, on an empty cluster in which no process
-// runs yet. The flags set s.
+// newDemo returns the demonstration, on an empty cluster of the simulation in
+// which no process runs yet. Only the script makes something go wrong. The flags
+// set s.
 func newDemo(s *settings, flags *pflag.FlagSet, seed uint64) (*demo, error) {
 	if err := demonstration.SetDefaults(flags, demoDefaults); err != nil {
 		return nil, err
@@ -81,7 +77,7 @@ func (d *demo) look() *state {
 }
 
 // lines tell about each zone that has nodes, by name.
-func (d *demo) lines(tell func(about, line string)) {
+func (d *demo) lines(tell demonstration.Tell) {
 	zones := map[string]bool{}
 	for _, node := range d.Seen.nodes {
 		zones[zoneOf(node)] = true

@@ -36,9 +36,7 @@ var titles = []string{
 const forGood = 0
 
 // newCluster sets the scenario up, with the flags of the controller that were
-// given. It is the same controller as on a real cluster, on a cluster in virtual
-// time. That passes as fast as the clock, and a busy machine makes it only
-// slower. So each run shows the same.
+// given.
 func newCluster(flags *pflag.FlagSet, seed uint64) (*simulation.Simulation, error) {
 	s, err := scenario.Read("demo.yaml", demoFile)
 	if err != nil {
@@ -86,7 +84,8 @@ func newDemo(played *simulation.Simulation, by invariant.Settings) *demo {
 	}
 	d.Play = &demonstration.Play[simulation.Knowledge]{
 		Cluster: played, Look: played.Replicas()[0].Knowledge, Glance: 250 * time.Millisecond,
-		Lines: d.lines, Picture: d.picture,
+		Lines:  d.lines,
+		Legend: fmt.Sprintf("%s ready  %s unknown  %s tainted NoExecute", readyNode, unknownNode, taintedNode),
 		Length: played.Scenario().Duration.D(), Summarize: d.summarize,
 	}
 	played.World().Watch(d.witness)
@@ -100,33 +99,24 @@ func newDemo(played *simulation.Simulation, by invariant.Settings) *demo {
 	return d
 }
 
+// The cells of nodes.
+var (
+	readyNode   = demonstration.Green.Paint("■")
+	unknownNode = demonstration.Yellow.Paint("■")
+	taintedNode = demonstration.Red.Paint("■")
+)
+
 // lines tell about the cluster and each zone.
-func (d *demo) lines(tell func(about, line string)) {
+func (d *demo) lines(tell demonstration.Tell) {
 	tell("", fmt.Sprintf("cluster  %s", d.Seen.Phase))
 	for _, z := range d.Seen.Zones {
 		name := nameOf(z)
 		now := d.recorder.Tally(name)
 		tell(name, fmt.Sprintf("zone %s  %-17s %3d ready %3d unknown %3d tainted %4d evicted",
-			name, z.State, now.Ready+now.Silent, now.NotReady, now.Tainted, now.Evicted))
+			name, z.State, now.Ready+now.Silent, now.NotReady, now.Tainted, now.Evicted),
+			strings.Repeat(readyNode, now.Ready+now.Silent), strings.Repeat(unknownNode, now.NotReady),
+			strings.Repeat(taintedNode, now.Tainted))
 	}
-}
-
-// picture shows a zone a line, with a character for each node.
-func (d *demo) picture() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, " of %.0fs   cluster: %-9s   pods waiting to leave: %d\n\n",
-		d.Length.Seconds(), d.Seen.Phase, d.Seen.Pending)
-	fmt.Fprintf(&b, "zone  %-20s  %-17s  nodes/s  evicted\n", "nodes", "state")
-	ready, unknown := demonstration.Green.Paint("■"), demonstration.Yellow.Paint("■")
-	tainted := demonstration.Red.Paint("■")
-	for _, z := range d.Seen.Zones {
-		now := d.recorder.Tally(nameOf(z))
-		nodes := strings.Repeat(ready, now.Ready+now.Silent) + strings.Repeat(unknown, now.NotReady) +
-			strings.Repeat(tainted, now.Tainted)
-		fmt.Fprintf(&b, "%-4s  %s  %-17s  %7.2f  %7d\n", nameOf(z), nodes, z.State, z.Rate, now.Evicted)
-	}
-	fmt.Fprintf(&b, "\n      %s ready  %s unknown  %s tainted NoExecute\n\n", ready, unknown, tainted)
-	return b.String()
 }
 
 // nameOf returns a zone's short name. In the API's form it is region,

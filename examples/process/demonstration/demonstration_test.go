@@ -37,7 +37,8 @@ func TestClaimNamesItsExceptions(t *testing.T) {
 // What a judge has found is an exception of one claim.
 func TestFindingsAreTakenOnce(t *testing.T) {
 	found := demonstration.Findings[string]{
-		{Rule: "early", Text: "pod a"}, {Rule: "early", Text: "pod b"}, {Rule: "late", Text: "pod b"}, {Rule: "lost", Text: "it"},
+		{Rule: "early", Text: "pod a"}, {Rule: "early", Text: "pod b"},
+		{Rule: "late", Text: "pod b"}, {Rule: "lost", Text: "it"},
 	}
 	require.Equal(t, []string{"pod b;", "pod b;"}, found.Take("b", "early", "late"))
 	require.Equal(t, []string{"pod a;"}, found.Take("", "early", "late"))
@@ -86,11 +87,11 @@ func TestLinesOnlyForChanges(t *testing.T) {
 		var out bytes.Buffer
 		screen := demonstration.NewScreen(&out, sinceNow())
 		show := func(lines ...string) {
-			screen.Show(func() string { return "a picture" }, func(tell func(about, line string)) {
+			screen.Show(func(tell demonstration.Tell) {
 				for _, line := range lines {
-					tell(line[:1], line)
+					tell(line[:1], line, "■")
 				}
-			})
+			}, "■ a cell")
 		}
 		screen.Say("it begins")
 		show("a is up")
@@ -104,7 +105,8 @@ func TestLinesOnlyForChanges(t *testing.T) {
 		show("a is down")
 		time.Sleep(100 * time.Millisecond)
 		show("a is down")
-		require.Equal(t, "  0.0s  it begins\n  0.0s  a is up\n  1.5s  b is up\n  2.4s  it goes on\n  3.4s  a is down\n", out.String())
+		require.Equal(t, "  0.0s  it begins\n  0.0s  a is up\n  1.5s  b is up\n"+
+			"  2.4s  it goes on\n  3.4s  a is down\n", out.String())
 	})
 }
 
@@ -113,26 +115,29 @@ func TestPictureIsRedrawnInPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		screen := demonstration.NewPicture(&out, sinceNow())
-		draw := func(picture string) { screen.Show(func() string { return picture }, nil) }
+		cells := []string{demonstration.Green.Paint("■"), "■"}
+		draw := func() {
+			screen.Show(func(tell demonstration.Tell) { tell("a", "a is up", cells...) }, "■ a cell")
+		}
 		screen.Say("it begins")
 		require.Empty(t, out.String())
-		draw(" now\n\x1b[32m■\x1b[0m■\n")
-		require.Equal(t, "  0.0s now\n\x1b[32m■\x1b[0m■\n  0.0s  it begins\n", out.String())
+		draw()
+		require.Equal(t, "  0.0s\na is up\n        \x1b[32m■\x1b[0m■\n        ■ a cell\n  0.0s  it begins\n", out.String())
 		require.Equal(t, len("  0.0s  it begins"), demonstration.Width(out.String()))
 		require.Equal(t, 2, demonstration.Width("\x1b[32m■\x1b[0m■\n"))
 		for range 20 {
 			screen.Say("it goes on")
 		}
 		out.Reset()
-		draw("■\n")
-		require.True(t, strings.HasPrefix(out.String(), "\x1b[3A\x1b[J  0.0s■\n  0.0s  it goes on\n"), out.String())
-		require.Equal(t, 1+6, strings.Count(out.String(), "\n"))
+		draw()
+		require.True(t, strings.HasPrefix(out.String(), "\x1b[5A\x1b[J  0.0s\na is up\n"), out.String())
+		require.Equal(t, 4+6, strings.Count(out.String(), "\n"))
 
-		// Without a picture of its own it is the lines, each of them.
+		// Without cells and a legend it is the lines, each time.
 		out.Reset()
 		for range 2 {
-			screen.Show(nil, func(tell func(about, line string)) { tell("a", "a is up") })
+			screen.Show(func(tell demonstration.Tell) { tell("a", "a is up") }, "")
 		}
-		require.Equal(t, 2, strings.Count(out.String(), "\x1b[7A\x1b[Ja is up\n  0.0s  it goes on\n"), out.String())
+		require.Equal(t, 1, strings.Count(out.String(), "\x1b[8A\x1b[J  0.0s\na is up\n  0.0s  it goes on\n"), out.String())
 	})
 }

@@ -10,12 +10,12 @@
 //	}
 //	return play.Demonstrate(ctx, out)
 //
-// A [World] in virtual time passes at a [Pace] no faster than the clock, so
-// each run shows the same, however busy the machine is. A test lets it pass
-// [AtOnce].
+// The program is the one that runs on a real cluster. A [World] in virtual time
+// passes at a [Pace] no faster than the clock, so each run shows the same, however
+// busy the machine is. A test lets it pass [AtOnce].
 //
-// A [Screen] redraws a picture in place on a terminal, and writes plain lines
-// elsewhere. A summary is [Claims], with the [Findings] of a judge as exceptions.
-// It holds if no claim has an exception, else the program ends with exit code
-// 1. No line is wider than [Columns].
+// A [Screen] redraws in place on a terminal, and writes plain lines elsewhere. A
+// summary is [Claims], with the [Findings] of a judge as exceptions. It holds if
+// no claim has an exception, else the program ends with exit code 1. No line is
+// wider than [Columns].
 package demonstration

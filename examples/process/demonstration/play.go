@@ -44,10 +44,10 @@ type Play[S any] struct {
 	Glance time.Duration
 	// Lines tell how each thing is that was seen, for example each zone. Beat is
 	// how long none are written after others, elsewhere than on a terminal.
-	Lines func(tell func(about, line string))
+	Lines func(Tell)
 	Beat  time.Duration
-	// Picture draws the same for a terminal, next to the time. Nil draws the lines.
-	Picture func() string
+	// Legend says on a terminal what cells mean.
+	Legend string
 	// Steps are the script. Pause is how long each stays in view when it has got
 	// where it should. What the program does meanwhile is part of the step.
 	Steps []Step
@@ -153,5 +153,5 @@ func (p *Play[S]) await(ctx context.Context, most time.Duration, reached func() 
 // show looks at the cluster, and shows how it is.
 func (p *Play[S]) show() {
 	p.Seen = p.Look()
-	p.screen.Show(p.Picture, p.Lines)
+	p.screen.Show(p.Lines, p.Legend)
 }

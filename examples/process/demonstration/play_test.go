@@ -34,7 +34,7 @@ func newPlay(world *calendar) (play *demonstration.Play[time.Duration], looks *[
 			*looks = append(*looks, world.elapsed)
 			return world.elapsed
 		},
-		Lines: func(func(about, line string)) {},
+		Lines: func(demonstration.Tell) {},
 		Summarize: func(out io.Writer, lacking []string) (claims demonstration.Claims, _ error) {
 			_, err := io.WriteString(out, "figures\n")
 			claims.Add(lacking, "it got there")

@@ -18,10 +18,14 @@ const Columns = 80
 // mostTold lines about what has happened stay below a picture.
 const mostTold = 6
 
-// A Screen shows a demonstration. On a terminal it shows a picture that is
-// redrawn in place, and what was said below it. Elsewhere it writes a line for
-// all that is said and for each change. What is written to it follows. It is
-// not safe for concurrent use.
+// A Tell takes a line about a thing, and the cells that show it on a terminal,
+// for example one for each node.
+type Tell func(about, line string, cells ...string)
+
+// A Screen shows a demonstration. On a terminal it redraws in place how things
+// are, and what was said below it. Elsewhere it writes a line for all that is
+// said and for each change. What is written to it follows. It is not safe for
+// concurrent use.
 type Screen struct {
 	io.Writer
 
@@ -45,7 +49,7 @@ func NewScreen(out io.Writer, elapsed func() time.Duration) *Screen {
 	return newScreen(out, elapsed, ok && term.IsTerminal(int(file.Fd())))
 }
 
-// NewPicture returns a Screen that draws pictures even if out is no terminal.
+// NewPicture returns a Screen that draws as on a terminal, whatever out is.
 func NewPicture(out io.Writer, elapsed func() time.Duration) *Screen {
 	return newScreen(out, elapsed, true)
 }
@@ -71,16 +75,10 @@ func (s *Screen) Say(text string) {
 
 // Show shows how things are. Lines tells a line about each thing. Without a
 // terminal those are written that differ from the last one about their thing.
-// On a terminal they are the picture, unless there is another, whose lines each
-// end with a newline and whose first one follows the time.
-func (s *Screen) Show(picture func() string, lines func(tell func(about, line string))) {
+func (s *Screen) Show(lines func(Tell), legend string) {
 	switch {
-	case s.live && picture != nil:
-		s.draw(s.stamped(picture()))
 	case s.live:
-		var b strings.Builder
-		lines(func(_, line string) { fmt.Fprintln(&b, line) })
-		s.draw(b.String())
+		s.draw(lines, legend)
 	case s.elapsed()-s.written >= s.Beat:
 		s.written = s.elapsed()
 		lines(s.change)
@@ -88,7 +86,7 @@ func (s *Screen) Show(picture func() string, lines func(tell func(about, line st
 }
 
 // change writes a line about a thing if it differs from the last one about it.
-func (s *Screen) change(about, line string) {
+func (s *Screen) change(about, line string, _ ...string) {
 	if s.last[about] == line {
 		return
 	}
@@ -97,12 +95,21 @@ func (s *Screen) change(about, line string) {
 }
 
 // draw replaces the picture.
-func (s *Screen) draw(picture string) {
+func (s *Screen) draw(lines func(Tell), legend string) {
 	var b strings.Builder
 	if s.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA\x1b[J", s.drawn)
 	}
-	b.WriteString(picture)
+	fmt.Fprintln(&b, s.stamped(""))
+	lines(func(_, line string, cells ...string) {
+		fmt.Fprintln(&b, line)
+		if len(cells) > 0 {
+			fmt.Fprintf(&b, "%8s%s\n", "", strings.Join(cells, ""))
+		}
+	})
+	if legend != "" {
+		fmt.Fprintf(&b, "%8s%s\n", "", legend)
+	}
 	for _, line := range s.told {
 		fmt.Fprintln(&b, line)
 	}
