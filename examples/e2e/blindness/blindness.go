@@ -7,25 +7,16 @@
 // and cuts watches, or silences some of many nodes for a while. A few nodes die
 // meanwhile, so a program that declares no node at all is not flawless.
 //
-// # How it judges
+// None of what it judges by is the subject or its caches. The fleet knows when a
+// node was cut off for good. The API server's audit log has each heartbeat that it
+// has stored, each other write of a status and each deletion of a pod. A watch on
+// a direct connection says when Ready became Unknown, and which taints nodes have.
+// The criterion is in judge.go.
 //
-// Three sources say what happened, and none of them is the subject or its
-// caches:
-//
-//   - The fleet of nodes knows when a node was cut off for good.
-//   - The API server's audit log has the time and the user of each heartbeat that
-//     it has stored, of each other write of a status and each deletion of a pod.
-//   - A watch on a direct connection says when Ready became Unknown, and which
-//     taints nodes have.
-//
-// The judge compares them; judge.go has its criterion.
-//
-// # What both programs get
-//
-// Their periods are shorter than the defaults: a grace period of 20 s, beats
-// every 5 s. Ours gets --node-heartbeat-interval with the interval of the
-// beats; upstream has no such flag. With one replica leader election is off,
-// because a leader ends when it cannot renew its lease.
+// Periods are shorter than the defaults: a grace period of 20 s, beats every 5 s.
+// Ours gets --node-heartbeat-interval with that; upstream has no such flag. With
+// one replica leader election is off, because a leader ends when it cannot renew
+// its lease.
 package blindness
 
 import (
@@ -93,7 +84,7 @@ func measurement() *sidebyside.Measurement[scenario] {
 			sidebyside.Upstream("node-lifecycle-controller,taint-eviction-controller", flags...),
 		},
 		Repetitions: 1, Parallel: 2, Longest: 20 * time.Minute, // the longest scenario takes seven
-		Play: play, Corner: "while nodes beat",
+		Play:   play,
 		Legend: func() string { return fmt.Sprintf(legend, grace.Seconds(), beat.Seconds()) },
 	}
 }
@@ -338,8 +329,9 @@ func play(ctx context.Context, p *sidebyside.Play[scenario]) (record *sidebyside
 	if err != nil {
 		return nil, err
 	}
-	p.Say("%s", counts)
-	return &sidebyside.Record{Text: counts.String(), Told: counts.told()}, nil
+	record = counts.record()
+	p.Say("%s", record)
+	return record, nil
 }
 
 // playFault does the steps of the scenario, each at its time.

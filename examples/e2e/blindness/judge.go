@@ -205,39 +205,23 @@ func (s span) overlap(other span) time.Duration {
 func earliest(times ...time.Time) time.Time { return slices.MinFunc(times, time.Time.Compare) }
 func latest(times ...time.Time) time.Time   { return slices.MaxFunc(times, time.Time.Compare) }
 
-// String is the verdict in a few words: what is not flawless in bold. A history
-// without living or without dead nodes proves nothing.
-func (c *Counts) String() string {
-	text := fmt.Sprintf("declared %s of %d living", bold(c.Wrong), c.Living)
-	if c.Silent > 0 {
-		text += fmt.Sprintf(" (and %d that were silent for as long)", c.Silent)
-	}
-	text += fmt.Sprintf(", %s tainted, %s pods evicted; missed %s of %d dead",
-		bold(c.Tainted), bold(c.Evicted), bold(c.Missed), c.Dead)
-	if c.Latest > 0 {
-		text += fmt.Sprintf(", the last after %.1f s", c.Latest.Seconds())
-	}
-	if c.LatestDown > 0 {
-		text += fmt.Sprintf(", %.1f s of them without the API server", c.LatestDown.Seconds())
-	}
-	if c.Living == 0 || c.Dead == 0 {
-		text += "; " + sidebyside.Bold("it proves nothing")
-	}
-	return text
-}
-
-func bold(n int) string {
-	if n == 0 {
-		return "0"
-	}
-	return sidebyside.Bold(fmt.Sprint(n))
-}
-
-// told are the first of the wrong declarations.
-func (c *Counts) told() (lines []string) {
+// record returns the verdict as rows, and the first of the wrong declarations. A
+// history without living or without dead nodes proves nothing.
+func (c *Counts) record() *sidebyside.Record {
+	r := &sidebyside.Record{}
+	count := func(title string, n int) *sidebyside.Row { return r.Add(title, sidebyside.Count, float64(n)) }
+	count("living nodes", c.Living).AtLeast(1)
+	count("declared", c.Wrong).AtMost(0)
+	count("declared after a silence as long as the grace period", c.Silent)
+	count("tainted", c.Tainted).AtMost(0)
+	count("their pods evicted", c.Evicted).AtMost(0)
+	count("dead nodes", c.Dead).AtLeast(1)
+	count("missed", c.Missed).AtMost(0)
+	r.Add("the last declared after", sidebyside.Seconds, c.Latest.Seconds())
+	r.Add("of that without the API server", sidebyside.Seconds, c.LatestDown.Seconds())
 	for _, d := range c.Declarations[:min(5, len(c.Declarations))] {
-		lines = append(lines, fmt.Sprintf("%s declared at %s after a silence of %.1f s and %.1f s without the API server",
+		r.Told = append(r.Told, fmt.Sprintf("%s declared at %s after a silence of %.1f s and %.1f s without the API server",
 			d.node, d.at.Format("15:04:05.000"), d.silence.Seconds(), d.down.Seconds()))
 	}
-	return lines
+	return r
 }

@@ -69,7 +69,12 @@ func TestADeclarationIsWrongWithinTheGracePeriodOfAStoredBeat(t *testing.T) {
 			want: Counts{Living: 1, Silent: 1},
 		},
 		"a beat that was answered after the declaration does not count": {
-			node: fleet.Life{Beats: []fleet.Beat{{Received: at(5), Answered: at(5.1)}, {Received: at(20), Answered: at(25.5)}}, Written: []time.Time{at(25)}},
+			node: fleet.Life{
+				Beats: []fleet.Beat{
+					{Received: at(5), Answered: at(5.1)}, {Received: at(20), Answered: at(25.5)},
+				},
+				Written: []time.Time{at(25)},
+			},
 			want: Counts{Living: 1, Silent: 1},
 		},
 		"beats in any order": {
@@ -104,7 +109,10 @@ func TestADeclarationIsWrongWithinTheGracePeriodOfAStoredBeat(t *testing.T) {
 			},
 		},
 		"damage to a living node": {
-			node: fleet.Life{Beats: beats(5), Written: []time.Time{at(6), at(7)}, Node: tainted(witness.Node{}), Deleted: evicted(3)},
+			node: fleet.Life{
+				Beats: beats(5), Written: []time.Time{at(6), at(7)},
+				Node: tainted(witness.Node{}), Deleted: evicted(3),
+			},
 			want: Counts{
 				Living: 1, Wrong: 1, Tainted: 1, Evicted: 3,
 				Declarations: []declaration{{at: at(6), silence: time.Second}, {at: at(7), silence: 2 * time.Second}},
@@ -122,7 +130,10 @@ func TestADeclarationIsWrongWithinTheGracePeriodOfAStoredBeat(t *testing.T) {
 			want: Counts{Dead: 1, Latest: 21 * time.Second},
 		},
 		"a living node that was really silent is no damage": {
-			node: fleet.Life{Beats: beats(5), Written: []time.Time{at(26)}, Node: tainted(witness.Node{}), Deleted: evicted(3)},
+			node: fleet.Life{
+				Beats: beats(5), Written: []time.Time{at(26)},
+				Node: tainted(witness.Node{}), Deleted: evicted(3),
+			},
 			want: Counts{Living: 1, Silent: 1},
 		},
 	} {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -39,25 +38,9 @@ type Config struct {
 	// removes.
 	Dir string
 	// APIServerFlags are further flags of kube-apiserver, named without dashes.
-	// They replace this package's choice of the same flag, except those that it
-	// relies on (ports, certificates, etcd, audit), which Validate refuses.
+	// They replace this package's choice of the same flag. It relies on its own of
+	// ports, certificates, etcd and audit.
 	APIServerFlags map[string]string
-}
-
-// Validate says what is wrong with the configuration. Start calls it.
-func (c Config) Validate() error {
-	for name := range c.APIServerFlags {
-		if name == "" || strings.HasPrefix(name, "-") || strings.Contains(name, "=") {
-			return fmt.Errorf("APIServerFlags: %q is not the name of a flag, which has no leading dashes and no value", name)
-		}
-		for _, reserved := range []string{"etcd-servers", "audit-", "tls-cert-file", "tls-private-key-file",
-			"client-ca-file", "service-account-", "secure-port", "bind-address"} {
-			if strings.HasPrefix(name, reserved) {
-				return fmt.Errorf("APIServerFlags: --%s belongs to this package", name)
-			}
-		}
-	}
-	return nil
 }
 
 // ControlPlane is a running etcd and kube-apiserver. Its methods may be called
@@ -87,9 +70,6 @@ type ControlPlane struct {
 // After an error nothing is left running. The error of a process that failed
 // carries the end of its log.
 func Start(ctx context.Context, config Config) (*ControlPlane, error) {
-	if err := config.Validate(); err != nil {
-		return nil, fmt.Errorf("controlplane.Config: %w", err)
-	}
 	binaries, err := Build(ctx, config.Build, Etcd, KubeAPIServer)
 	if err != nil {
 		return nil, err

@@ -210,24 +210,6 @@ func processesOf(t *testing.T, dir string) []string {
 	return found
 }
 
-func TestConfigIsValidated(t *testing.T) {
-	for name, config := range map[string]Config{
-		"folder in use": {Dir: "."},
-		"dashes":        {APIServerFlags: map[string]string{"--v": "2"}},
-		"value in name": {APIServerFlags: map[string]string{"v=2": ""}},
-		"empty name":    {APIServerFlags: map[string]string{"": "2"}},
-		"our port":      {APIServerFlags: map[string]string{"secure-port": "1"}},
-		"our audit log": {APIServerFlags: map[string]string{"audit-log-path": "-"}},
-	} {
-		if _, err := Start(t.Context(), config); err == nil || !strings.Contains(err.Error(), "controlplane.Config") {
-			t.Errorf("%s: got %v", name, err)
-		}
-	}
-	if err := (Config{APIServerFlags: map[string]string{"v": "2"}}).Validate(); err != nil {
-		t.Error(err)
-	}
-}
-
 // recorder stands for a test that fails.
 type recorder struct {
 	testing.TB

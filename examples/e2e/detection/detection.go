@@ -51,7 +51,7 @@ delays of detection, taints and evictions, wrong evictions, API calls, CPU time 
   go -C examples/e2e run ./measure detection                                    cut and zones: about three hours
   go -C examples/e2e run ./measure detection --scenario cut --repetitions 1     a quarter of an hour
   go -C examples/e2e run ./measure detection --nodes 100 --pods 1000 --cut 10   a small cluster
-  go -C examples/e2e run ./measure detection --subject ours --html ours.html    one side, as a page
+  go -C examples/e2e run ./measure detection --subject ours                     one side
   go -C examples/e2e run ./measure detection --scenario rest --nodes 5000 --pods 5000 --settle 1m --rest 5m
 
 Scenarios:
@@ -100,7 +100,7 @@ func (o *options) measurement() *sidebyside.Measurement[scenario] {
 			sidebyside.Upstream("node-lifecycle-controller,taint-eviction-controller"),
 		},
 		Helpers: []sidebyside.Subject{baseline()}, Repetitions: 3, Longest: 3 * time.Hour,
-		Flags: o.addFlags, Check: o.check, Play: o.play, Disturbed: errSilent, Legend: o.legend,
+		Flags: o.addFlags, Check: o.check, Play: o.play, Legend: o.legend,
 	}
 }
 

@@ -66,8 +66,9 @@ type verdict struct {
 }
 
 var (
-	// errSilent means that a node was silent for the grace period while it lived.
-	errSilent = errors.New("a living node was silent for the grace period")
+	// errSilent means that a node was silent for the grace period while it lived. No
+	// controller could know better.
+	errSilent = fmt.Errorf("%w: a living node was silent for the grace period", sidebyside.ErrDisturbed)
 	// errNothing means that a history proves nothing.
 	errNothing = errors.New("no node has died, or no pod had to leave")
 )

@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/wait"
@@ -171,9 +170,7 @@ func (w *world) measureOutage(
 	record.Add("the outage lasts", sidebyside.Seconds, costs.Took.Seconds())
 	record.Add("most resident memory", sidebyside.MiB, float64(memory.Peak))
 	record.Add("API calls in the outage", sidebyside.Count, float64(len(costs.Calls)))
-	record.Calls = controlplane.CountBy(costs.Calls, func(r controlplane.Request) string {
-		return r.Verb + " " + r.FullResource()
-	})
+	record.AddCalls("API calls", costs.Calls)
 	return nil
 }
 

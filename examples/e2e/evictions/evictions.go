@@ -3,17 +3,10 @@
 // (examples/tainteviction) and kube-controller-manager's
 // taint-eviction-controller.
 //
-// # How it judges
-//
 // Nodes and pods are plain objects: nothing runs, and a deleted pod is gone at
-// once. Which pod is due when follows from what was put there and when, by a
-// formula of one line in judge.go. When it left, and by which request, is in
-// the audit log of the API server. The judge compares the two.
-//
-// A DELETE by name may be received before a pod is made and remove it all the
-// same: the API server reads the pod later. Upstream sends no UID, so such pods
-// count as evicted by it. A pod that left without a request of this or another
-// kind makes its cell one that cannot be judged.
+// once. Which pod is due when follows from what was put there and when. When it
+// left, and by which request, is in the audit log of the API server. The judge
+// compares the two. A pod that left without a request cannot be judged.
 package evictions
 
 import (
@@ -44,11 +37,11 @@ on a real API server. Counts the pods that are evicted early, late, wrongly or n
   go -C examples/e2e run ./measure evictions --ours=--confirm                 more flags for ours
 `
 
-const legend = `Pods evicted when they were due or later, of those that had to be, and how long after that the last of them was; what was
-in the way (a refusal, an outage, a budget) is over before that time counts. Early, late, lost (still there a minute later) and
-wrong (evicted although they must stay, or before their budget allows it) are zero where they are not named. A pod that
-its owner deletes before it is due need not be evicted; so numbers of recreated ones differ. Upstream's controller deletes
-pods and asks for no budget, as documented: that it counts as wrong there is no fault of it.
+const legend = `The last pod was evicted so long after it was due. What was in the way (a refusal, an outage, a budget) is
+over before that time counts. Lost: still there a minute later. Wrong: evicted although it must stay, or before its
+budget allows it. A pod that its owner deletes before it is due need not be evicted; so numbers of recreated ones
+differ. Upstream's controller deletes pods and asks for no budget, as documented: that it counts as wrong there is no
+fault of it.
 `
 
 // Alone, the taint-eviction-controller of v1.37.1 does not see the pods of a
@@ -87,7 +80,7 @@ func measurement() *sidebyside.Measurement[scenario] {
 			}
 			return nil
 		},
-		Play: play, Corner: "while pods are evicted", Legend: func() string { return legend },
+		Play: play, Legend: func() string { return legend },
 	}
 }
 
@@ -286,8 +279,9 @@ func play(ctx context.Context, p *sidebyside.Play[scenario]) (*sidebyside.Record
 	if err != nil {
 		return nil, err
 	}
-	p.Say("%s", counts)
-	return &sidebyside.Record{Text: counts.String()}, nil
+	record := counts.record()
+	p.Say("%s", record)
+	return record, nil
 }
 
 // awaitCanary waits until the subject evicts a pod that must leave at once.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,29 +96,20 @@ func (n *Counts) add(p *pod, late time.Duration, now time.Time) error {
 
 func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
-// String is the verdict in a few words: what is not flawless in bold. A history
-// in which no pod had to be evicted proves nothing.
-func (n *Counts) String() string {
-	text := fmt.Sprintf("%d of %d", n.Evicted, n.Must)
-	if n.Evicted > 0 {
-		text += fmt.Sprintf(", the last after %.1f s", n.Latest.Seconds())
-	}
-	var faults []string
+// record returns the verdict as rows. A history in which no pod had to be evicted
+// proves nothing.
+func (n *Counts) record() *sidebyside.Record {
+	r := &sidebyside.Record{}
+	r.Add("pods that must be evicted", sidebyside.Count, float64(n.Must)).AtLeast(1)
+	r.Add("evicted when due or later", sidebyside.Count, float64(n.Evicted)).AtLeast(float64(n.Must))
+	r.Add("the last of them after", sidebyside.Seconds, n.Latest.Seconds())
 	for _, fault := range []struct {
-		n    int
 		what string
-	}{{n.Early, "early"}, {n.Late, "late"}, {n.Lost, "lost"}, {n.Wrong, "wrong"}} {
-		if fault.n > 0 {
-			faults = append(faults, fmt.Sprintf("%d %s", fault.n, fault.what))
-		}
+		n    int
+	}{{"early", n.Early}, {"late", n.Late}, {"lost", n.Lost}, {"wrong", n.Wrong}} {
+		r.Add(fault.what, sidebyside.Count, float64(fault.n)).AtMost(0)
 	}
-	if n.Must == 0 || len(faults) == 0 && n.Evicted < n.Must {
-		faults = append(faults, "it proves nothing")
-	}
-	if len(faults) == 0 {
-		return text
-	}
-	return text + "; " + sidebyside.Bold(strings.Join(faults, ", "))
+	return r
 }
 
 // judge counts what has become of the pods so far, by what the API server has:

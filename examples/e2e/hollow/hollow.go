@@ -3,12 +3,6 @@
 // Nodes become ready, pods come, nothing happens but heartbeats, all pods are
 // deleted, and then pods come and go as fast as they can.
 //
-// With --circle it plays the life of a fleet instead, with kube-scheduler, the
-// ReplicaSet controller of kube-controller-manager, and examples/nodelifecycle.
-// Pods become ready, a share of the nodes falls silent, their pods are evicted
-// and replaced, and the nodes return. The table has the seconds of each step.
-// It is a fault when a pod that stayed is ready too late, or has restarted.
-//
 // Ours costs too much with
 //
 //   - more CPU time or memory than kwok
@@ -32,7 +26,6 @@ package hollow
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -45,7 +38,6 @@ const help = `Measures what examples/hollownode costs next to kwok, on a real AP
 
   go -C examples/e2e run ./measure hollow                                  a quarter of an hour
   go -C examples/e2e run ./measure hollow --nodes 100 --subject ours
-  go -C examples/e2e run ./measure hollow --circle                         the life of a fleet, without kwok
 `
 
 // Run measures hollow nodes as the flags say.
@@ -57,65 +49,38 @@ func Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 type options struct {
 	nodes, pods int
 	rest, churn time.Duration
-	circle      bool
 }
 
-// A scenario is what a fleet goes through.
-type scenario string
-
-const (
-	alone  scenario = "alone"
-	circle scenario = "circle"
-)
+// alone is the one scenario: nothing else acts on nodes and pods.
+type alone struct{}
 
 // Heading is that of its table.
-func (s scenario) Heading() sidebyside.Heading {
-	if s == circle {
-		return sidebyside.Heading{Name: string(s), Title: "step", Together: "after"}
-	}
-	return sidebyside.Heading{Name: string(s)}
-}
+func (alone) Heading() sidebyside.Heading { return sidebyside.Heading{Name: "alone"} }
 
-func (o *options) measurement() *sidebyside.Measurement[scenario] {
-	m := &sidebyside.Measurement[scenario]{
-		Name: "hollow", Help: help, Scenarios: []scenario{alone},
+func (o *options) measurement() *sidebyside.Measurement[alone] {
+	return &sidebyside.Measurement[alone]{
+		Name: "hollow", Help: help, Scenarios: []alone{{}},
 		Subjects: []sidebyside.Subject{
-			sidebyside.OurSubject("hollownode", "--leader-elect=false", "--secure-port=0"), kwok(),
+			sidebyside.OurSubject("hollownode", "--leader-elect=false", "--secure-port=0", "--events=false"), kwok(),
 		},
 		Repetitions: 1, Longest: 2 * time.Hour, // and as long as pods come and go
-		Flags: o.addFlags, Play: o.play,
-		Ratio: kwokName, Legend: func() string { return "" },
+		Flags: o.addFlags, Check: o.check, Play: o.play, Legend: func() string { return "" },
 	}
-	m.Check = func(c *sidebyside.Choice[scenario]) error {
-		if o.circle {
-			c.Scenarios, c.Subjects, m.Helpers = []scenario{circle}, m.Subjects[:1], circleHelpers()
-		}
-		return o.check()
-	}
-	return m
 }
 
 func (o *options) addFlags(flags *flag.FlagSet) {
-	flags.IntVar(&o.nodes, "nodes", 0, "how `many` nodes there are (default 1000, with --circle 2000)")
-	flags.IntVar(&o.pods, "pods", 0, "how `many` pods there are (default 5 for each node, with --circle 2)")
+	flags.IntVar(&o.nodes, "nodes", 1000, "how `many` nodes there are")
+	flags.IntVar(&o.pods, "pods", 0, "how `many` pods there are (default 5 for each node)")
 	flags.DurationVar(&o.rest, "rest", time.Minute, "how long to measure while nothing happens")
 	flags.DurationVar(&o.churn, "churn", time.Minute, "how long pods come and go; with 0 they do not")
-	flags.BoolVar(&o.circle, "circle", false, "play the life of a fleet instead, without kwok")
 }
 
 // mostPods of a node are half of the kubelet's default of --max-pods.
 const mostPods = 55
 
-func (o *options) check() error {
-	nodes, podsOfNode := 1000, 5
-	if o.circle {
-		nodes, podsOfNode = 2000, 2
-	}
-	if o.nodes == 0 {
-		o.nodes = nodes
-	}
+func (o *options) check(*sidebyside.Choice[alone]) error {
 	if o.pods == 0 {
-		o.pods = o.nodes * podsOfNode
+		o.pods = 5 * o.nodes
 	}
 	switch {
 	case o.nodes < 1 || o.pods < 1:
@@ -125,14 +90,9 @@ func (o *options) check() error {
 	case o.rest < time.Second || o.churn < 0 || o.churn > 0 && o.churn < shortestChurn:
 		return fmt.Errorf("--rest is %v and --churn is %v, want at least 1s, and 0 or at least %v",
 			o.rest, o.churn, shortestChurn)
-	case o.circle && o.silenced() == 0:
-		return fmt.Errorf("--nodes is %d, want at least 10 with --circle", o.nodes)
 	}
 	return nil
 }
-
-// silenced is how many nodes fall silent.
-func (o *options) silenced() int { return o.nodes / 10 }
 
 const (
 	// mostGrowth is what the memory of ours may grow by, in percent, over as many
@@ -151,15 +111,9 @@ const (
 	// as kubemark's hollow node, on 2026-11-26.
 	kubeletUpCalls  = 2.48
 	kubeletEndCalls = 4.42
-	// returnLimit is how long after the return of its node a pod that stayed may
-	// take to be ready. The node restores within 7.5 s what others have written of
-	// it. The rest is for the watches and calls.
-	returnLimit = 10 * time.Second
 )
 
-var errMissing = errors.New("missing")
-
-// The rows of a fleet that is alone. Those with a limit, or with no more than
+// The rows. Those with a limit, or with no more than
 // kwok has, are what ours is judged by.
 
 func (o *options) addNodes(r *sidebyside.Record, c sidebyside.Costs) {

@@ -9,14 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
-func parsed(t *testing.T, args ...string) (*options, *sidebyside.Choice[scenario], error) {
+func parsed(t *testing.T, args ...string) (*options, *sidebyside.Choice[alone], error) {
 	t.Helper()
 	o := new(options)
 	c, err := o.measurement().Parse(args, io.Discard)
@@ -43,16 +41,6 @@ func TestFlags(t *testing.T) {
 		_, _, err := parsed(t, args...)
 		require.ErrorContains(t, err, want)
 	}
-}
-
-func TestFlagsOfACircle(t *testing.T) {
-	o, c, err := parsed(t, "--circle")
-	require.NoError(t, err)
-	require.Equal(t, []int{2000, 4000, 200}, []int{o.nodes, o.pods, o.silenced()})
-	require.Equal(t, []scenario{circle}, c.Scenarios)
-	require.Len(t, c.Subjects, 1, "kwok is not built")
-	_, _, err = parsed(t, "--circle", "--nodes=9")
-	require.ErrorContains(t, err, "--nodes is 9, want at least 10 with --circle")
 }
 
 // requests are so many about a resource.
@@ -89,18 +77,6 @@ growth of resident memory meanwhile: +0.0 %
 most resident memory at any time: 4 MiB
 goroutines at the end: 5`, strings.Join(record.Rows(), "\n"))
 	require.Empty(t, record.Faults())
-}
-
-func TestAReturnThatIsLateOrRestartsIsAFault(t *testing.T) {
-	faults := func(last time.Duration, restarts int) string {
-		var record sidebyside.Record
-		addReturn(&record, last, restarts)
-		return strings.Join(record.Faults(), ", ")
-	}
-	require.Empty(t, faults(returnLimit, 0))
-	require.Equal(t, "the last pod that stayed is ready, after the return of its node: 10.1 s",
-		faults(returnLimit+100*time.Millisecond, 0))
-	require.Equal(t, "restarts of their containers: 1", faults(0, 1))
 }
 
 func TestCostsAboveThoseOfKwokAreAnError(t *testing.T) {
@@ -197,64 +173,11 @@ created by net/http.(*Server).Serve in goroutine 1
 	require.Len(t, goroutine.FindAllString(log, -1), 3)
 }
 
-// The circle's programs are built only for it.
-func TestOnlyChosenProgramsAreBuilt(t *testing.T) {
+func TestKwokIsBuiltOrTheReasonIsGiven(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel() // so that nothing can be built
 	_, err := kwok().Build(over, t.TempDir(), io.Discard)
 	require.ErrorIs(t, err, context.Canceled)
-	m := new(options).measurement()
-	_, err = m.Parse(nil, io.Discard)
-	require.NoError(t, err)
-	require.Empty(t, m.Helpers)
-	_, err = m.Parse([]string{"--circle"}, io.Discard)
-	require.NoError(t, err)
-	require.Len(t, m.Helpers, 3)
-}
-
-// TestReadinessIsTheLastTimeThatAPodBecameReady: each change to ready counts,
-// and no other change does.
-func TestReadinessIsTheLastTimeThatAPodBecameReady(t *testing.T) {
-	pod := func(label, node string, ready corev1.ConditionStatus) *corev1.Pod {
-		return &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": label}},
-			Spec:       corev1.PodSpec{NodeName: node},
-			Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
-		}
-	}
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	r := &readiness{last: map[string]time.Time{}}
-	become := func(label, node string, after time.Duration, from, to corev1.ConditionStatus) {
-		r.see(pod(label, node, from), pod(label, node, to), start.Add(after))
-	}
-	become(stays, "a", 1*time.Second, corev1.ConditionFalse, corev1.ConditionTrue)
-	become(stays, "a", 2*time.Second, corev1.ConditionTrue, corev1.ConditionFalse)
-	become(stays, "a", 5*time.Second, corev1.ConditionFalse, corev1.ConditionTrue)
-	become(stays, "a", 7*time.Second, corev1.ConditionTrue, corev1.ConditionTrue)
-	become(app, "b", 9*time.Second, corev1.ConditionFalse, corev1.ConditionTrue)
-
-	returned := map[string]time.Time{"a": start.Add(time.Second)}
-	slowest, err := r.slowest(returned)
-	require.NoError(t, err)
-	require.Equal(t, 4*time.Second, slowest)
-
-	returned["b"] = start
-	_, err = r.slowest(returned)
-	require.ErrorIs(t, err, errMissing, "only a pod of the ReplicaSet was seen there")
-}
-
-// TestTheWholeCircle plays it with few nodes. It takes a minute or two, and
-// mostly waits.
-func TestTheWholeCircle(t *testing.T) {
-	t.Parallel()
-	var out strings.Builder
-	err := Run(t.Context(), []string{"--circle", "--nodes=40"}, &out, t.Output())
-	if err != nil { // which a busy machine may decide, and not the fleet
-		require.ErrorContains(t, err, "repetition 1: the last pod that stayed is ready")
-		require.NotErrorIs(t, err, sidebyside.ErrIncomplete)
-	}
-	require.Contains(t, out.String(), "| the evicted pods have ended |")
-	require.Contains(t, out.String(), "| restarts of their containers | 0 |")
 }
 
 // TestEachIsMeasured plays a small script with each subject. The figures are

@@ -4,9 +4,9 @@
 //	go -C examples/e2e run ./measure evictions
 //	go -C examples/e2e run ./measure blindness --help
 //
-// It prints a table in Markdown, and its progress on standard error. With --html
-// it also writes a page. Package sidebyside says how fair the comparison is, and
-// the package of each measurement what is counted.
+// It prints tables in Markdown, and its progress on standard error. Package
+// sidebyside says how fair the comparison is, and the package of each measurement
+// what is counted.
 package main
 
 import (

@@ -75,7 +75,7 @@ func (p *play) addTrouble(ctx context.Context, s step, took time.Duration, costs
 	}{
 		{"writes of a status", func(r controlplane.Request) bool { return r.FullResource() == "daemonsets/status" }},
 		{"GETs", func(r controlplane.Request) bool { return r.Verb == "get" }},
-		{"API calls", func(r controlplane.Request) bool { return !isAboutEvents(r) }},
+		{"API calls", isNotAboutEvents},
 	} {
 		calls := costs.CallsThat(row.is)
 		added := p.steps.Add(s.title+": "+row.what, sidebyside.Count, calls)

@@ -2,13 +2,12 @@
 // with others on a real API server.
 //
 // A [Measurement] says which scenarios there are, which subjects play them, and
-// how a play goes. A play returns a [Record]: rows with their limits, or a
-// sentence. The frame does the rest: it reads the flags, builds the programs,
-// gives each play a fresh control plane, repeats plays, and shows medians and
-// spread as a table in Markdown and as a page.
+// how a play goes. A play returns a [Record]: rows with their limits. The frame
+// does the rest: it reads the flags, builds the programs, gives each play a fresh
+// control plane, repeats plays, and shows medians and spread as tables.
 //
 //	play: control plane -> nodes and pods -> subject -> steps -> record
-//	records of all repetitions -> median (least–most) -> table, page, exit code
+//	records of all repetitions -> median (least–most) -> table, exit code
 //
 // What is wrong is bold in the table. Ours must have nothing in bold, nor a cell
 // without a value: that is the exit code.
@@ -36,9 +35,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/kubelife/lifecycle/examples/process/atomicfile"
-	"github.com/kubelife/lifecycle/examples/process/htmlpage"
 )
 
 // A Scenario is what subjects play.
@@ -46,11 +42,8 @@ type Scenario interface{ Heading() Heading }
 
 // A Heading is that of a scenario.
 type Heading struct {
-	// Name is what --scenario and messages call it, Title what the table does.
+	// Name is what --scenario and messages call it, Title the corner of its table.
 	Name, Title string
-	// Table is the corner of the table in which the scenario is columns next to
-	// those of other scenarios. Empty: it has a table of its own.
-	Table string
 	// Together is the head of the one column of a scenario that all subjects play
 	// in one play. Empty: each plays it.
 	Together string
@@ -81,15 +74,6 @@ type Measurement[S Scenario] struct {
 	// Play plays once. It is an error when a process has ended by then that was not
 	// dismissed.
 	Play func(context.Context, *Play[S]) (*Record, error)
-	// Disturbed is the error of a play that the machine has spoilt. It tells
-	// nothing of the subject, and is played again.
-	Disturbed error
-
-	// Corner is the first cell of the one table of a measurement whose records are
-	// sentences. Empty: they are rows, and each scenario has a table.
-	Corner string
-	// Ratio is the subject to which the last column puts the figures of ours.
-	Ratio string
 	// Legend says how to read the tables.
 	Legend func() string
 }
@@ -103,7 +87,6 @@ type Choice[S Scenario] struct {
 	Dir string
 	// Program is the path of our program, empty if it is to be built.
 	Program string
-	html    string
 }
 
 // Parse reads the flags.
@@ -124,7 +107,6 @@ func (m *Measurement[S]) Parse(args []string, diagnostics io.Writer) (*Choice[S]
 		flags.IntVar(&c.Parallel, "parallel", m.Parallel,
 			"how `many` scenarios are played at a time, each on a control plane of its own")
 	}
-	flags.StringVar(&c.html, "html", "", "also write a page to `FILE`")
 	flags.StringVar(&c.Dir, "dir", "", "`folder` for data and logs, which stay (default: temporary ones)")
 	flags.StringVar(&c.Program, "program", "", "`path` of our program (default: it is built)")
 	if m.Flags != nil {
@@ -182,13 +164,9 @@ func ExitCode(err error) int {
 	return 2
 }
 
-// Run reads the flags, plays, and writes the tables and the page.
+// Run reads the flags, plays, and writes the tables.
 func (m *Measurement[S]) Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	c, err := m.Parse(args, diagnostics)
-	if err != nil {
-		return err
-	}
-	page, err := atomicfile.NewFile("--html", c.html)
 	if err != nil {
 		return err
 	}
@@ -196,11 +174,7 @@ func (m *Measurement[S]) Run(ctx context.Context, args []string, out, diagnostic
 	if err != nil {
 		return err
 	}
-	err = r.Write(out)
-	if p := r.Page(); p != nil {
-		err = errors.Join(err, page.Write(func(out io.Writer) error { return htmlpage.Write(out, p) }))
-	}
-	return errors.Join(err, r.Err())
+	return errors.Join(r.Write(out), r.Err())
 }
 
 // Measure builds the programs and plays all that was chosen.

@@ -6,8 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,10 +19,10 @@ func (w weather) Heading() Heading { return Heading(w) }
 
 func nothing(context.Context, string, io.Writer) (Program, error) { return Program{}, nil }
 
-// rain is a measurement whose cells are words.
+// rain is a measurement of weathers.
 func rain() *Measurement[weather] {
 	return &Measurement[weather]{
-		Name: "rain", Corner: "while it rains", Repetitions: 1,
+		Name: "rain", Repetitions: 1,
 		Scenarios: []weather{{Name: "a", Title: "a drizzle"}, {Name: "b", Title: "a shower"}},
 		Subjects: []Subject{
 			{Name: Ours, Title: "umbrella", Build: nothing}, {Name: "upstream", Title: "newspaper", Build: nothing},
@@ -33,23 +31,7 @@ func rain() *Measurement[weather] {
 	}
 }
 
-// said is a record in words. Any drop is wrong.
-func said(drops float64) *Record {
-	if drops > 0 {
-		return &Record{Text: fmt.Sprintf("**%.0f** drops", drops)}
-	}
-	return &Record{Text: "dry"}
-}
-
-// showers is a measurement whose records are rows.
-func showers() *Measurement[weather] {
-	m := rain()
-	m.Corner = ""
-	m.Disturbed = errWind
-	return m
-}
-
-// counted is a record in rows. More than ten drops make holes.
+// counted is a record. More than ten drops make holes.
 func counted(drops float64) *Record {
 	r := &Record{}
 	r.Add("drops", Seconds, drops)
@@ -58,7 +40,7 @@ func counted(drops float64) *Record {
 	return r
 }
 
-var errWind = errors.New("the wind has turned it")
+var errWind = fmt.Errorf("%w: the wind has turned it", ErrDisturbed)
 
 // played returns the results of plays that give what outcome does.
 func played(
@@ -78,7 +60,7 @@ func playedUntil(
 	r := m.Results(c, nil)
 	for _, column := range r.Columns {
 		for n := range c.Repetitions {
-			column.play(ctx, m.Disturbed, func(string, ...any) {}, func() (*Record, error) {
+			column.play(ctx, func(string, ...any) {}, func() (*Record, error) {
 				return outcome(column.heading.Name, column.Subject.Name, n)
 			})
 		}
@@ -151,7 +133,7 @@ func TestAMeasurementHasFlagsAndHelpOfItsOwn(t *testing.T) {
 	var text strings.Builder
 	_, err = m.Parse([]string{"--help"}, &text)
 	require.ErrorIs(t, err, flag.ErrHelp)
-	for _, want := range []string{"Measures rain.", "Exit code: 0", "-inches much", "-repetitions often", "-html FILE"} {
+	for _, want := range []string{"Measures rain.", "Exit code: 0", "-inches much", "-repetitions often"} {
 		require.Contains(t, text.String(), want)
 	}
 	require.NotContains(t, text.String(), "-parallel", "plays that measure would disturb each other")
@@ -162,27 +144,18 @@ func TestExitCodes(t *testing.T) {
 	require.Zero(t, ExitCode(fmt.Errorf("flags: %w", flag.ErrHelp)))
 	flood := []string{"--scenario=flood"}
 	require.Equal(t, 2, ExitCode(rain().Run(t.Context(), flood, io.Discard, io.Discard)))
-	missing := filepath.Join(t.TempDir(), "none", "page.html")
-	err := rain().Run(t.Context(), []string{"--html=" + missing}, io.Discard, io.Discard)
-	require.ErrorContains(t, err, "--html "+missing)
-	require.Equal(t, 2, ExitCode(err))
 }
 
-// An interruption leaves the tables without plays, and a page of before.
 func TestAnInterruptionIsIncomplete(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	page := filepath.Join(t.TempDir(), "page.html")
-	require.NoError(t, os.WriteFile(page, []byte("of before"), 0o600))
 	var out strings.Builder
-	err := rain().Run(ctx, []string{"--html=" + page}, &out, io.Discard)
+	err := rain().Run(ctx, nil, &out, io.Discard)
 	require.ErrorIs(t, err, ErrIncomplete)
 	require.NotErrorIs(t, err, ErrOursFailed)
 	require.Equal(t, 2, ExitCode(err))
-	require.Contains(t, out.String(), "| a drizzle | not played | not played |\n")
-	content, err := os.ReadFile(page)
-	require.NoError(t, err)
-	require.Equal(t, "of before", string(content))
+	require.Contains(t, out.String(), "| a drizzle | umbrella | newspaper | ours to upstream's |\n")
+	require.Contains(t, out.String(), "- a of ours is not complete: not played\n")
 }
 
 func TestAProgramThatCannotBeBuiltIsACellAndNotTheEndOfTheTable(t *testing.T) {
@@ -192,8 +165,8 @@ func TestAProgramThatCannotBeBuiltIsACellAndNotTheEndOfTheTable(t *testing.T) {
 	m.Subjects = m.Subjects[:1]
 	var out strings.Builder
 	err := m.Run(t.Context(), nil, &out, io.Discard)
-	require.Contains(t, out.String(), "| a drizzle | not judged [1] |\n")
-	require.Contains(t, out.String(), "\n[1] no such compiler\n")
+	require.Contains(t, out.String(), "| repetitions | 0 |\n")
+	require.Contains(t, out.String(), "\n- a of ours is not complete: no such compiler\n")
 	require.ErrorIs(t, err, ErrOursFailed, "what cannot be judged is no success")
 	require.ErrorIs(t, err, ErrIncomplete)
 	require.ErrorIs(t, err, broken)

@@ -52,6 +52,9 @@ func (c *Column[S]) Name() string { return c.heading.Name + " of " + c.Subject.N
 func (c *Column[S]) isOurs() bool { return c.Subject.Name == Ours || c.heading.Together != "" }
 
 var (
+	// ErrDisturbed is wrapped by the error of a play that the machine has spoilt. It
+	// tells nothing of the subject, and is played again.
+	ErrDisturbed   = errors.New("the machine has spoilt the play")
 	errNotPlayed   = errors.New("not played")
 	errInterrupted = errors.New("interrupted")
 )
@@ -67,19 +70,17 @@ func (m *Measurement[S]) Results(c *Choice[S], problems map[string]error) *Resul
 	r := &Results[S]{Choice: c, of: m}
 	for _, s := range c.Scenarios {
 		h := s.Heading()
+		var ofAny error
+		for _, subject := range c.Subjects {
+			err := problems[subject.Name]
+			ofAny = errors.Join(ofAny, err)
+			if h.Together == "" {
+				r.Columns = append(r.Columns, &Column[S]{Scenario: s, Subject: subject, heading: h, Err: err})
+			}
+		}
 		if h.Together != "" {
 			all := Subject{Name: "all", Title: h.Together}
-			var err error
-			for _, subject := range c.Subjects {
-				err = errors.Join(err, problems[subject.Name])
-			}
-			r.Columns = append(r.Columns, &Column[S]{Scenario: s, Subject: all, heading: h, Err: err})
-			continue
-		}
-		for _, subject := range c.Subjects {
-			r.Columns = append(r.Columns, &Column[S]{
-				Scenario: s, Subject: subject, heading: h, Err: problems[subject.Name],
-			})
+			r.Columns = append(r.Columns, &Column[S]{Scenario: s, Subject: all, heading: h, Err: ofAny})
 		}
 	}
 	return r
@@ -91,7 +92,7 @@ func (m *Measurement[S]) Results(c *Choice[S], problems map[string]error) *Resul
 func (r *Results[S]) play(ctx context.Context, programs map[string]Program, progress io.Writer) {
 	var group errgroup.Group
 	group.SetLimit(r.Parallel)
-	for _, columns := range r.groups(func(c *Column[S]) string { return c.heading.Name }) {
+	for _, columns := range r.groups() {
 		group.Go(func() error {
 			for n := range r.Repetitions {
 				for _, c := range columns {
@@ -102,7 +103,7 @@ func (r *Results[S]) play(ctx context.Context, programs map[string]Program, prog
 					if r.Dir != "" {
 						stage.dir = filepath.Join(r.Dir, fmt.Sprintf("%s-%s-%d", c.heading.Name, c.Subject.Name, n+1))
 					}
-					c.play(ctx, r.of.Disturbed, stage.Say, func() (*Record, error) {
+					c.play(ctx, stage.Say, func() (*Record, error) {
 						return r.of.playOn(ctx, &Play[S]{stage, c.Scenario})
 					})
 				}
@@ -113,11 +114,10 @@ func (r *Results[S]) play(ctx context.Context, programs map[string]Program, prog
 	_ = group.Wait() // no play returns its error
 }
 
-// groups returns the columns by a key. Those with the same follow each other.
-func (r *Results[S]) groups(key func(*Column[S]) string) [][]*Column[S] {
-	var groups [][]*Column[S]
+// groups returns the columns of each scenario.
+func (r *Results[S]) groups() (groups [][]*Column[S]) {
 	for i, c := range r.Columns {
-		if i == 0 || key(c) != key(r.Columns[i-1]) {
+		if i == 0 || c.heading.Name != r.Columns[i-1].heading.Name {
 			groups = append(groups, nil)
 		}
 		last := &groups[len(groups)-1]
@@ -132,7 +132,7 @@ const mostDisturbed = 3
 // play plays once, if it is not too late and no play has failed: the reason
 // would be the same again. What the machine has spoilt is played again.
 func (c *Column[S]) play(
-	ctx context.Context, disturbed error, say func(format string, args ...any), once func() (*Record, error),
+	ctx context.Context, say func(format string, args ...any), once func() (*Record, error),
 ) {
 	for c.Err == nil {
 		if ctx.Err() != nil {
@@ -147,7 +147,7 @@ func (c *Column[S]) play(
 			return
 		case ctx.Err() != nil:
 			c.Err = errInterrupted
-		case disturbed != nil && errors.Is(err, disturbed) && c.disturbed < mostDisturbed:
+		case errors.Is(err, ErrDisturbed) && c.disturbed < mostDisturbed:
 			c.disturbed++
 			say("played again: %v", err)
 		default:

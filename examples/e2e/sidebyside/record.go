@@ -2,16 +2,15 @@ package sidebyside
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 )
 
-// A Record is what a play has come to: rows of a table, or a sentence.
+// A Record is what a play has come to: rows of a table.
 type Record struct {
-	// Text is the sentence. What is wrong in it is bold.
-	Text string
-	// Calls become the last rows: how often what was called.
-	Calls map[string]int
 	// States are what the play has come to after each step. They must be the same
 	// with all subjects of a scenario.
 	States []State
@@ -45,12 +44,28 @@ func (r *Record) Add(title string, format func(float64) string, value float64) *
 	return row
 }
 
+// AddCalls adds a row for each kind of call: how often it was made.
+func (r *Record) AddCalls(title string, calls []controlplane.Request) {
+	counts := controlplane.CountBy(calls, func(r controlplane.Request) string {
+		return r.Verb + " " + r.FullResource()
+	})
+	for _, call := range slices.Sorted(maps.Keys(counts)) {
+		r.Add(title+": "+call, Count, float64(counts[call]))
+	}
+}
+
 // Include adds the rows of another record.
 func (r *Record) Include(other *Record) { r.rows = append(r.rows, other.rows...) }
 
 // AtMost sets a limit. What is above it is wrong.
 func (w *Row) AtMost(limit float64) *Row {
 	w.wrong = w.value > limit
+	return w
+}
+
+// AtLeast sets a limit. What is below it is wrong.
+func (w *Row) AtLeast(limit float64) *Row {
+	w.wrong = w.value < limit
 	return w
 }
 
@@ -92,14 +107,8 @@ func Thousands(n int) string {
 	return fmt.Sprintf("%s,%03d", Thousands(n/1000), n%1000)
 }
 
-// Bold marks what is wrong.
-func Bold(text string) string { return "**" + text + "**" }
-
-// isWrong reports whether a part of a text is bold.
-func isWrong(text string) bool { return strings.Contains(text, "**") }
-
-// plain returns a text without what makes parts of it bold.
-func plain(text string) string { return strings.ReplaceAll(text, "**", "") }
+// bold marks what is wrong.
+func bold(text string) string { return "**" + text + "**" }
 
 // Rows returns the rows as "title: value".
 func (r *Record) Rows() (rows []string) {
@@ -109,13 +118,12 @@ func (r *Record) Rows() (rows []string) {
 	return rows
 }
 
+func (r *Record) String() string { return strings.Join(r.Rows(), ", ") }
+
 func (w *Row) String() string { return w.title + ": " + w.format(w.value) }
 
 // Faults returns what is wrong with a record.
 func (r *Record) Faults() (faults []string) {
-	if isWrong(r.Text) {
-		faults = append(faults, plain(r.Text))
-	}
 	for _, row := range r.rows {
 		if row.wrong {
 			faults = append(faults, row.String())
@@ -150,7 +158,7 @@ func (s spread) text(format func(float64) string, wrong bool) string {
 	}
 	text := format(s.median)
 	if wrong {
-		text = Bold(text)
+		text = bold(text)
 	}
 	if least, most := format(s.least), format(s.most); least != most {
 		unit := "" // with the space before it

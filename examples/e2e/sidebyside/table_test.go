@@ -1,61 +1,54 @@
 package sidebyside
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/process/htmlpage"
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 )
 
-func TestACellThatCannotBeJudgedSaysSoAndTheOthersAreShown(t *testing.T) {
+func TestAColumnThatCannotBeJudgedSaysSoAndTheOthersAreShown(t *testing.T) {
 	r := played(t, rain(), func(name, subject string, _ int) (*Record, error) {
 		switch {
 		case name == "a" && subject == "upstream":
-			return nil, errors.New("pod web | is gone\nlast lines of a log")
+			return nil, errors.New("pod web is gone\nlast lines of a log")
 		case name == "a":
-			return said(1), nil
+			return counted(11), nil
 		}
-		return said(0), nil
+		return counted(0), nil
 	})
-	require.Equal(t, `| while it rains | umbrella | newspaper |
-| --- | --- | --- |
-| a drizzle | **1** drops | not judged [1] |
-| a shower | dry | dry |
+	for _, c := range r.Columns {
+		c.loads = []string{"0.50"}
+	}
+	require.Equal(t, `| a drizzle | umbrella | newspaper | ours to upstream's |
+| --- | --- | --- | --- |
+| repetitions | 1 | 0 | |
+| drops | 11.0 s | – | – |
+| holes | **1** | – | – |
+| depth | 1.0 | – | – |
+| load average before | 0.50 | 0.50 | |
+
+| a shower | umbrella | newspaper | ours to upstream's |
+| --- | --- | --- | --- |
+| repetitions | 1 | 1 | |
+| drops | 0.0 s | 0.0 s | – |
+| holes | 0 | 0 | – |
+| depth | 1.0 | 1.0 | 1.00 |
+| load average before | 0.50 | 0.50 | |
 
 Drops are counted below.
 
-[1] pod web | is gone
+- a of upstream is not complete: pod web is gone
 `, written(t, r))
 	require.ErrorIs(t, r.Err(), ErrOursFailed)
 	require.ErrorIs(t, r.Err(), ErrIncomplete)
-	require.ErrorContains(t, r.Err(), "ours has failed: a, repetition 1: 1 drops\n")
-	require.ErrorContains(t, r.Err(), "the table is incomplete: a of upstream: pod web | is gone")
-}
-
-func TestAReasonThatCellsShareIsGivenOnce(t *testing.T) {
-	r := played(t, rain(), func(name, subject string, _ int) (*Record, error) {
-		if subject == "upstream" {
-			return nil, errors.New("no such compiler")
-		}
-		return nil, fmt.Errorf("no etcd for %s", name)
-	})
-	require.Contains(t, written(t, r), `
-| a drizzle | not judged [1] | not judged [2] |
-| a shower | not judged [3] | not judged [2] |
-
-Drops are counted below.
-
-[1] no etcd for a
-
-[2] no such compiler
-
-[3] no etcd for b
-`)
+	require.ErrorContains(t, r.Err(), "ours has failed: a, repetition 1: holes: 1\n")
+	require.ErrorContains(t, r.Err(), "the table is incomplete: a of upstream: pod web is gone")
 }
 
 func TestOnlyFaultsOfOursAndMissingCellsAreErrors(t *testing.T) {
@@ -66,17 +59,17 @@ func TestOnlyFaultsOfOursAndMissingCellsAreErrors(t *testing.T) {
 		wantFault, wantMissing bool
 	}{
 		"none":              {},
-		"upstream's":        {upstream: 1},
-		"ours":              {ours: 1, wantFault: true},
+		"upstream's":        {upstream: 11},
+		"ours":              {ours: 11, wantFault: true},
 		"upstream unjudged": {upstreamErr: broken, wantMissing: true},
 		"ours unjudged":     {oursErr: broken, wantFault: true, wantMissing: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := played(t, rain(), func(_, subject string, _ int) (*Record, error) {
 				if subject == Ours {
-					return said(test.ours), test.oursErr
+					return counted(test.ours), test.oursErr
 				}
-				return said(test.upstream), test.upstreamErr
+				return counted(test.upstream), test.upstreamErr
 			})
 			require.Equal(t, test.wantFault, errors.Is(r.Err(), ErrOursFailed))
 			require.Equal(t, test.wantMissing, errors.Is(r.Err(), ErrIncomplete))
@@ -90,14 +83,14 @@ func TestOneFaultInAnyRepetitionIsAnError(t *testing.T) {
 	second := func(of string) func(name, subject string, n int) (*Record, error) {
 		return func(name, subject string, n int) (*Record, error) {
 			if name == "a" && subject == of && n == 1 {
-				return said(5), nil
+				return counted(15), nil
 			}
-			return said(0), nil
+			return counted(0), nil
 		}
 	}
 	r := played(t, m, second(Ours))
-	require.ErrorContains(t, r.Err(), "ours has failed: a, repetition 2: 5 drops")
-	require.Contains(t, written(t, r), "| a drizzle | dry · **5** drops · dry | dry · dry · dry |\n")
+	require.ErrorContains(t, r.Err(), "ours has failed: a, repetition 2: holes: 5")
+	require.Contains(t, written(t, r), "| holes | **0** (0–5) | 0 | – |\n")
 	require.NoError(t, played(t, m, second("upstream")).Err(), "upstream's faults are its own")
 }
 
@@ -109,13 +102,14 @@ func TestAnInterruptionLeavesWhatIsKnown(t *testing.T) {
 			return nil, fmt.Errorf("waiting for the end: %w", ctx.Err())
 		}
 		require.Equal(t, "a", name, "nothing begins after the interruption")
-		return said(0), nil
+		return counted(0), nil
 	})
 	require.Contains(t, written(t, r), `
-| a drizzle | dry | interrupted |
-| a shower | not played | not played |
-
 Drops are counted below.
+
+- a of upstream is not complete: interrupted
+- b of ours is not complete: not played
+- b of upstream is not complete: not played
 `)
 	require.ErrorIs(t, r.Err(), ErrIncomplete)
 	require.NotErrorIs(t, r.Err(), ErrOursFailed)
@@ -123,7 +117,7 @@ Drops are counted below.
 
 // A play that did not get to its end says nothing, and those before stay.
 func TestAnInterruptedPlayLeavesThoseBefore(t *testing.T) {
-	m := showers()
+	m := rain()
 	m.Repetitions = 2
 	m.Subjects = m.Subjects[:1]
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -135,10 +129,10 @@ func TestAnInterruptedPlayLeavesThoseBefore(t *testing.T) {
 		return counted(12), ctx.Err()
 	})
 	text := written(t, r)
-	require.Contains(t, text, "| repetitions | 1 [1] |\n")
+	require.Contains(t, text, "| repetitions | 1 |\n")
 	require.Contains(t, text, "| drops | 0.0 s |\n")
-	require.Contains(t, text, "\n[1] interrupted\n")
-	require.Contains(t, text, "| repetitions | 0 [2] |\n", "the next scenario")
+	require.Contains(t, text, "\n- a of ours is not complete: interrupted\n")
+	require.Contains(t, text, "| repetitions | 0 |\n", "the next scenario")
 	require.ErrorIs(t, r.Err(), ErrIncomplete)
 	require.NotErrorIs(t, r.Err(), ErrOursFailed)
 }
@@ -146,7 +140,7 @@ func TestAnInterruptedPlayLeavesThoseBefore(t *testing.T) {
 // A machine that was too busy for heartbeats says nothing of a subject.
 func TestADisturbedPlayIsPlayedAgain(t *testing.T) {
 	plays := func(errs ...error) (*Results[weather], int) {
-		m := showers()
+		m := rain()
 		m.Scenarios, m.Subjects = m.Scenarios[:1], m.Subjects[:1]
 		m.Repetitions = 2
 		n := 0
@@ -161,7 +155,7 @@ func TestADisturbedPlayIsPlayedAgain(t *testing.T) {
 	require.Equal(t, 4, n)
 	require.NoError(t, r.Err())
 	require.Len(t, r.Columns[0].Records, 2)
-	require.Contains(t, written(t, r), "| played again, because living nodes were silent | 2 |\n")
+	require.Contains(t, written(t, r), "| played again, because the machine had spoilt it | 2 |\n")
 
 	r, n = plays(disturbed)
 	require.Equal(t, mostDisturbed+1, n, "not for ever")
@@ -173,8 +167,8 @@ func TestADisturbedPlayIsPlayedAgain(t *testing.T) {
 }
 
 func TestTheTableHasMediansAndSpread(t *testing.T) {
-	m := showers()
-	m.Repetitions, m.Ratio = 3, "upstream"
+	m := rain()
+	m.Repetitions = 3
 	m.Scenarios = m.Scenarios[:1]
 	r := played(t, m, func(_, subject string, n int) (*Record, error) {
 		if subject == Ours {
@@ -188,7 +182,6 @@ func TestTheTableHasMediansAndSpread(t *testing.T) {
 	require.Equal(t, `| a drizzle | umbrella | newspaper | ours to upstream's |
 | --- | --- | --- | --- |
 | repetitions | 3 | 3 | |
-| played again, because living nodes were silent | 0 | 0 | |
 | drops | 12.0 s (10.0–20.0 s) | 8.0 s | 1.50 |
 | holes | **2** (0–10) | 0 | – |
 | depth | 1.0 | 1.0 | 1.00 |
@@ -198,80 +191,45 @@ Drops are counted below.
 `, written(t, r))
 }
 
-func TestScenariosMayShareATableAndSubjectsAPlay(t *testing.T) {
-	m := showers()
-	m.Scenarios = []weather{
-		{Name: "calm", Title: "calm", Table: "weather"}, {Name: "windy", Title: "windy", Table: "weather"},
-		{Name: "together", Title: "under one roof", Together: "both"},
-	}
-	r := played(t, m, func(name, _ string, _ int) (*Record, error) {
-		if name == "together" {
-			return &Record{Told: []string{"a hole"}, rows: counted(13).rows}, nil
-		}
-		return counted(0), nil
+func TestSubjectsMayShareAPlay(t *testing.T) {
+	m := rain()
+	m.Scenarios = []weather{{Name: "together", Title: "under one roof", Together: "both"}}
+	r := played(t, m, func(string, string, int) (*Record, error) {
+		return &Record{Told: []string{"a hole"}, rows: counted(13).rows}, nil
 	})
 	text := written(t, r)
-	require.Contains(t, text,
-		"| weather | umbrella, calm | newspaper, calm | umbrella, windy | newspaper, windy |\n| --- | --- | --- | --- | --- |\n")
 	require.Contains(t, text, "| under one roof | both |\n| --- | --- |\n")
 	require.Contains(t, text, "\n- together of all: a hole\n")
 	require.ErrorContains(t, r.Err(), "ours has failed: together, repetition 1: holes: 3")
 }
 
-func TestThePageHasTheTablesAndWhatIsWrong(t *testing.T) {
-	m := showers()
-	m.Scenarios = m.Scenarios[:1]
-	p := played(t, m, func(_, subject string, _ int) (*Record, error) {
-		if subject == Ours {
-			return counted(12), nil
-		}
-		return counted(8), nil
-	}).Page()
-	wrong := htmlpage.Row{Cells: []string{"holes", "2", "0"}, Wrong: []int{1}}
-	require.Contains(t, p.Tables[0].Rows, wrong)
-	require.Contains(t, p.Tables[0].Rows, htmlpage.Row{Cells: []string{"drops", "12.0 s", "8.0 s"}})
-	require.Contains(t, p.Tables[0].Rows, htmlpage.Row{Cells: []string{"depth", "1.0", "1.0"}})
-	var out bytes.Buffer
-	require.NoError(t, htmlpage.Write(&out, p))
-
-	m = rain()
-	p = played(t, m, func(string, string, int) (*Record, error) { return said(2), nil }).Page()
-	require.Len(t, p.Runs, 2)
-	require.Equal(t, htmlpage.Verdict{Text: "a drizzle: 2 drops", Wrong: true}, p.Runs[0].Verdicts[0])
-	out.Reset()
-	require.NoError(t, htmlpage.Write(&out, p))
-	require.Contains(t, out.String(), "a drizzle: 2 drops")
-
-	none := played(t, m, func(string, string, int) (*Record, error) { return nil, errWind })
-	require.Nil(t, none.Page())
-}
-
-// Rows that only some records have stand where they stand there, and calls that
-// only some have made are none of the others.
+// Rows that only some records have stand where they stand there.
 func TestRowsAndCallsOfAllRecords(t *testing.T) {
-	m := showers()
+	m := rain()
 	m.Scenarios = m.Scenarios[:1]
 	r := played(t, m, func(_, subject string, _ int) (*Record, error) {
-		r := &Record{Calls: map[string]int{"get pods": 1200}}
+		r := &Record{}
 		r.Add("first", Count, 1)
+		call := controlplane.Request{Verb: "get", Resource: "pods"}
 		if subject != Ours {
-			r.Calls = map[string]int{"delete pods": 3}
+			call = controlplane.Request{Verb: "delete", Resource: "pods", Subresource: "eviction"}
 			r.Add("second", Count, 2)
 		}
 		r.Add("third", Count, 3)
+		r.AddCalls("API calls", slices.Repeat([]controlplane.Request{call}, 1200))
 		return r, nil
 	})
-	require.Contains(t, written(t, r), `| first | 1 | 1 |
-| second | – | 2 |
-| third | 3 | 3 |
-| API calls: delete pods | 0 | 3 |
-| API calls: get pods | 1,200 | 0 |
+	require.Contains(t, written(t, r), `| first | 1 | 1 | 1.00 |
+| second | – | 2 | – |
+| third | 3 | 3 | 1.00 |
+| API calls: delete pods/eviction | – | 1,200 | – |
+| API calls: get pods | 1,200 | – | – |
 | load average before |`)
 }
 
 func TestOursMayHaveNoMoreThanTheOther(t *testing.T) {
-	m := showers()
-	m.Ratio, m.Scenarios = "upstream", m.Scenarios[:1]
+	m := rain()
+	m.Scenarios = m.Scenarios[:1]
 	ratios := func(ours, other float64) *Results[weather] {
 		return played(t, m, func(_, subject string, _ int) (*Record, error) {
 			r := &Record{}
@@ -292,9 +250,6 @@ func TestOursMayHaveNoMoreThanTheOther(t *testing.T) {
 	require.Contains(t, written(t, ratios(5, 0)), "| drops | 5 | 0 | **+Inf** |\n| growth | 5 | 0 | – |\n")
 	require.ErrorIs(t, ratios(5, 0).Err(), ErrOursFailed, "the other does without")
 	require.Contains(t, written(t, ratios(0, 0)), "| drops | 0 | 0 | – |\n")
-	m.Scenarios[0].Table = "one for all"
-	require.NoError(t, ratios(5, 4).Err(), "a table of several scenarios has no ratio")
-	m.Scenarios[0].Table = ""
 	m.Subjects = m.Subjects[:1]
 	require.NoError(t, ratios(5, 4).Err(), "alone there is nothing to compare with")
 }
@@ -302,7 +257,7 @@ func TestOursMayHaveNoMoreThanTheOther(t *testing.T) {
 // The subjects of a scenario must come to the same states.
 func TestDifferencesAreNamedAndAreAnError(t *testing.T) {
 	differing := func(facts map[string]map[string]string) *Results[weather] {
-		return played(t, showers(), func(name, subject string, _ int) (*Record, error) {
+		return played(t, rain(), func(name, subject string, _ int) (*Record, error) {
 			return &Record{States: []State{{"first", nil}, {"second", facts[name+" of "+subject]}}}, nil
 		})
 	}

@@ -23,7 +23,7 @@ func (r *Results[S]) Err() error {
 	var problems []error
 	for _, c := range r.Columns {
 		if c.isOurs() {
-			for _, fault := range r.faultsOf(c) {
+			for _, fault := range c.faults() {
 				problems = append(problems, fmt.Errorf("%w: %s", ErrOursFailed, fault))
 			}
 		}
@@ -31,15 +31,12 @@ func (r *Results[S]) Err() error {
 			problems = append(problems, fmt.Errorf("%w: %s: %w", ErrIncomplete, c.Name(), c.Err))
 		}
 	}
-	for _, columns := range r.sharing() {
-		ours, other := r.sides(columns)
-		if ours == nil || other == nil {
-			continue
-		}
+	for _, columns := range r.groups() {
+		ours, other := sides(columns)
 		for _, row := range rowsOf(columns) {
 			if value, known := ratio(row, ours, other); known && row.isTooMuch(value) {
 				problems = append(problems,
-					fmt.Errorf("%w: %s: %.2f times %s's", ErrOursFailed, row.title, value, r.of.Ratio))
+					fmt.Errorf("%w: %s: %.2f times %s's", ErrOursFailed, row.title, value, other.Subject.Name))
 			}
 		}
 	}
@@ -49,15 +46,14 @@ func (r *Results[S]) Err() error {
 	return errors.Join(problems...)
 }
 
-// faultsOf returns what is wrong in a column of ours.
-func (r *Results[S]) faultsOf(c *Column[S]) (all []string) {
+// faults returns what is wrong in a column of ours.
+func (c *Column[S]) faults() (all []string) {
 	for i, record := range c.Records {
 		if faults := record.Faults(); len(faults) > 0 {
 			all = append(all, fmt.Sprintf("%s, repetition %d: %s", c.heading.Name, i+1, strings.Join(faults, ", ")))
 		}
 	}
-	spoilt := r.of.Disturbed != nil && errors.Is(c.Err, r.of.Disturbed)
-	if c.Err != nil && !c.isCut() && !spoilt {
+	if c.Err != nil && !c.isCut() && !errors.Is(c.Err, ErrDisturbed) {
 		all = append(all, c.heading.Name+" could not be judged")
 	}
 	return all
