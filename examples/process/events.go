@@ -25,29 +25,26 @@ type Events struct {
 	stopped bool
 }
 
-// NewEventsOf is NewEvents, or NewSilentEvents for a shadow.
+// NewEventsOf is NewEvents, or for a shadow Events that are all dropped.
 func NewEventsOf(ctx context.Context, p *commandline.Process, client kubernetes.Interface) *Events {
 	if p.Shadow {
-		return NewSilentEvents(ctx)
+		return &Events{broadcaster: newBroadcaster(ctx), stopped: true}
 	}
 	return NewEvents(ctx, client)
+}
+
+func newBroadcaster(ctx context.Context) record.EventBroadcaster {
+	return record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx)))
 }
 
 // NewEvents starts to record, until Stop is called. The end of ctx does not
 // stop it: when a program ends, its leader election still records that it has
 // stopped leading.
 func NewEvents(ctx context.Context, client kubernetes.Interface) *Events {
-	broadcaster := record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx)))
+	broadcaster := newBroadcaster(ctx)
 	broadcaster.StartStructuredLogging(4)
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	return &Events{broadcaster: broadcaster}
-}
-
-// NewSilentEvents returns Events that are all dropped. It has no client.
-func NewSilentEvents(ctx context.Context) *Events {
-	return &Events{
-		broadcaster: record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx))), stopped: true,
-	}
 }
 
 // Recorder returns what records Events as a component.

@@ -40,12 +40,8 @@ func nodeOf(node *corev1.Node) Object { return Object{Name: node.Name, UID: node
 
 // declared reports whether a controller has declared a node Unknown.
 func declared(node *corev1.Node) bool {
-	for i := range node.Status.Conditions {
-		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
-			return byObserver(c)
-		}
-	}
-	return false
+	ready := nodeCondition(node, corev1.NodeReady)
+	return ready != nil && byObserver(ready)
 }
 
 // byObserver reports whether a condition was written by an observer of the node

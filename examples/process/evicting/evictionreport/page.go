@@ -1,7 +1,6 @@
 package evictionreport
 
 import (
-	"container/heap"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -92,8 +91,8 @@ type listing struct {
 	pods             []eviction.Pending
 }
 
-// list takes the first pods of the state. It keeps no more than it returns:
-// there may be a million. It returns ctx's error when that ends first.
+// list takes the first pods of the state. It keeps no more than twice what it
+// returns: there may be a million. It returns ctx's error when that ends first.
 func list(ctx context.Context, read Read, limit int) (listing, error) {
 	var l listing
 	first := first{limit: limit, has: make(map[eviction.Key]bool)}
@@ -118,8 +117,8 @@ func list(ctx context.Context, read Read, limit int) (listing, error) {
 			return listing{}, err
 		}
 	}
+	first.cut()
 	l.pods = first.pods
-	slices.SortFunc(l.pods, func(a, b eviction.Pending) int { return compare(&a, &b) })
 	return l, nil
 }
 
@@ -146,24 +145,29 @@ func pause(ctx context.Context, d time.Duration) error {
 // pod twice.
 type first struct {
 	limit int
-	pods  lastOnTop
+	pods  []eviction.Pending // up to twice as many, in any order
 	has   map[eviction.Key]bool
 }
 
 func (f *first) take(p eviction.Pending) {
-	switch {
-	case f.has[p.Pod]:
-		return
-	case len(f.pods) < f.limit:
-		heap.Push(&f.pods, p)
-	case compare(&p, &f.pods[0]) < 0:
-		delete(f.has, f.pods[0].Pod)
-		f.pods[0] = p
-		heap.Fix(&f.pods, 0)
-	default:
+	if f.has[p.Pod] {
 		return
 	}
 	f.has[p.Pod] = true
+	f.pods = append(f.pods, p)
+	if len(f.pods) >= 2*f.limit {
+		f.cut()
+	}
+}
+
+// cut drops what is not among the first, and puts these in order.
+func (f *first) cut() {
+	slices.SortFunc(f.pods, func(a, b eviction.Pending) int { return compare(&a, &b) })
+	kept := min(f.limit, len(f.pods))
+	for i := range f.pods[kept:] {
+		delete(f.has, f.pods[kept+i].Pod)
+	}
+	f.pods = f.pods[:kept]
 }
 
 // compare orders pods by when they have to leave. One that need not leave any
@@ -179,21 +183,6 @@ func compare(a, b *eviction.Pending) int {
 		return c
 	}
 	return strings.Compare(string(a.Pod.UID), string(b.Pod.UID))
-}
-
-// lastOnTop is a heap with the pod on top that leaves last.
-type lastOnTop []eviction.Pending
-
-func (h lastOnTop) Len() int           { return len(h) }
-func (h lastOnTop) Less(i, j int) bool { return compare(&h[i], &h[j]) > 0 }
-func (h lastOnTop) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *lastOnTop) Push(p any)        { *h = append(*h, p.(eviction.Pending)) } //nolint:errcheck // nothing else is pushed
-
-func (h *lastOnTop) Pop() any {
-	last := len(*h) - 1
-	p := (*h)[last]
-	*h = (*h)[:last]
-	return p
 }
 
 func writeText(out io.Writer, l listing) {

@@ -3,7 +3,7 @@
 //
 //	b := browser.Start(t)
 //	b.Open(file)
-//	b.Drawn(3)
+//	b.RequireDrawn(3)
 //	b.RequireNoFaults(file)
 //
 // Chromium is named by LIFECYCLE_BROWSER, as .ci/browser does. Without it a
