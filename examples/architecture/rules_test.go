@@ -192,8 +192,9 @@ var coreImports = map[string][]string{
 // deniedNames are names of a package that a core may not use, as a regular
 // expression. Most read a clock, or wait.
 var deniedNames = map[string]*regexp.Regexp{
-	"fmt":                                  regexp.MustCompile(`^(Print|Scan)(f|ln)?$`),
-	"golang.org/x/time/rate":               regexp.MustCompile(`^((New)?Limiter|Sometimes)$`), // the one token bucket is timedqueue's
+	"fmt": regexp.MustCompile(`^(Print|Scan)(f|ln)?$`),
+	// The one token bucket is timedqueue's.
+	"golang.org/x/time/rate":               regexp.MustCompile(`^((New)?Limiter|Sometimes)$`),
 	"k8s.io/apimachinery/pkg/apis/meta/v1": regexp.MustCompile(`^Now(Micro)?$`),
 	"time":                                 regexp.MustCompile(`^(Now|Since|Until|After|AfterFunc|Sleep|Tick|(New)?(Timer|Ticker))$`),
 }

@@ -43,7 +43,8 @@ func checkTree(repo fs.FS) ([]string, error) {
 	})
 	for folder, count := range files {
 		if count > mostFiles {
-			complaints = append(complaints, fmt.Sprintf("%s has %d files besides tests, want at most %d", folder, count, mostFiles))
+			complaints = append(complaints,
+				fmt.Sprintf("%s has %d files besides tests, want at most %d", folder, count, mostFiles))
 		}
 	}
 	slices.Sort(complaints)

@@ -223,7 +223,8 @@ func TestProgressOfRuns(t *testing.T) {
 
 func TestBlastWritesAPage(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "blast.html")
-	code, out, diagnostics := call(t, "", "blast", "--from", printed, "--longest", "10m", "--set", "action=evict", "--html", name)
+	code, out, diagnostics := call(t, "", "blast", "--from", printed, "--longest", "10m",
+		"--set", "action=evict", "--html", name)
 	require.Zero(t, code, diagnostics)
 	require.Contains(t, out, "pool gpu")
 	content, err := os.ReadFile(name)

@@ -56,7 +56,8 @@ var noon = time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
 func newWorld(t *testing.T, regions map[string]int) *world {
 	t.Helper()
 	w := &world{
-		t: t, now: noon, cut: map[string]bool{}, ill: map[string]bool{}, unseen: map[string]bool{}, unshown: map[string]bool{},
+		t: t, now: noon, cut: map[string]bool{}, ill: map[string]bool{},
+		unseen: map[string]bool{}, unshown: map[string]bool{},
 		clusters: map[string]*federation.Cluster{}, bindings: map[string]*federation.Binding{},
 	}
 	for region, size := range regions {

@@ -96,7 +96,8 @@ func (c *cluster) left(nodes nodeSet) (n int) {
 func (c *cluster) replaced(nodes nodeSet, ready bool) (n int) {
 	c.Helper()
 	for _, pod := range c.pods("web") {
-		if fleet.IsReady(&pod) == ready && pod.DeletionTimestamp == nil && pod.Spec.NodeName != "" && !nodes[pod.Spec.NodeName] {
+		elsewhere := pod.Spec.NodeName != "" && !nodes[pod.Spec.NodeName]
+		if elsewhere && fleet.IsReady(&pod) == ready && pod.DeletionTimestamp == nil {
 			n++
 		}
 	}

@@ -29,6 +29,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
@@ -128,6 +129,9 @@ func (p *play) record() *sidebyside.Record {
 	record.Add("all steps", sidebyside.Seconds, p.all.Seconds())
 	record.Add("CPU time of the controller", sidebyside.Format("%.2f s"), p.costs.CPU.Seconds())
 	record.Add("API calls, without those about Events", sidebyside.Count, p.costs.CallsThat(isNotAboutEvents))
+	record.Add("of these, which write", sidebyside.Count, p.costs.CallsThat(func(r controlplane.Request) bool {
+		return isNotAboutEvents(r) && slices.Contains([]string{"create", "delete", "patch", "update"}, r.Verb)
+	}))
 	record.AddCalls("API calls", p.costs.Calls)
 	return record
 }

@@ -52,6 +52,7 @@ func TestTheRows(t *testing.T) {
 all steps: 1.2 s
 CPU time of the controller: 1.23 s
 API calls, without those about Events: 1,508
+of these, which write: 1,503
 API calls: create events: 7
 API calls: create pods: 1,500
 API calls: update daemonsets: 3

@@ -214,7 +214,9 @@ func TestC8PodsAreMarkedOnceTheirNodeSaysSo(t *testing.T) {
 // A node is tainted at its zone's rate once it is not to be emptied any more,
 // and what it was emptied for is taken back.
 func TestC8AnotherModeActsAtOnce(t *testing.T) {
-	for name, waits := range map[string]time.Duration{"while it waits": 2 * time.Hour, "once it was emptied": time.Minute} {
+	for name, waits := range map[string]time.Duration{
+		"while it waits": 2 * time.Hour, "once it was emptied": time.Minute,
+	} {
 		t.Run(name, func(t *testing.T) {
 			mode := EvictionModeNode
 			w := forked(t, Config{

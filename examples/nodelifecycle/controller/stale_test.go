@@ -229,7 +229,8 @@ func TestARefusalByAnotherClientIsNoStaleCache(t *testing.T) {
 	}
 	w.cordon("a-000")
 	w.advance(5 * time.Second)
-	require.Equal(t, []string{"maintenance:NoSchedule", "node.kubernetes.io/unschedulable:NoSchedule"}, w.taintsOf("a-000"))
+	require.Equal(t, []string{"maintenance:NoSchedule", "node.kubernetes.io/unschedulable:NoSchedule"},
+		w.taintsOf("a-000"))
 	require.Equal(t, 1, w.c.Refused())
 	require.Zero(t, w.c.Stale())
 }

@@ -119,7 +119,9 @@ func TestConfigSaysAllThatIsWrong(t *testing.T) {
 		Acting:          &runner.Clients{}, Workers: -1, Timeout: -1, Period: -1,
 	})
 	require.ErrorIs(t, err, runner.ErrInvalidConfig)
-	for _, field := range []string{"Cluster and Client are nil", "CountAllSilence", "Acting", "Workers", "Timeout", "Period", "PodEvictionTimeout"} {
+	for _, field := range []string{
+		"Cluster and Client are nil", "CountAllSilence", "Acting", "Workers", "Timeout", "Period", "PodEvictionTimeout",
+	} {
 		require.ErrorContains(t, err, field)
 	}
 	client := memory.NewCluster().NewClient()

@@ -88,7 +88,8 @@ func shop() *cluster.Objects {
 		},
 		Pods: []corev1.Pod{
 			pod("default", "web-1", "n1", web), pod("default", "web-2", "n1", web), pod("default", "web-3", "n4", web),
-			pod("default", "db-0", "n2", ownedBy("StatefulSet", "db"), func(p *corev1.Pod) { p.Spec.Priority = ptr.To(int32(9)) },
+			pod("default", "db-0", "n2", ownedBy("StatefulSet", "db"),
+				func(p *corev1.Pod) { p.Spec.Priority = ptr.To(int32(9)) },
 				tolerating(ill(corev1.TaintNodeNotReady, 60), ill(corev1.TaintNodeUnreachable, 60))),
 			pod("ml", "train-x", "n3", nil, func(p *corev1.Pod) {
 				p.Spec.NodeSelector = map[string]string{"pool": "gpu"}
@@ -353,8 +354,10 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			has:    "minAvailable: 2", // half of three is 1.5, rounded up
 		},
 		"maxUnavailable": {
-			change: withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable = ptr.To(intstr.FromString("50%")) }),
-			has:    "minAvailable: 1", // 3 less 1.5, rounded up
+			change: withBudget(func(b *policyv1.PodDisruptionBudget) {
+				b.Spec.MaxUnavailable = ptr.To(intstr.FromString("50%"))
+			}),
+			has: "minAvailable: 1", // 3 less 1.5, rounded up
 		},
 		"a budget that lets sick pods go": {
 			change: withBudget(func(b *policyv1.PodDisruptionBudget) {

@@ -35,7 +35,9 @@ func TestExpectationsAreComparedWithTheSummary(t *testing.T) {
 	exactly := func(n int) *scenario.Count { return ptr.To(scenario.Exactly(n)) }
 	got := report.Expectations(&scenario.Expect{
 		Declared: &scenario.ExpectDeclared{Living: exactly(0), Dead: exactly(10)},
-		Tainted:  &scenario.ExpectTainted{Nodes: &scenario.Count{AtMost: ptr.To(7)}, Times: &scenario.Count{AtLeast: ptr.To(9)}},
+		Tainted: &scenario.ExpectTainted{
+			Nodes: &scenario.Count{AtMost: ptr.To(7)}, Times: &scenario.Count{AtLeast: ptr.To(9)},
+		},
 		Evicted: &scenario.ExpectEvicted{Pods: exactly(30),
 			Workloads: map[string]scenario.Count{"agent": scenario.Exactly(0), "db": {AtLeast: ptr.To(3), AtMost: ptr.To(4)}}},
 		Departures: []scenario.ExpectDepartures{
