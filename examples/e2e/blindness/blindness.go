@@ -69,7 +69,7 @@ func Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	return measurement().Run(ctx, args, out, diagnostics)
 }
 
-func measurement() *sidebyside.Measurement[scenario] {
+func measurement() *sidebyside.Measurement {
 	// The rate of taints is ten times the default, so that a wrong declaration
 	// shows in the pods within the minutes of a play.
 	flags := []string{
@@ -77,14 +77,17 @@ func measurement() *sidebyside.Measurement[scenario] {
 		"--node-monitor-period=5s", "--kube-api-qps=200", "--kube-api-burst=200",
 		"--node-eviction-rate=1", "--secure-port=0", "--v=2",
 	}
-	return &sidebyside.Measurement[scenario]{
-		Name: "blindness", Help: help, Scenarios: scenarios(),
+	var all []sidebyside.Scenario
+	for _, s := range scenarios() {
+		all = append(all, s.onStage())
+	}
+	return &sidebyside.Measurement{
+		Name: "blindness", Help: help, Scenarios: all,
 		Subjects: []sidebyside.Subject{
 			sidebyside.OurSubject("nodelifecycle", append(flags, "--node-heartbeat-interval="+beat.String())...),
 			sidebyside.Upstream("node-lifecycle-controller,taint-eviction-controller", flags...),
 		},
 		Repetitions: 1, Parallel: 2, Longest: 20 * time.Minute, // the longest scenario takes seven
-		Play:   play,
 		Legend: func() string { return fmt.Sprintf(legend, grace.Seconds(), beat.Seconds()) },
 	}
 }
@@ -92,7 +95,7 @@ func measurement() *sidebyside.Measurement[scenario] {
 // A scenario is a time in which a subject sees little, while nodes beat and
 // some die.
 type scenario struct {
-	// name is what --scenario calls it, title its row of the table.
+	// name is what --scenario calls it, title its table.
 	name, title string
 	// zones has a number of nodes for each zone, whose name is one letter. The
 	// last node of each zone dies.
@@ -116,9 +119,9 @@ type step struct {
 	do func(context.Context, *world) error
 }
 
-// Heading is that of its row.
-func (s scenario) Heading() sidebyside.Heading {
-	return sidebyside.Heading{Name: s.name, Title: s.title}
+// onStage is the scenario as the frame plays it.
+func (s scenario) onStage() sidebyside.Scenario {
+	return sidebyside.Scenario{Name: s.name, Title: func() string { return s.title }, Play: s.play}
 }
 
 // hundred are a hundred nodes.
@@ -193,7 +196,7 @@ func stopLeader(_ context.Context, w *world) error { return w.running.First().Pa
 
 // continueLeader lets the leader run on. One that has lost its lease ends.
 func continueLeader(_ context.Context, w *world) error {
-	if w.Scenario.replicas > 1 {
+	if w.scenario.replicas > 1 {
 		w.running.Dismiss(w.running.First())
 	}
 	return w.running.First().Resume()
@@ -296,29 +299,30 @@ func lasting(nodes []string) []string {
 // A world is a fleet of nodes that beat, the subject, and what stands between
 // it and the API server.
 type world struct {
-	*sidebyside.Play[scenario]
+	*sidebyside.Stage
 	*fleet.World
-	running *sidebyside.Processes // the first leads from the start
-	proxy   *proxy                // nil when the subject has a direct connection
-	down    span                  // when the API server was down
-	over    time.Time             // when the fault was
+	scenario scenario
+	running  *sidebyside.Processes // the first leads from the start
+	proxy    *proxy                // nil when the subject has a direct connection
+	down     span                  // when the API server was down
+	over     time.Time             // when the fault was
 }
 
 // play plays the fault, waits for what follows from it, and counts.
-func play(ctx context.Context, p *sidebyside.Play[scenario]) (record *sidebyside.Record, err error) {
-	w := &world{Play: p}
+func (s scenario) play(ctx context.Context, stage *sidebyside.Stage) (record *sidebyside.Record, err error) {
+	w := &world{Stage: stage, scenario: s}
 	kind := fleet.Pod{Name: pod, Tolerations: fleet.Tolerate(new(int64(0)))}
-	if w.World, err = fleet.NewWorld(ctx, p.Stage, p.Scenario.zones, beat, kind); err != nil {
+	if w.World, err = fleet.NewWorld(ctx, stage, s.zones, beat, kind); err != nil {
 		return nil, err
 	}
-	p.Say("%d nodes beat", len(w.AllNodes()))
+	w.Say("%d nodes beat", len(w.AllNodes()))
 	// A grace period after its start a subject may act on all that it should.
 	settle := sidebyside.Pause(grace * 5 / 4)
 	if err := sidebyside.InOrder(w.launch, settle, w.playFault, w.awaitEnd)(ctx); err != nil {
 		return nil, err
 	}
 	f := fault{down: w.down, clear: w.over, end: time.Now()}
-	if p.Scenario.findable {
+	if s.findable {
 		f.clear = w.FirstDeath()
 	}
 	nodes, err := w.Lives(ctx, pod)
@@ -330,7 +334,7 @@ func play(ctx context.Context, p *sidebyside.Play[scenario]) (record *sidebyside
 		return nil, err
 	}
 	record = counts.record()
-	p.Say("%s", record)
+	w.Say("%s", record)
 	return record, nil
 }
 
@@ -338,7 +342,7 @@ func play(ctx context.Context, p *sidebyside.Play[scenario]) (record *sidebyside
 func (w *world) playFault(ctx context.Context) error {
 	w.Say("the fault begins")
 	begun := time.Now()
-	for _, step := range w.Scenario.steps {
+	for _, step := range w.scenario.steps {
 		if err := wait.PauseUntil(ctx, begun.Add(step.at)); err != nil {
 			return err
 		}
@@ -357,14 +361,14 @@ func (w *world) launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.Scenario.proxied {
+	if w.scenario.proxied {
 		if w.proxy, err = startProxy(access); err != nil {
 			return err
 		}
 		w.AtEnd(w.proxy.stop)
 		access = w.proxy.access(access)
 	}
-	elect := "--leader-elect=" + strconv.FormatBool(w.Scenario.replicas > 1)
+	elect := "--leader-elect=" + strconv.FormatBool(w.scenario.replicas > 1)
 	if w.running, err = w.LaunchWith(access, w.Subject.Name, elect); err != nil {
 		return err
 	}
@@ -373,7 +377,7 @@ func (w *world) launch(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	for range w.Scenario.replicas - 1 {
+	for range w.scenario.replicas - 1 {
 		if err := w.running.Start(); err != nil {
 			return err
 		}

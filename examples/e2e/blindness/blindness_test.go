@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
+	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
@@ -110,7 +111,7 @@ func TestOursDeclaresTheDeadAndNoneOfTheLivingAfterAnOutage(t *testing.T) {
 	// With shorter periods all nodes are back before any of them is declared.
 	short := outage("outage", "two grace periods", 2*grace, 1)
 	short.zones = map[string]int{"a": 12, "b": 12, "c": 12}
-	c.Scenarios = []scenario{short}
+	c.Scenarios = []sidebyside.Scenario{short.onStage()}
 	r, err := m.Measure(t.Context(), c, t.Output())
 	require.NoError(t, err)
 	require.NoError(t, r.Err())

@@ -92,15 +92,15 @@ func newOptions() *options {
 	}
 }
 
-func (o *options) measurement() *sidebyside.Measurement[scenario] {
-	return &sidebyside.Measurement[scenario]{
+func (o *options) measurement() *sidebyside.Measurement {
+	return &sidebyside.Measurement{
 		Name: "detection", Help: help, Scenarios: o.scenarios(),
 		Subjects: []sidebyside.Subject{
 			sidebyside.OurSubject("nodelifecycle"),
 			sidebyside.Upstream("node-lifecycle-controller,taint-eviction-controller"),
 		},
 		Helpers: []sidebyside.Subject{baseline()}, Repetitions: 3, Longest: 3 * time.Hour,
-		Flags: o.addFlags, Check: o.check, Play: o.play, Legend: o.legend,
+		Flags: o.addFlags, Check: o.check, Legend: o.legend,
 	}
 }
 
@@ -116,7 +116,7 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 // fewestNodes give each of the three zones that die a node, and one lives.
 const fewestNodes = 10
 
-func (o *options) check(*sidebyside.Choice[scenario]) error {
+func (o *options) check(*sidebyside.Choice) error {
 	switch {
 	case o.nodes < fewestNodes:
 		return fmt.Errorf("--nodes is %d, want at least %d", o.nodes, fewestNodes)
@@ -166,47 +166,39 @@ may send %d API calls a second.
 `, sidebyside.Thousands(o.nodes), sidebyside.Thousands(o.pods), qps)
 }
 
-// A scenario says which nodes die.
-type scenario struct {
-	// name is what --scenario calls it.
-	name string
-	// title is the corner of its table. It depends on flags that are read later.
-	title func() string
-	// dying are the nodes that die, in groups that are a gap apart. Nil: none
-	// dies, and the informers alone run beside the subject. It takes many nodes and
-	// some minutes until their costs differ by more than the ticks of the clock, so
-	// that is played only when it is named.
-	dying func(*world) [][]string
-}
+// dying are the nodes that die in a scenario, in groups that are a gap apart. Nil:
+// none dies, and the informers alone run beside the subject. It takes many nodes
+// and some minutes until their costs differ by more than the ticks of the clock,
+// so that is played only when it is named.
+type dying func(*world) [][]string
 
-// Heading is that of its table.
-func (s scenario) Heading() sidebyside.Heading {
-	return sidebyside.Heading{Name: s.name, Title: s.title(), Named: s.dying == nil}
-}
-
-func (o *options) scenarios() []scenario {
-	number := sidebyside.Thousands
-	return []scenario{
-		{
-			name:  "cut",
-			title: func() string { return fmt.Sprintf("%s of %s nodes die at once", number(o.cut), number(o.nodes)) },
-			dying: func(w *world) [][]string { return [][]string{w.AllNodes()[:o.cut]} },
+func (o *options) scenario(name string, title func() string, d dying) sidebyside.Scenario {
+	return sidebyside.Scenario{
+		Name: name, Title: title, Named: d == nil,
+		Play: func(ctx context.Context, stage *sidebyside.Stage) (*sidebyside.Record, error) {
+			return o.play(ctx, stage, d)
 		},
-		{
-			name: "zones",
-			title: func() string {
+	}
+}
+
+func (o *options) scenarios() []sidebyside.Scenario {
+	number := sidebyside.Thousands
+	return []sidebyside.Scenario{
+		o.scenario("cut",
+			func() string { return fmt.Sprintf("%s of %s nodes die at once", number(o.cut), number(o.nodes)) },
+			func(w *world) [][]string { return [][]string{w.AllNodes()[:o.cut]} }),
+		o.scenario("zones",
+			func() string {
 				return fmt.Sprintf("%d zones of %s of %s nodes die, %.0f s apart",
 					len(losing), number(o.zones()[losing[0]]), number(o.nodes), o.gap.Seconds())
 			},
-			dying: func(w *world) [][]string {
-				var zones [][]string
+			func(w *world) (zones [][]string) {
 				for _, zone := range losing {
 					zones = append(zones, w.Nodes(zone))
 				}
 				return zones
-			},
-		},
-		{name: "rest", title: func() string { return number(o.nodes) + " nodes at rest" }},
+			}),
+		o.scenario("rest", func() string { return number(o.nodes) + " nodes at rest" }, nil),
 	}
 }
 

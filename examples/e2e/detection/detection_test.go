@@ -23,10 +23,10 @@ func TestFlags(t *testing.T) {
 	require.Len(t, c.Scenarios, 2, "rest is played when it is named")
 	require.Len(t, c.Subjects, 2)
 	require.Equal(t, map[string]int{"a": 300, "b": 300, "c": 300, "d": 100}, o.zones())
-	require.Equal(t, "100 of 1,000 nodes die at once", c.Scenarios[0].Heading().Title)
+	require.Equal(t, "100 of 1,000 nodes die at once", c.Scenarios[0].Title())
 	c, err = o.measurement().Parse([]string{"--scenario=zones", "--subject=upstream"}, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, "zones", c.Scenarios[0].name)
+	require.Equal(t, "zones", c.Scenarios[0].Name)
 
 	for want, args := range map[string][]string{
 		"--nodes is 9, want at least 10":                                            {"--nodes=9", "--pods=9", "--cut=1"},
@@ -110,8 +110,8 @@ func TestBothAreCompared(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, r.Write(&out))
 	for _, want := range []string{
-		"| 4 of 20 nodes die at once | examples/nodelifecycle | kube-controller-manager v1.37.1 | ",
-		"| 3 zones of 6 of 20 nodes die, 3 s apart | examples/nodelifecycle | kube-controller-manager v1.37.1 | ",
+		"| 4 of 20 nodes die at once | examples/nodelifecycle | kube-controller-manager v1.37.1 |\n",
+		"| 3 zones of 6 of 20 nodes die, 3 s apart | examples/nodelifecycle | kube-controller-manager v1.37.1 |\n",
 		"\n| Unknown, first | ", "\n| NoExecute taint, median | ", "\n| pod evicted, 99 % | ",
 		"\n| pods evicted | 8 | ", "\n| pods evicted | 36 | ",
 		"\n| pods evicted wrongly: its node lives | 0 | ", "\n| pods evicted wrongly: it is early | 0 | ",
@@ -120,7 +120,7 @@ func TestBothAreCompared(t *testing.T) {
 		"\n| CPU at rest, of a core | ", "\n| resident memory at rest | ", "\n| heartbeats stored a second, at rest | ",
 		"\n| CPU time in the outage | ", "\n| the outage lasts | ", "\n| most resident memory | ",
 		"\n| API calls in the outage | ", "\n| API calls: delete pods | 8 | ",
-		"\n| 20 nodes at rest | examples/nodelifecycle | kube-controller-manager v1.37.1 | ",
+		"\n| 20 nodes at rest | examples/nodelifecycle | kube-controller-manager v1.37.1 |\n",
 		"\n| CPU of the same informers alone, beside it | ", "\n| its CPU time to theirs | ",
 	} {
 		require.Contains(t, out.String(), want)

@@ -23,29 +23,29 @@ type world struct {
 }
 
 // play lets nodes be at rest, and then die.
-func (o *options) play(ctx context.Context, p *sidebyside.Play[scenario]) (_ *sidebyside.Record, err error) {
-	w := &world{Stage: p.Stage, options: o}
+func (o *options) play(ctx context.Context, stage *sidebyside.Stage, dying dying) (_ *sidebyside.Record, err error) {
+	w := &world{Stage: stage, options: o}
 	var pods []fleet.Pod
 	for _, k := range o.kinds() {
 		pods = append(pods, fleet.Pod{Name: k.name, Tolerations: fleet.Tolerate(fleet.Seconds(k.tolerates))})
 	}
-	if w.World, err = fleet.NewWorld(ctx, p.Stage, o.zones(), o.beat, pods...); err != nil {
+	if w.World, err = fleet.NewWorld(ctx, stage, o.zones(), o.beat, pods...); err != nil {
 		return nil, err
 	}
 	// A taint of each would take both subjects a minute.
 	others := slices.DeleteFunc(w.AllNodes(), func(name string) bool { return name == w.canary() })
-	if err := fleet.Taint(ctx, p.Client, others); err != nil {
+	if err := fleet.Taint(ctx, w.Client, others); err != nil {
 		return nil, err
 	}
-	p.Say("%s nodes with %s pods send heartbeats", sidebyside.Thousands(o.nodes), sidebyside.Thousands(o.pods))
+	w.Say("%s nodes with %s pods send heartbeats", sidebyside.Thousands(o.nodes), sidebyside.Thousands(o.pods))
 	record, atRest := &sidebyside.Record{}, &sidebyside.Record{}
-	if p.Scenario.dying == nil {
+	if dying == nil {
 		return record, w.restBesideInformers(ctx, record)
 	}
 	return record, sidebyside.InOrder(
 		func(ctx context.Context) error { return w.launch(ctx, false) },
 		func(ctx context.Context) error { return w.measureRest(ctx, atRest) },
-		func(ctx context.Context) error { return w.measureOutage(ctx, record, atRest, p.Scenario.dying(w)) },
+		func(ctx context.Context) error { return w.measureOutage(ctx, record, atRest, dying(w)) },
 	)(ctx)
 }
 

@@ -56,15 +56,24 @@ func Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	return measurement().Run(ctx, args, out, diagnostics)
 }
 
-func measurement() *sidebyside.Measurement[scenario] {
+func measurement() *sidebyside.Measurement {
 	// The limits of requests are so high that no scenario meets them.
 	flags := []string{
 		"--leader-elect=false", "--secure-port=0", "--v=2",
 		"--kube-api-qps=1000", "--kube-api-burst=1000",
 	}
 	var ours string
-	return &sidebyside.Measurement[scenario]{
-		Name: "evictions", Help: help, Scenarios: scenarios(),
+	var all []sidebyside.Scenario
+	for _, s := range scenarios() {
+		all = append(all, sidebyside.Scenario{
+			Name: s.name, Title: func() string { return s.heading(ours) },
+			Play: func(ctx context.Context, stage *sidebyside.Stage) (*sidebyside.Record, error) {
+				return play(ctx, stage, s, ours)
+			},
+		})
+	}
+	return &sidebyside.Measurement{
+		Name: "evictions", Help: help, Scenarios: all,
 		Subjects: []sidebyside.Subject{
 			sidebyside.OurSubject("tainteviction", flags...),
 			sidebyside.Upstream(upstreamControllers, flags...),
@@ -74,13 +83,7 @@ func measurement() *sidebyside.Measurement[scenario] {
 			flags.StringVar(&ours, "ours", "",
 				"space-separated `flags` for our program, on top of those of the scenario")
 		},
-		Check: func(c *sidebyside.Choice[scenario]) error {
-			for i := range c.Scenarios {
-				c.Scenarios[i].ours = slices.Concat(c.Scenarios[i].ours, strings.Fields(ours))
-			}
-			return nil
-		},
-		Play: play, Legend: func() string { return legend },
+		Legend: func() string { return legend },
 	}
 }
 
@@ -114,14 +117,16 @@ type group struct {
 	guarded bool
 }
 
-// Heading has our flags and when a pod is late besides the title.
-func (s scenario) Heading() sidebyside.Heading {
+// flags are those of ours, with others besides.
+func (s scenario) flags(others string) []string { return slices.Concat(s.ours, strings.Fields(others)) }
+
+// heading has the flags of ours and when a pod is late besides the title.
+func (s scenario) heading(others string) string {
 	title := s.title
-	if len(s.ours) > 0 {
-		title += " (ours with `" + strings.Join(s.ours, " ") + "`)"
+	if flags := s.flags(others); len(flags) > 0 {
+		title += " (ours with `" + strings.Join(flags, " ") + "`)"
 	}
-	title += fmt.Sprintf("; late after %d s", s.late/time.Second)
-	return sidebyside.Heading{Name: s.name, Title: title}
+	return title + fmt.Sprintf("; late after %d s", s.late/time.Second)
 }
 
 // scenarios are those of the table. The longest comes first, so that all
@@ -211,9 +216,10 @@ const (
 // pod is due when. Nothing runs: a deleted pod has no grace period and is gone
 // at once.
 type cluster struct {
-	*sidebyside.Play[scenario]
-	running *sidebyside.Processes   // the subject
-	client  coreclient.PodInterface // of the script
+	*sidebyside.Stage
+	scenario scenario
+	running  *sidebyside.Processes   // the subject
+	client   coreclient.PodInterface // of the script
 
 	nodes   []string             // those that taint taints
 	tainted map[string]time.Time // by node
@@ -252,25 +258,27 @@ type pod struct {
 
 // play sets the scene, plays the scenario until nothing stands in the way of
 // evictions any more, waits for its end, and counts.
-func play(ctx context.Context, p *sidebyside.Play[scenario]) (*sidebyside.Record, error) {
+func play(
+	ctx context.Context, stage *sidebyside.Stage, s scenario, ours string,
+) (*sidebyside.Record, error) {
 	c := &cluster{
-		Play: p, client: p.Client.CoreV1().Pods(namespace),
+		Stage: stage, scenario: s, client: stage.Client.CoreV1().Pods(namespace),
 		tainted: map[string]time.Time{}, groups: map[string][]*pod{},
 	}
 	var args []string
-	if p.Subject.Name == sidebyside.Ours {
-		args = p.Scenario.ours
+	if c.Subject.Name == sidebyside.Ours {
+		args = s.flags(ours)
 	}
 	var err error
-	if c.running, err = p.Launch(p.Subject.Name, args...); err != nil {
+	if c.running, err = c.Launch(c.Subject.Name, args...); err != nil {
 		return nil, err
 	}
 	tail := pause(3 * time.Second) // for those that leave without having to
 	if err := awaitCanary(ctx, c); err != nil {
 		return nil, err
 	}
-	p.Say("the subject evicts")
-	for _, step := range slices.Concat([]step{addAll}, p.Scenario.steps, []step{awaitEnd, tail}) {
+	c.Say("the subject evicts")
+	for _, step := range slices.Concat([]step{addAll}, s.steps, []step{awaitEnd, tail}) {
 		if err := step(ctx, c); err != nil {
 			return nil, err
 		}
@@ -280,7 +288,7 @@ func play(ctx context.Context, p *sidebyside.Play[scenario]) (*sidebyside.Record
 		return nil, err
 	}
 	record := counts.record()
-	p.Say("%s", record)
+	c.Say("%s", record)
 	return record, nil
 }
 
@@ -310,7 +318,7 @@ func awaitCanary(ctx context.Context, c *cluster) error {
 // must not be evicted whatever happens. Some tolerate the taint for ever. Some
 // have no toleration and are on a node that is not tainted.
 func addAll(ctx context.Context, c *cluster) error {
-	for i := range c.Scenario.nodes {
+	for i := range c.scenario.nodes {
 		c.nodes = append(c.nodes, fmt.Sprintf("tainted-%d", i))
 	}
 	for _, node := range slices.Concat(c.nodes, []string{calm}) {
@@ -319,7 +327,7 @@ func addAll(ctx context.Context, c *cluster) error {
 		}
 	}
 	tolerant := group{name: "tolerant", n: 2 * len(c.nodes), tolerates: fleet.Forever}
-	for _, g := range slices.Concat(c.Scenario.pods, []group{tolerant}) {
+	for _, g := range slices.Concat(c.scenario.pods, []group{tolerant}) {
 		if err := c.addPods(ctx, g, c.nodes...); err != nil {
 			return err
 		}

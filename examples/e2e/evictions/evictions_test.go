@@ -17,16 +17,16 @@ func TestThereAreSixScenariosAndTwoSubjects(t *testing.T) {
 
 	c, err = measurement().Parse([]string{"--scenario=budget,denied", "--ours=--confirm --v=4"}, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, []string{"denied", "budget"}, []string{c.Scenarios[0].name, c.Scenarios[1].name})
-	require.Equal(t, []string{"--confirm", "--v=4"}, c.Scenarios[0].ours)
-	require.Equal(t, []string{"--action=evict", "--confirm", "--v=4"}, c.Scenarios[1].ours)
+	require.Equal(t, []string{"denied", "budget"}, []string{c.Scenarios[0].Name, c.Scenarios[1].Name})
+	require.Contains(t, c.Scenarios[0].Title(), " (ours with `--confirm --v=4`);")
+	require.Contains(t, c.Scenarios[1].Title(), " (ours with `--action=evict --confirm --v=4`);")
 }
 
 func TestTheTable(t *testing.T) {
 	require.Equal(t, "nothing happens; late after 3 s",
-		scenario{title: "nothing happens", late: 3 * time.Second}.Heading().Title)
+		scenario{title: "nothing happens", late: 3 * time.Second}.heading(""))
 	require.Equal(t, "a fault (ours with `--confirm`); late after 60 s",
-		scenario{title: "a fault", ours: []string{"--confirm"}, late: time.Minute}.Heading().Title)
+		scenario{title: "a fault", ours: []string{"--confirm"}, late: time.Minute}.heading(""))
 	n := Counts{Must: 9, Evicted: 6, Early: 1, Late: 2, Latest: 70 * time.Second, Lost: 3, Wrong: 4}
 	require.Equal(t, []string{
 		"pods that must be evicted: 9", "evicted when due or later: 6", "the last of them after: 70.0 s",

@@ -145,7 +145,7 @@ func (c *cluster) judge(ctx context.Context) (*Counts, error) {
 	if err := c.explain(present, ends); err != nil {
 		return nil, err
 	}
-	return count(c.pods, c.Scenario.late, time.Now())
+	return count(c.pods, c.scenario.late, time.Now())
 }
 
 // explain assigns to each pod that is gone the request that ended it. The

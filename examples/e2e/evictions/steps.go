@@ -206,7 +206,7 @@ func patchMeanwhile(ctx context.Context, c *cluster) error {
 	patching, stop := context.WithCancel(ctx)
 	defer stop()
 	var rivals errgroup.Group
-	for _, g := range c.Scenario.pods {
+	for _, g := range c.scenario.pods {
 		for _, p := range c.groups[g.name] {
 			rivals.Go(func() error { return c.patchAgain(patching, p.name) })
 		}

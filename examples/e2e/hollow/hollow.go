@@ -51,20 +51,14 @@ type options struct {
 	rest, churn time.Duration
 }
 
-// alone is the one scenario: nothing else acts on nodes and pods.
-type alone struct{}
-
-// Heading is that of its table.
-func (alone) Heading() sidebyside.Heading { return sidebyside.Heading{Name: "alone"} }
-
-func (o *options) measurement() *sidebyside.Measurement[alone] {
-	return &sidebyside.Measurement[alone]{
-		Name: "hollow", Help: help, Scenarios: []alone{{}},
+func (o *options) measurement() *sidebyside.Measurement {
+	return &sidebyside.Measurement{
+		Name: "hollow", Help: help, Scenarios: []sidebyside.Scenario{{Name: "alone", Play: o.play}},
 		Subjects: []sidebyside.Subject{
 			sidebyside.OurSubject("hollownode", "--leader-elect=false", "--secure-port=0", "--events=false"), kwok(),
 		},
 		Repetitions: 1, Longest: 2 * time.Hour, // and as long as pods come and go
-		Flags: o.addFlags, Check: o.check, Play: o.play, Legend: func() string { return "" },
+		Ratios: true, Flags: o.addFlags, Check: o.check, Legend: func() string { return "" },
 	}
 }
 
@@ -78,7 +72,7 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 // mostPods of a node are half of the kubelet's default of --max-pods.
 const mostPods = 55
 
-func (o *options) check(*sidebyside.Choice[alone]) error {
+func (o *options) check(*sidebyside.Choice) error {
 	if o.pods == 0 {
 		o.pods = 5 * o.nodes
 	}

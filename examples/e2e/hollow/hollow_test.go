@@ -14,7 +14,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/sidebyside"
 )
 
-func parsed(t *testing.T, args ...string) (*options, *sidebyside.Choice[alone], error) {
+func parsed(t *testing.T, args ...string) (*options, *sidebyside.Choice, error) {
 	t.Helper()
 	o := new(options)
 	c, err := o.measurement().Parse(args, io.Discard)

@@ -32,7 +32,7 @@ const app, churning = "web", "churn"
 
 // A play is a script with a fleet.
 type play struct {
-	*sidebyside.Play[alone]
+	*sidebyside.Stage
 	*options
 	record  sidebyside.Record
 	running *sidebyside.Processes // the subject
@@ -43,9 +43,9 @@ type play struct {
 }
 
 // play plays on nodes, which nothing runs yet. They are spread over zones.
-func (o *options) play(ctx context.Context, stage *sidebyside.Play[alone]) (*sidebyside.Record, error) {
+func (o *options) play(ctx context.Context, stage *sidebyside.Stage) (*sidebyside.Record, error) {
 	const zones = 4
-	p := &play{Play: stage, options: o, client: stage.Client.CoreV1().Pods(fleet.Namespace)}
+	p := &play{Stage: stage, options: o, client: stage.Client.CoreV1().Pods(fleet.Namespace)}
 	if err := sidebyside.Each(ctx, o.nodes, func(ctx context.Context, i int) error {
 		zone := fmt.Sprintf("zone-%d", i%zones+1)
 		return fleet.Register(ctx, p.Client, fleet.Node("default", zone, nodeName(i)))

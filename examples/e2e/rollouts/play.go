@@ -26,8 +26,9 @@ import (
 
 // A play is the script with a controller, or the handover.
 type play struct {
-	*sidebyside.Play[mode]
+	*sidebyside.Stage
 	*options
+	mode mode
 	// sets and pods are those that a watch shows to the script.
 	sets       appslisters.DaemonSetNamespaceLister
 	pods       listers.PodNamespaceLister
@@ -47,14 +48,14 @@ type play struct {
 }
 
 // play plays on nodes that are ready, with a scheduler.
-func (o *options) play(ctx context.Context, stage *sidebyside.Play[mode]) (*sidebyside.Record, error) {
+func (o *options) play(ctx context.Context, stage *sidebyside.Stage, m mode) (*sidebyside.Record, error) {
 	const interval = time.Minute // since nothing asks whether nodes are alive
-	p := &play{Play: stage, options: o, goal: goal{nodes: map[string]corev1.TaintEffect{}}}
+	p := &play{Stage: stage, options: o, mode: m, goal: goal{nodes: map[string]corev1.TaintEffect{}}}
 	zones := map[string]int{firstNode: o.nodes}
-	if p.Scenario == trouble {
+	if p.mode == trouble {
 		zones = map[string]int{firstNode: o.nodes - len(p.few()), fewZone: len(p.few())}
 	}
-	world, err := fleet.NewWorld(ctx, stage.Stage, zones, interval)
+	world, err := fleet.NewWorld(ctx, stage, zones, interval)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func (o *options) play(ctx context.Context, stage *sidebyside.Play[mode]) (*side
 	if err := sidebyside.InOrder(steps...)(ctx); err != nil {
 		return nil, err
 	}
-	switch p.Scenario {
+	switch p.mode {
 	case handover:
 		return p.handoverRecord(), nil
 	case trouble:
@@ -129,7 +130,7 @@ type turn struct {
 // out, ours takes over and rolls out, and upstream takes over again.
 func (p *play) turns() []turn {
 	steps := p.script()
-	switch p.Scenario {
+	switch p.mode {
 	case handover:
 		return []turn{
 			{subject: upstream, steps: steps[:2]}, {subject: ours, takesOver: true, steps: steps[2:3]},
@@ -184,7 +185,7 @@ func (p *play) playStep(ctx context.Context, s step) error {
 		return err
 	}
 	p.Say("%s: %.1f s", s.title, took.Seconds())
-	if p.Scenario == trouble {
+	if p.mode == trouble {
 		return p.addTrouble(ctx, s, took, costs)
 	}
 	p.steps.Add(s.title, sidebyside.Seconds, took.Seconds())
@@ -232,7 +233,7 @@ func (p *play) do(ctx context.Context, s step) (time.Duration, error) {
 			return err
 		})
 	}
-	if p.Scenario == killed {
+	if p.mode == killed {
 		s.fault = func(context.Context) error { return p.controller.Restart() }
 	}
 	if s.fault != nil {

@@ -71,18 +71,26 @@ const (
 	trouble mode = "trouble"
 )
 
-// Heading is that of its table.
-func (m mode) Heading() sidebyside.Heading {
-	switch m {
-	case handover:
-		return sidebyside.Heading{
-			Name: string(m), Title: "controllers take turns",
-			Together: "kube-controller-manager, ours and kube-controller-manager again",
+// scenarios are those of all modes.
+func (o *options) scenarios() (all []sidebyside.Scenario) {
+	for _, m := range []mode{calm, killed, handover, trouble} {
+		s := sidebyside.Scenario{
+			Name: string(m), Title: func() string { return "a DaemonSet rolled out, " + string(m) },
+			Play: func(ctx context.Context, stage *sidebyside.Stage) (*sidebyside.Record, error) {
+				return o.play(ctx, stage, m)
+			},
 		}
-	case trouble:
-		return sidebyside.Heading{Name: string(m), Title: "a DaemonSet in trouble", Named: true}
+		switch m {
+		case handover:
+			s.Title = func() string { return "controllers take turns" }
+			s.Together = "kube-controller-manager, ours and kube-controller-manager again"
+		case trouble:
+			s.Title, s.Named = func() string { return "a DaemonSet in trouble" }, true
+		case calm, killed:
+		}
+		all = append(all, s)
 	}
-	return sidebyside.Heading{Name: string(m), Title: "a DaemonSet rolled out, " + string(m)}
+	return all
 }
 
 // The flags of all processes. The limits of requests are so high that none
@@ -96,26 +104,26 @@ var (
 	upstream = sidebyside.Upstream("daemonset-controller", flags...)
 )
 
-func (o *options) measurement() *sidebyside.Measurement[mode] {
+func (o *options) measurement() *sidebyside.Measurement {
 	scheduler := sidebyside.Kubernetes(controlplane.KubeScheduler)
 	scheduler.Args = flags
-	return &sidebyside.Measurement[mode]{
-		Name: "rollouts", Help: help, Scenarios: []mode{calm, killed, handover, trouble},
+	return &sidebyside.Measurement{
+		Name: "rollouts", Help: help, Scenarios: o.scenarios(),
 		Subjects:    []sidebyside.Subject{ours, upstream},
 		Helpers:     []sidebyside.Subject{scheduler, sidebyside.Kubernetes(controlplane.Kubectl)},
-		Repetitions: 1, Longest: 20 * time.Minute,
+		Repetitions: 1, Longest: 20 * time.Minute, Ratios: true,
 		Flags: func(flags *flag.FlagSet) { flags.IntVar(&o.nodes, "nodes", 500, "how `many` nodes there are") },
-		Check: o.check, Play: o.play, Legend: func() string { return legend },
+		Check: o.check, Legend: func() string { return legend },
 	}
 }
 
-func (o *options) check(c *sidebyside.Choice[mode]) error {
+func (o *options) check(c *sidebyside.Choice) error {
 	if o.nodes < fewestNodes {
 		return fmt.Errorf("--nodes is %d, want at least %d", o.nodes, fewestNodes)
 	}
-	for _, m := range c.Scenarios {
-		if m == handover && len(c.Subjects) < 2 {
-			return fmt.Errorf("--scenario %s needs both subjects", m)
+	for _, s := range c.Scenarios {
+		if s.Name == string(handover) && len(c.Subjects) < 2 {
+			return fmt.Errorf("--scenario %s needs both subjects", s.Name)
 		}
 	}
 	return nil

@@ -149,7 +149,7 @@ func (p *play) create(ctx context.Context) error {
 func (p *play) newSet(name string) *appsv1.DaemonSet {
 	chosen := map[string]string{"app": name}
 	port := corev1.ContainerPort{ContainerPort: 9100}
-	if p.Scenario == trouble && name == setName {
+	if p.mode == trouble && name == setName {
 		port.HostPort = 9100 // so no node has room for a second pod
 	}
 	return &appsv1.DaemonSet{

@@ -38,26 +38,28 @@ import (
 )
 
 // A Scenario is what subjects play.
-type Scenario interface{ Heading() Heading }
-
-// A Heading is that of a scenario.
-type Heading struct {
-	// Name is what --scenario and messages call it, Title the corner of its table.
-	Name, Title string
+type Scenario struct {
+	// Name is what --scenario and messages call it.
+	Name string
+	// Title returns the corner of its table, when the flags are known.
+	Title func() string
 	// Together is the head of the one column of a scenario that all subjects play
 	// in one play. Empty: each plays it.
 	Together string
 	// Named says that it is played only if --scenario names it.
 	Named bool
+	// Play plays once. It is an error when a process has ended by then that was not
+	// dismissed.
+	Play func(context.Context, *Stage) (*Record, error)
 }
 
 // A Measurement plays scenarios with subjects. Its fields are set before, and
 // Check may set more.
-type Measurement[S Scenario] struct {
+type Measurement struct {
 	// Name is the word of the command line that chooses it, and Help what --help
 	// says before the flags.
 	Name, Help string
-	Scenarios  []S
+	Scenarios  []Scenario
 	Subjects   []Subject
 	// Helpers are programs that plays need besides subjects.
 	Helpers []Subject
@@ -70,17 +72,16 @@ type Measurement[S Scenario] struct {
 	Longest time.Duration
 	// Flags adds flags, and Check checks them. It may change what was chosen.
 	Flags func(*flag.FlagSet)
-	Check func(*Choice[S]) error
-	// Play plays once. It is an error when a process has ended by then that was not
-	// dismissed.
-	Play func(context.Context, *Play[S]) (*Record, error)
+	Check func(*Choice) error
+	// Ratios says that a last column puts the figures of ours to the other's.
+	Ratios bool
 	// Legend says how to read the tables.
 	Legend func() string
 }
 
 // A Choice is what the flags have chosen.
-type Choice[S Scenario] struct {
-	Scenarios             []S
+type Choice struct {
+	Scenarios             []Scenario
 	Subjects              []Subject
 	Repetitions, Parallel int
 	// Dir keeps data and logs if it is not empty.
@@ -90,14 +91,14 @@ type Choice[S Scenario] struct {
 }
 
 // Parse reads the flags.
-func (m *Measurement[S]) Parse(args []string, diagnostics io.Writer) (*Choice[S], error) {
+func (m *Measurement) Parse(args []string, diagnostics io.Writer) (*Choice, error) {
 	flags := flag.NewFlagSet(m.Name, flag.ContinueOnError)
 	flags.SetOutput(diagnostics)
 	flags.Usage = func() {
 		fmt.Fprint(diagnostics, m.Help+exitCodes+"\nFlags:\n")
 		flags.PrintDefaults()
 	}
-	c := &Choice[S]{Scenarios: m.Scenarios, Subjects: m.Subjects, Parallel: 1}
+	c := &Choice{Scenarios: m.Scenarios, Subjects: m.Subjects, Parallel: 1}
 	scenarios := flags.String("scenario", "", fmt.Sprintf("comma-separated `scenarios` (default: %s): %s",
 		names(unnamed(m.Scenarios), scenarioName), names(m.Scenarios, scenarioName)))
 	subjects := flags.String("subject", "",
@@ -140,12 +141,12 @@ func (m *Measurement[S]) Parse(args []string, diagnostics io.Writer) (*Choice[S]
 }
 
 // unnamed returns the scenarios that are played when none is named.
-func unnamed[S Scenario](all []S) []S {
-	return slices.DeleteFunc(slices.Clone(all), func(s S) bool { return s.Heading().Named })
+func unnamed(all []Scenario) []Scenario {
+	return slices.DeleteFunc(slices.Clone(all), func(s Scenario) bool { return s.Named })
 }
 
-func scenarioName[S Scenario](s S) string { return s.Heading().Name }
-func subjectName(s Subject) string        { return s.Name }
+func scenarioName(s Scenario) string { return s.Name }
+func subjectName(s Subject) string   { return s.Name }
 
 const exitCodes = `
 Exit code: 0 ours did nothing wrong; 1 it did; 2 wrong flags, or the table is incomplete.
@@ -165,7 +166,7 @@ func ExitCode(err error) int {
 }
 
 // Run reads the flags, plays, and writes the tables.
-func (m *Measurement[S]) Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
+func (m *Measurement) Run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	c, err := m.Parse(args, diagnostics)
 	if err != nil {
 		return err
@@ -178,9 +179,7 @@ func (m *Measurement[S]) Run(ctx context.Context, args []string, out, diagnostic
 }
 
 // Measure builds the programs and plays all that was chosen.
-func (m *Measurement[S]) Measure(
-	ctx context.Context, c *Choice[S], progress io.Writer,
-) (r *Results[S], err error) {
+func (m *Measurement) Measure(ctx context.Context, c *Choice, progress io.Writer) (r *Results, err error) {
 	dir, err := os.MkdirTemp("", "measure-")
 	if err != nil {
 		return nil, err

@@ -13,17 +13,17 @@ import (
 )
 
 // weather is a scenario.
-type weather Heading
-
-func (w weather) Heading() Heading { return Heading(w) }
+func weather(name, title string) Scenario {
+	return Scenario{Name: name, Title: func() string { return title }}
+}
 
 func nothing(context.Context, string, io.Writer) (Program, error) { return Program{}, nil }
 
 // rain is a measurement of weathers.
-func rain() *Measurement[weather] {
-	return &Measurement[weather]{
-		Name: "rain", Repetitions: 1,
-		Scenarios: []weather{{Name: "a", Title: "a drizzle"}, {Name: "b", Title: "a shower"}},
+func rain() *Measurement {
+	return &Measurement{
+		Name: "rain", Repetitions: 1, Ratios: true,
+		Scenarios: []Scenario{weather("a", "a drizzle"), weather("b", "a shower")},
 		Subjects: []Subject{
 			{Name: Ours, Title: "umbrella", Build: nothing}, {Name: "upstream", Title: "newspaper", Build: nothing},
 		},
@@ -44,16 +44,16 @@ var errWind = fmt.Errorf("%w: the wind has turned it", ErrDisturbed)
 
 // played returns the results of plays that give what outcome does.
 func played(
-	t *testing.T, m *Measurement[weather], outcome func(name, subject string, n int) (*Record, error),
-) *Results[weather] {
+	t *testing.T, m *Measurement, outcome func(name, subject string, n int) (*Record, error),
+) *Results {
 	t.Helper()
 	return playedUntil(t.Context(), t, m, outcome)
 }
 
 func playedUntil(
-	ctx context.Context, t *testing.T, m *Measurement[weather],
+	ctx context.Context, t *testing.T, m *Measurement,
 	outcome func(name, subject string, n int) (*Record, error),
-) *Results[weather] {
+) *Results {
 	t.Helper()
 	c, err := m.Parse(nil, io.Discard)
 	require.NoError(t, err)
@@ -61,14 +61,14 @@ func playedUntil(
 	for _, column := range r.Columns {
 		for n := range c.Repetitions {
 			column.play(ctx, func(string, ...any) {}, func() (*Record, error) {
-				return outcome(column.heading.Name, column.Subject.Name, n)
+				return outcome(column.Scenario.Name, column.Subject.Name, n)
 			})
 		}
 	}
 	return r
 }
 
-func written(t *testing.T, r *Results[weather]) string {
+func written(t *testing.T, r *Results) string {
 	t.Helper()
 	var out strings.Builder
 	require.NoError(t, r.Write(&out))
@@ -79,7 +79,7 @@ func TestFlagsChooseScenariosAndSubjects(t *testing.T) {
 	m := rain()
 	c, err := m.Parse(nil, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, m.Scenarios, c.Scenarios)
+	require.Equal(t, "a, b", names(c.Scenarios, scenarioName))
 	require.Len(t, c.Subjects, 2)
 	require.Equal(t, []int{1, 1}, []int{c.Repetitions, c.Parallel})
 
@@ -116,7 +116,7 @@ func TestAMeasurementHasFlagsAndHelpOfItsOwn(t *testing.T) {
 	var inches int
 	errDry := errors.New("--inches is 0")
 	m.Flags = func(flags *flag.FlagSet) { flags.IntVar(&inches, "inches", 1, "how `much` it rains") }
-	m.Check = func(c *Choice[weather]) error {
+	m.Check = func(c *Choice) error {
 		c.Scenarios = c.Scenarios[:1]
 		if inches == 0 {
 			return errDry

@@ -16,40 +16,33 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/wait"
 )
 
-// A Play is a scenario with a subject, on a control plane of its own.
-type Play[S Scenario] struct {
-	*Stage
-	Scenario S
-}
-
 // Results have what all plays have come to.
-type Results[S Scenario] struct {
-	*Choice[S]
-	of *Measurement[S]
+type Results struct {
+	*Choice
+	of *Measurement
 	// Columns are those of each scenario and subject, in order.
-	Columns []*Column[S]
+	Columns []*Column
 }
 
 // A Column has the records of a scenario with a subject, and why there are no
 // more.
-type Column[S Scenario] struct {
-	Scenario S
+type Column struct {
+	Scenario Scenario
 	Subject  Subject
 	// Records are those of complete plays.
 	Records []*Record
 	// Err is why there are no more records.
 	Err error
 
-	heading   Heading
 	disturbed int      // plays that were thrown away and played again
 	loads     []string // before each of the plays
 }
 
 // Name is what messages call the column.
-func (c *Column[S]) Name() string { return c.heading.Name + " of " + c.Subject.Name }
+func (c *Column) Name() string { return c.Scenario.Name + " of " + c.Subject.Name }
 
 // isOurs reports whether what is wrong in the column is a fault of ours.
-func (c *Column[S]) isOurs() bool { return c.Subject.Name == Ours || c.heading.Together != "" }
+func (c *Column) isOurs() bool { return c.Subject.Name == Ours || c.Scenario.Together != "" }
 
 var (
 	// ErrDisturbed is wrapped by the error of a play that the machine has spoilt. It
@@ -60,27 +53,26 @@ var (
 )
 
 // isCut reports whether the measurement ended before the column was complete.
-func (c *Column[S]) isCut() bool {
+func (c *Column) isCut() bool {
 	return errors.Is(c.Err, errNotPlayed) || errors.Is(c.Err, errInterrupted)
 }
 
 // Results returns the columns of all plays, without records. Those of a subject
 // whose program could not be built have the reason.
-func (m *Measurement[S]) Results(c *Choice[S], problems map[string]error) *Results[S] {
-	r := &Results[S]{Choice: c, of: m}
+func (m *Measurement) Results(c *Choice, problems map[string]error) *Results {
+	r := &Results{Choice: c, of: m}
 	for _, s := range c.Scenarios {
-		h := s.Heading()
 		var ofAny error
 		for _, subject := range c.Subjects {
 			err := problems[subject.Name]
 			ofAny = errors.Join(ofAny, err)
-			if h.Together == "" {
-				r.Columns = append(r.Columns, &Column[S]{Scenario: s, Subject: subject, heading: h, Err: err})
+			if s.Together == "" {
+				r.Columns = append(r.Columns, &Column{Scenario: s, Subject: subject, Err: err})
 			}
 		}
-		if h.Together != "" {
-			all := Subject{Name: "all", Title: h.Together}
-			r.Columns = append(r.Columns, &Column[S]{Scenario: s, Subject: all, heading: h, Err: ofAny})
+		if s.Together != "" {
+			all := Subject{Name: "all", Title: s.Together}
+			r.Columns = append(r.Columns, &Column{Scenario: s, Subject: all, Err: ofAny})
 		}
 	}
 	return r
@@ -89,7 +81,7 @@ func (m *Measurement[S]) Results(c *Choice[S], problems map[string]error) *Resul
 // play plays all scenarios, some at a time. The subjects of a scenario take
 // turns. After the end of ctx no play begins, and those that have begun are
 // waited for.
-func (r *Results[S]) play(ctx context.Context, programs map[string]Program, progress io.Writer) {
+func (r *Results) play(ctx context.Context, programs map[string]Program, progress io.Writer) {
 	var group errgroup.Group
 	group.SetLimit(r.Parallel)
 	for _, columns := range r.groups() {
@@ -98,13 +90,13 @@ func (r *Results[S]) play(ctx context.Context, programs map[string]Program, prog
 				for _, c := range columns {
 					stage := &Stage{
 						Subject: c.Subject, programs: programs, subjects: r.Subjects, progress: progress,
-						prefix: fmt.Sprintf("%s, %s, %d of %d", c.heading.Name, c.Subject.Name, n+1, r.Repetitions),
+						prefix: fmt.Sprintf("%s, %s, %d of %d", c.Scenario.Name, c.Subject.Name, n+1, r.Repetitions),
 					}
 					if r.Dir != "" {
-						stage.dir = filepath.Join(r.Dir, fmt.Sprintf("%s-%s-%d", c.heading.Name, c.Subject.Name, n+1))
+						stage.dir = filepath.Join(r.Dir, fmt.Sprintf("%s-%s-%d", c.Scenario.Name, c.Subject.Name, n+1))
 					}
 					c.play(ctx, stage.Say, func() (*Record, error) {
-						return r.of.playOn(ctx, &Play[S]{stage, c.Scenario})
+						return r.of.playOn(ctx, stage, c.Scenario)
 					})
 				}
 			}
@@ -115,9 +107,9 @@ func (r *Results[S]) play(ctx context.Context, programs map[string]Program, prog
 }
 
 // groups returns the columns of each scenario.
-func (r *Results[S]) groups() (groups [][]*Column[S]) {
+func (r *Results) groups() (groups [][]*Column) {
 	for i, c := range r.Columns {
-		if i == 0 || c.heading.Name != r.Columns[i-1].heading.Name {
+		if i == 0 || c.Scenario.Name != r.Columns[i-1].Scenario.Name {
 			groups = append(groups, nil)
 		}
 		last := &groups[len(groups)-1]
@@ -131,7 +123,7 @@ const mostDisturbed = 3
 
 // play plays once, if it is not too late and no play has failed: the reason
 // would be the same again. What the machine has spoilt is played again.
-func (c *Column[S]) play(
+func (c *Column) play(
 	ctx context.Context, say func(format string, args ...any), once func() (*Record, error),
 ) {
 	for c.Err == nil {
@@ -172,7 +164,7 @@ func LoadAverage() string {
 }
 
 // playOn plays on a fresh control plane. After it nothing runs.
-func (m *Measurement[S]) playOn(ctx context.Context, p *Play[S]) (record *Record, err error) {
+func (m *Measurement) playOn(ctx context.Context, p *Stage, s Scenario) (record *Record, err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.Longest)
 	defer cancel()
 	begun := time.Now()
@@ -183,7 +175,7 @@ func (m *Measurement[S]) playOn(ctx context.Context, p *Play[S]) (record *Record
 	if p.Client, err = p.ClientOf("script"); err != nil {
 		return nil, err
 	}
-	if record, err = m.Play(ctx, p); err == nil {
+	if record, err = s.Play(ctx, p); err == nil {
 		err = p.Alive()
 	}
 	if err != nil && !errors.Is(err, wait.ErrEnded) { // which has the end of the log

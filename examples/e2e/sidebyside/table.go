@@ -9,10 +9,10 @@ import (
 
 // Write writes a table in Markdown for each scenario, how to read them, what is
 // missing, what records tell, and where the states of subjects differ.
-func (r *Results[S]) Write(out io.Writer) error {
+func (r *Results) Write(out io.Writer) error {
 	var text strings.Builder
 	for _, columns := range r.groups() {
-		for i, cells := range linesOf(columns) {
+		for i, cells := range r.lines(columns) {
 			text.WriteString(strings.ReplaceAll("| "+strings.Join(cells, " | ")+" |\n", "|  |", "| |"))
 			if i == 0 {
 				text.WriteString("|" + strings.Repeat(" --- |", len(cells)) + "\n")
@@ -40,10 +40,10 @@ func (r *Results[S]) Write(out io.Writer) error {
 	return err
 }
 
-// linesOf returns the table of a scenario. What is wrong in it is bold.
-func linesOf[S Scenario](columns []*Column[S]) (lines [][]string) {
-	ours, other := sides(columns)
-	add := func(title, ratio string, cell func(*Column[S]) string) {
+// lines returns the table of a scenario. What is wrong in it is bold.
+func (r *Results) lines(columns []*Column) (lines [][]string) {
+	ours, other := r.sides(columns)
+	add := func(title, ratio string, cell func(*Column) string) {
 		cells := []string{title}
 		for _, c := range columns {
 			cells = append(cells, cell(c))
@@ -53,29 +53,32 @@ func linesOf[S Scenario](columns []*Column[S]) (lines [][]string) {
 		}
 		lines = append(lines, cells)
 	}
-	heading := ""
-	if other != nil {
-		heading = "ours to " + other.Subject.Name + "'s"
+	title, ratios := "", ""
+	if of := columns[0].Scenario.Title; of != nil {
+		title = of()
 	}
-	add(columns[0].heading.Title, heading, func(c *Column[S]) string { return c.Subject.Title })
-	add("repetitions", "", func(c *Column[S]) string { return fmt.Sprint(len(c.Records)) })
-	if slices.ContainsFunc(columns, func(c *Column[S]) bool { return c.disturbed > 0 }) {
+	if other != nil {
+		ratios = "ours to " + other.Subject.Name + "'s"
+	}
+	add(title, ratios, func(c *Column) string { return c.Subject.Title })
+	add("repetitions", "", func(c *Column) string { return fmt.Sprint(len(c.Records)) })
+	if slices.ContainsFunc(columns, func(c *Column) bool { return c.disturbed > 0 }) {
 		add("played again, because the machine had spoilt it", "",
-			func(c *Column[S]) string { return fmt.Sprint(c.disturbed) })
+			func(c *Column) string { return fmt.Sprint(c.disturbed) })
 	}
 	for _, row := range rowsOf(columns) {
-		add(row.title, ratioCell(row, ours, other), func(c *Column[S]) string {
+		add(row.title, ratioCell(row, ours, other), func(c *Column) string {
 			s, wrong := c.spread(row.title)
 			return s.text(row.format, wrong)
 		})
 	}
-	add("load average before", "", func(c *Column[S]) string { return strings.Join(c.loads, ", ") })
+	add("load average before", "", func(c *Column) string { return strings.Join(c.loads, ", ") })
 	return lines
 }
 
 // rowsOf returns one row of each title that any record has. A title that only
 // some have follows the one that it follows there.
-func rowsOf[S Scenario](columns []*Column[S]) (rows []*Row) {
+func rowsOf(columns []*Column) (rows []*Row) {
 	for _, c := range columns {
 		for _, record := range c.Records {
 			at := 0 // where the next one belongs
@@ -94,7 +97,7 @@ func rowsOf[S Scenario](columns []*Column[S]) (rows []*Row) {
 
 // spread returns what the row of a title has come to, and whether it is wrong in
 // any repetition.
-func (c *Column[S]) spread(title string) (s spread, wrong bool) {
+func (c *Column) spread(title string) (s spread, wrong bool) {
 	var values []float64
 	for _, record := range c.Records {
 		for _, row := range record.rows {
@@ -107,8 +110,8 @@ func (c *Column[S]) spread(title string) (s spread, wrong bool) {
 }
 
 // sides returns the column of ours and the one that it is put to, or nil twice
-// if there are not both.
-func sides[S Scenario](columns []*Column[S]) (ours, other *Column[S]) {
+// if there are no ratios or not both.
+func (r *Results) sides(columns []*Column) (ours, other *Column) {
 	for _, c := range columns {
 		if c.Subject.Name == Ours {
 			ours = c
@@ -116,7 +119,7 @@ func sides[S Scenario](columns []*Column[S]) (ours, other *Column[S]) {
 			other = c
 		}
 	}
-	if ours == nil || other == nil {
+	if !r.of.Ratios || ours == nil || other == nil {
 		return nil, nil
 	}
 	return ours, other
@@ -124,7 +127,7 @@ func sides[S Scenario](columns []*Column[S]) (ours, other *Column[S]) {
 
 // ratio returns the median of a row of ours to that of another column, and false
 // if there is none. To nothing it is infinite where ours may not have more.
-func ratio[S Scenario](row *Row, ours, other *Column[S]) (float64, bool) {
+func ratio(row *Row, ours, other *Column) (float64, bool) {
 	if other == nil {
 		return 0, false
 	}
@@ -137,7 +140,7 @@ func ratio[S Scenario](row *Row, ours, other *Column[S]) (float64, bool) {
 // isTooMuch reports whether ours is at fault by its ratio to the other.
 func (w *Row) isTooMuch(ratio float64) bool { return w.mostTimes > 0 && ratio > w.mostTimes }
 
-func ratioCell[S Scenario](row *Row, ours, other *Column[S]) string {
+func ratioCell(row *Row, ours, other *Column) string {
 	value, known := ratio(row, ours, other)
 	switch text := fmt.Sprintf("%.2f", value); {
 	case !known:

@@ -139,7 +139,7 @@ func TestAnInterruptedPlayLeavesThoseBefore(t *testing.T) {
 
 // A machine that was too busy for heartbeats says nothing of a subject.
 func TestADisturbedPlayIsPlayedAgain(t *testing.T) {
-	plays := func(errs ...error) (*Results[weather], int) {
+	plays := func(errs ...error) (*Results, int) {
 		m := rain()
 		m.Scenarios, m.Subjects = m.Scenarios[:1], m.Subjects[:1]
 		m.Repetitions = 2
@@ -193,7 +193,8 @@ Drops are counted below.
 
 func TestSubjectsMayShareAPlay(t *testing.T) {
 	m := rain()
-	m.Scenarios = []weather{{Name: "together", Title: "under one roof", Together: "both"}}
+	m.Scenarios = []Scenario{weather("together", "under one roof")}
+	m.Scenarios[0].Together = "both"
 	r := played(t, m, func(string, string, int) (*Record, error) {
 		return &Record{Told: []string{"a hole"}, rows: counted(13).rows}, nil
 	})
@@ -230,7 +231,7 @@ func TestRowsAndCallsOfAllRecords(t *testing.T) {
 func TestOursMayHaveNoMoreThanTheOther(t *testing.T) {
 	m := rain()
 	m.Scenarios = m.Scenarios[:1]
-	ratios := func(ours, other float64) *Results[weather] {
+	ratios := func(ours, other float64) *Results {
 		return played(t, m, func(_, subject string, _ int) (*Record, error) {
 			r := &Record{}
 			value := ours
@@ -250,13 +251,16 @@ func TestOursMayHaveNoMoreThanTheOther(t *testing.T) {
 	require.Contains(t, written(t, ratios(5, 0)), "| drops | 5 | 0 | **+Inf** |\n| growth | 5 | 0 | – |\n")
 	require.ErrorIs(t, ratios(5, 0).Err(), ErrOursFailed, "the other does without")
 	require.Contains(t, written(t, ratios(0, 0)), "| drops | 0 | 0 | – |\n")
-	m.Subjects = m.Subjects[:1]
+	m.Ratios = false
+	require.NoError(t, ratios(5, 4).Err())
+	require.Contains(t, written(t, ratios(5, 4)), "| drops | 5 | 4 |\n")
+	m.Ratios, m.Subjects = true, m.Subjects[:1]
 	require.NoError(t, ratios(5, 4).Err(), "alone there is nothing to compare with")
 }
 
 // The subjects of a scenario must come to the same states.
 func TestDifferencesAreNamedAndAreAnError(t *testing.T) {
-	differing := func(facts map[string]map[string]string) *Results[weather] {
+	differing := func(facts map[string]map[string]string) *Results {
 		return played(t, rain(), func(name, subject string, _ int) (*Record, error) {
 			return &Record{States: []State{{"first", nil}, {"second", facts[name+" of "+subject]}}}, nil
 		})

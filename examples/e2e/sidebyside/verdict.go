@@ -19,7 +19,7 @@ var (
 // Err returns what the exit code is to say: ErrOursFailed, ErrIncomplete, both,
 // or nil. Faults of other subjects are none. What ours has not played, and what
 // the machine has spoilt, is no fault of it either.
-func (r *Results[S]) Err() error {
+func (r *Results) Err() error {
 	var problems []error
 	for _, c := range r.Columns {
 		if c.isOurs() {
@@ -32,7 +32,7 @@ func (r *Results[S]) Err() error {
 		}
 	}
 	for _, columns := range r.groups() {
-		ours, other := sides(columns)
+		ours, other := r.sides(columns)
 		for _, row := range rowsOf(columns) {
 			if value, known := ratio(row, ours, other); known && row.isTooMuch(value) {
 				problems = append(problems,
@@ -47,14 +47,14 @@ func (r *Results[S]) Err() error {
 }
 
 // faults returns what is wrong in a column of ours.
-func (c *Column[S]) faults() (all []string) {
+func (c *Column) faults() (all []string) {
 	for i, record := range c.Records {
 		if faults := record.Faults(); len(faults) > 0 {
-			all = append(all, fmt.Sprintf("%s, repetition %d: %s", c.heading.Name, i+1, strings.Join(faults, ", ")))
+			all = append(all, fmt.Sprintf("%s, repetition %d: %s", c.Scenario.Name, i+1, strings.Join(faults, ", ")))
 		}
 	}
 	if c.Err != nil && !c.isCut() && !errors.Is(c.Err, ErrDisturbed) {
-		all = append(all, c.heading.Name+" could not be judged")
+		all = append(all, c.Scenario.Name+" could not be judged")
 	}
 	return all
 }
@@ -64,9 +64,9 @@ const mostDifferences = 20
 
 // differences returns where the states of the subjects of a scenario differ, each
 // with its name as far as they are listed, and how many there are.
-func (r *Results[S]) differences() (lines []string, n int) {
+func (r *Results) differences() (lines []string, n int) {
 	for i, b := range r.Columns {
-		if i == 0 || b.heading.Name != r.Columns[i-1].heading.Name {
+		if i == 0 || b.Scenario.Name != r.Columns[i-1].Scenario.Name {
 			continue
 		}
 		a := r.Columns[i-1]
@@ -75,10 +75,10 @@ func (r *Results[S]) differences() (lines []string, n int) {
 				found := Compare(a.Subject.Name, a.Records[k].States[s].Facts, b.Subject.Name, state.Facts)
 				n += len(found)
 				for _, d := range found[:min(len(found), mostDifferences)] {
-					lines = append(lines, fmt.Sprintf("%s, %s: %s", b.heading.Name, state.Step, d))
+					lines = append(lines, fmt.Sprintf("%s, %s: %s", b.Scenario.Name, state.Step, d))
 				}
 				if more := len(found) - mostDifferences; more > 0 {
-					lines = append(lines, fmt.Sprintf("%s, %s: %d more", b.heading.Name, state.Step, more))
+					lines = append(lines, fmt.Sprintf("%s, %s: %d more", b.Scenario.Name, state.Step, more))
 				}
 			}
 		}
