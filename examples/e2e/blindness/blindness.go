@@ -95,7 +95,7 @@ func measurement() *sidebyside.Measurement {
 // A scenario is a time in which a subject sees little, while nodes beat and
 // some die.
 type scenario struct {
-	// name is what --scenario calls it, title its table.
+	// name is what --scenario calls it, title what its table does.
 	name, title string
 	// zones has a number of nodes for each zone, whose name is one letter. The
 	// last node of each zone dies.

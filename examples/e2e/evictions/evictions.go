@@ -89,7 +89,7 @@ func measurement() *sidebyside.Measurement {
 
 // A scenario is something that goes wrong while pods are evicted.
 type scenario struct {
-	// name is what --scenario calls it, title its row of the table.
+	// name is what --scenario calls it, title what its table does.
 	name, title string
 	// ours are flags of our program for it. Upstream's has none that matter here.
 	ours []string
