@@ -9,8 +9,8 @@
 //	play: control plane -> nodes and pods -> subject -> steps -> record
 //	records of all repetitions -> median (least–most) -> table, exit code
 //
-// What is wrong is bold in the table. Ours must have nothing in bold, nor a cell
-// without a value: that is the exit code.
+// What is wrong is bold in the table. Ours must have nothing in bold, and each play
+// must have come to its end: that is the exit code.
 //
 // # How fair it is
 //

@@ -12,7 +12,7 @@ import (
 var (
 	// ErrOursFailed means that ours has a fault, or could not be judged.
 	ErrOursFailed = errors.New("ours has failed")
-	// ErrIncomplete means that a cell of the table has no value.
+	// ErrIncomplete means that a play is missing in the table.
 	ErrIncomplete = errors.New("the table is incomplete")
 )
 
