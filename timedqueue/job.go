@@ -63,12 +63,12 @@ type jobs[T, R any] struct {
 }
 
 func (s *jobs[T, R]) Start(now time.Time) (Job, bool) {
-	j := s.newJob()
-	var found bool
-	if j.task, found = s.core.Start(now); !found {
-		s.free = append(s.free, j)
+	task, found := s.core.Start(now)
+	if !found {
 		return Job{}, false
 	}
+	j := s.newJob()
+	j.task = task
 	return Job{task: j}, true
 }
 
@@ -125,6 +125,7 @@ func (j *job[T, R]) finish(now time.Time) {
 	}
 	s := j.of
 	s.core.Finish(now, j.task, j.result)
-	*j = job[T, R]{of: s, charges: j.charges[:0]}
+	var none R
+	j.result, j.charges = none, j.charges[:0]
 	s.free = append(s.free, j)
 }
