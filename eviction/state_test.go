@@ -278,7 +278,7 @@ func (w *walk) check(call string, reached map[string]int) {
 	say := func(what string, e *entry) string {
 		return fmt.Sprintf("%s: %s of %s, %v, after %s", w.failed, what, e.Key(), e.Value().state, call)
 	}
-	waiting, queued, late, held, pods := 0, 0, 0, 0, 0
+	waiting, late, held, pods := 0, 0, 0, 0
 	overdue := &w.pods.stages.overdue
 	reopening := overdue.more || overdue.again.Len() > 0
 	for _, n := range w.nodes.ordered {
@@ -290,7 +290,7 @@ func (w *walk) check(call string, reached map[string]int) {
 			require.Same(w, n, p.node, say("node", e))
 
 			at, hasDue := w.pods.stages.evictions.Due(e)
-			queued += count(hasDue || p.state == evicting)
+			require.Equal(w, p.state == evicting, w.pods.stages.evictions.Acting(e), say("acting", e))
 			if p.state != onHold {
 				require.Equal(w, p.state == pending, hasDue, say("due time", e))
 			}
@@ -341,7 +341,6 @@ func (w *walk) check(call string, reached map[string]int) {
 	require.Equal(w, pods, w.pods.stages.evictions.Len(), "%s: pods after %s", w.failed, call)
 	require.Equal(w, held, w.Parked(), "%s: parked after %s", w.failed, call)
 	require.Equal(w, late, overdue.pods.Len()+overdue.again.Len(), "%s: late after %s", w.failed, call)
-	require.Equal(w, queued, w.pods.stages.evictions.Pending(), "%s: evictions after %s", w.failed, call)
 	listed := map[types.UID]bool{}
 	for p := range w.Pending() {
 		require.False(w, listed[p.Pod.UID], "%s: %s is listed twice after %s", w.failed, p.Pod, call)

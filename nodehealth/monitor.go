@@ -130,11 +130,10 @@ func (m *Monitor[K]) Forget(now time.Time, key K) {
 //
 // With Config.SightTimeout such writes are to be sent more often than that. If
 // it is longer from one proof to the sending of the next, that time is blind,
-// and counts in no grace period. Answered reports whether it has just ended.
-func (m *Monitor[K]) Answered(now, sent time.Time) (regained bool) {
-	regained = m.sight.answer(now, sent)
+// and counts in no grace period; see [Monitor.Blindnesses].
+func (m *Monitor[K]) Answered(now, sent time.Time) {
+	m.sight.answer(now, sent)
 	m.advance(now)
-	return regained
 }
 
 // Unanswered says that such a write has failed, or was not answered in time. No
@@ -148,11 +147,12 @@ func (m *Monitor[K]) Blind(now time.Time) (time.Duration, bool) {
 	return m.sight.blind, m.sight.isBlind(now)
 }
 
+// Blindnesses counts the blindnesses that have ended. When it has changed, what
+// was alive before may be dead now; see [Monitor.HeardSinceBlindness].
+func (m *Monitor[K]) Blindnesses() uint32 { return m.sight.blindnesses }
+
 // Sight returns whether keys can be found silent now, and since when not.
 func (m *Monitor[K]) Sight(now time.Time) Sight { return m.sight.at(now) }
-
-// Len returns how many keys are watched.
-func (m *Monitor[K]) Len() int { return m.expiry.Len() }
 
 // Silent reports whether a key counts as silent. It does so from the moment at
 // which Start finds its grace period over, until it has been heard again for
@@ -160,13 +160,6 @@ func (m *Monitor[K]) Len() int { return m.expiry.Len() }
 func (m *Monitor[K]) Silent(key K) bool {
 	r, known := m.record(key)
 	return known && r.state.countsAsSilent()
-}
-
-// Returning reports whether a key that counts as silent is heard again, but not
-// yet for Config.RecoveryPeriod.
-func (m *Monitor[K]) Returning(key K) bool {
-	r, known := m.record(key)
-	return known && r.state.isReturning()
 }
 
 // Expired reports whether the grace period of a key is over, by all that is
@@ -190,13 +183,6 @@ func (m *Monitor[K]) LastHeartbeat(key K) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return r.since.Add(r.blind), true
-}
-
-// HasHeartbeat reports whether a key was heard since it was first seen. Until
-// then, what its record shows was written earlier.
-func (m *Monitor[K]) HasHeartbeat(key K) bool {
-	r, known := m.record(key)
-	return known && r.heard
 }
 
 // HeardSinceBlindness reports whether a key was heard, or first seen, since the
@@ -315,9 +301,7 @@ func (m *Monitor[K]) finishSilent(
 		return timedqueue.Result{Outcome: timedqueue.OutcomeContinued, Idle: true}
 	default:
 		r.enter(failed)
-		return timedqueue.Result{
-			Outcome: timedqueue.OutcomeFailed, RetryAfter: result.RetryAfter,
-		}
+		return timedqueue.Result{Outcome: timedqueue.OutcomeFailed}
 	}
 }
 
@@ -332,11 +316,7 @@ func (m *Monitor[K]) finishAlive(
 		return timedqueue.Result{Outcome: timedqueue.OutcomeContinued, At: m.due(r)}
 	}
 	r.enter(returning)
-	wait := result.RetryAfter
-	if wait <= 0 {
-		wait = m.config.Retry.Delay(task.Attempts)
-	}
-	wait = max(min(wait, m.graceEnd(r).Sub(now)), 1)
+	wait := max(min(m.config.Retry.Delay(task.Attempts), m.graceEnd(r).Sub(now)), 1)
 	return timedqueue.Result{Outcome: timedqueue.OutcomeFailed, RetryAfter: wait}
 }
 

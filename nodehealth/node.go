@@ -61,8 +61,8 @@ func NewNodeMonitor(config Config, now time.Time) (*NodeMonitor, error) {
 func (m *NodeMonitor) MarkSynced() { m.synced = true }
 
 // ObserveNode takes a node. One that is observed for the first time has its
-// whole grace period from now on; but see Config.StartupFromCreation. If its Ready condition is Unknown already, it
-// counts as silent until it is heard.
+// whole grace period from now on, except with Config.StartupFromCreation. If its
+// Ready condition is Unknown already, it counts as silent until it is heard.
 func (m *NodeMonitor) ObserveNode(now time.Time, object *corev1.Node) {
 	seen := m.monitor.advance(now)
 	n := m.node(object.Name)
@@ -152,15 +152,17 @@ func (m *NodeMonitor) ForgetLease(now time.Time, name string) {
 }
 
 // Answered says that a write was answered; see [Monitor.Answered].
-func (m *NodeMonitor) Answered(now, sent time.Time) (regained bool) {
-	return m.monitor.Answered(now, sent)
-}
+func (m *NodeMonitor) Answered(now, sent time.Time) { m.monitor.Answered(now, sent) }
 
 // Unanswered says that such a write has failed; see [Monitor.Unanswered].
 func (m *NodeMonitor) Unanswered(now time.Time) { m.monitor.Unanswered(now) }
 
 // Blind returns how much time was blind; see [Monitor.Blind].
 func (m *NodeMonitor) Blind(now time.Time) (time.Duration, bool) { return m.monitor.Blind(now) }
+
+// Blindnesses counts the blindnesses that have ended; see
+// [Monitor.Blindnesses].
+func (m *NodeMonitor) Blindnesses() uint32 { return m.monitor.Blindnesses() }
 
 // Config returns the config with its defaults.
 func (m *NodeMonitor) Config() Config { return m.monitor.config }
@@ -177,8 +179,8 @@ func (m *NodeMonitor) Silent(name string) bool {
 	return ok && n.state.countsAsSilent()
 }
 
-// Returning reports whether a node that counts as silent is heard again; see
-// [Monitor.Returning].
+// Returning reports whether a node that counts as silent is heard again, but not
+// yet for Config.RecoveryPeriod.
 func (m *NodeMonitor) Returning(name string) bool {
 	n, ok := m.watched(name)
 	return ok && n.state.isReturning()

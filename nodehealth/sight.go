@@ -7,11 +7,8 @@ type Sight struct {
 	// Blind reports whether the last proof that heartbeats can be heard is longer
 	// ago than Config.SightTimeout.
 	Blind bool
-	// Failing reports whether many of the caller's last requests have failed; see
-	// [Monitor.Unanswered].
-	Failing bool
 	// LostAt is the last proof before the current blindness, or when requests
-	// began to fail. It stays the same through further blindness within
+	// began to fail; see [Monitor.Unanswered]. It stays the same through further blindness within
 	// Config.UnbrokenPeriod, and is zero while silence counts.
 	LostAt time.Time
 	// RegainedAt is when the last blindness ended, or the monitor began, and
@@ -35,8 +32,10 @@ type sight struct {
 	unbroken time.Duration
 	// proved is the latest time at which heartbeats could certainly be heard.
 	proved time.Time
-	// blind is all the blind time before proved.
-	blind time.Duration
+	// blind is all the blind time before proved, and blindnesses how many there
+	// were.
+	blind       time.Duration
+	blindnesses uint32
 	// since is when the last blindness ended, or when the monitor began: what was
 	// alive had no time to be heard by it.
 	since time.Time
@@ -85,35 +84,32 @@ func (s *sight) real(at time.Time) time.Time { return at.Add(s.blind) }
 // prove records that heartbeats can be heard, by what was asked for at sent and
 // is there now. If that was asked for longer after the last proof than the
 // timeout, all time in between was blind. The seen time has already gone on
-// until the timeout; it now stands still for as long. It reports whether that
-// was so.
-func (s *sight) prove(now, sent time.Time) (regained bool) {
+// until the timeout; it now stands still for as long.
+func (s *sight) prove(now, sent time.Time) {
 	if s.timeout == 0 || !now.After(s.proved) {
-		return false
+		return
 	}
-	gap := sent.Sub(s.proved)
-	if regained = gap > s.timeout; regained {
+	if gap := sent.Sub(s.proved); gap > s.timeout {
 		if !s.proved.Before(s.countsFrom()) {
 			s.lostAt = s.proved
 		}
 		s.blind += gap
+		s.blindnesses++
 		s.since = now
 	}
 	s.proved = now
-	return regained
 }
 
 // answer records that a request was answered. The time in which it was under
 // way is seen, unless that took longer than a heartbeat interval: a sender gives
 // up after that, so the answer proves nothing.
-func (s *sight) answer(now, sent time.Time) (regained bool) {
+func (s *sight) answer(now, sent time.Time) {
 	if s.failures -= s.failures * weightOfLast; s.failures <= manyFailures {
 		s.failingAt = time.Time{}
 	}
-	if now.Sub(sent) > s.unbroken/2 {
-		return false
+	if now.Sub(sent) <= s.unbroken/2 {
+		s.prove(now, sent)
 	}
-	return s.prove(now, sent)
 }
 
 // fail records that a request has failed.
@@ -148,7 +144,7 @@ func (s *sight) countsFrom() time.Time {
 
 // at returns whether silence counts.
 func (s *sight) at(now time.Time) Sight {
-	sight := Sight{Blind: s.isBlind(now), Failing: !s.failingAt.IsZero()}
+	sight := Sight{Blind: s.isBlind(now)}
 	switch from := s.countsFrom(); {
 	case sight.Blind && !s.proved.Before(from):
 		sight.LostAt = s.proved
@@ -157,7 +153,8 @@ func (s *sight) at(now time.Time) Sight {
 	case now.Before(from):
 		sight.LostAt, sight.RegainedAt, sight.CountsFrom = s.lostAt, s.since, from
 	}
-	if sight.Failing && (sight.LostAt.IsZero() || s.failingAt.Before(sight.LostAt)) {
+	failing := !s.failingAt.IsZero()
+	if failing && (sight.LostAt.IsZero() || s.failingAt.Before(sight.LostAt)) {
 		sight.LostAt = s.failingAt
 	}
 	return sight

@@ -54,9 +54,6 @@ const (
 // Result is what the caller reports about a task. The zero value is a failure.
 type Result struct {
 	Outcome Outcome
-	// RetryAfter is how long a task that failed waits for its next attempt. Zero
-	// means the backoff of Config.Retry.
-	RetryAfter time.Duration
 	// Err is the cause of a failure. With an error no outcome counts as success.
 	// An answer 404 is a failure like others: only the watch reports that an
 	// object is gone.

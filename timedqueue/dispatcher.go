@@ -126,7 +126,8 @@ func NewDispatcher[T, R any](
 // for the actions of all jobs. An action that is nil is an error here, unless it
 // is behind a source of the caller's own type.
 func NewJobDispatcher(jobs Source[Job], config DispatcherConfig) (*Dispatcher, error) {
-	if err := errors.Join(validateSource("jobs", jobs), config.Validate()); err != nil {
+	err := errors.Join(validateSource("jobs", jobs, make(map[any]bool)), config.Validate())
+	if err != nil {
 		return nil, err
 	}
 	config.Workers = max(config.Workers, 1)

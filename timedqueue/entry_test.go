@@ -14,7 +14,7 @@ func TestEntryOfAKeyThatIsNewHasNoDueTime(t *testing.T) {
 	require.Equal(t, "a", e.Key())
 	require.Equal(t, 1, *e.Value())
 	require.Equal(t, 1, q.Len())
-	require.Zero(t, q.Pending())
+	require.Zero(t, q.pending)
 	_, ok := q.Due(e)
 	require.False(t, ok)
 	mustHold(t, q, at(time.Hour))
@@ -34,17 +34,17 @@ func TestEntryOfAKeyThatIsNewHasNoDueTime(t *testing.T) {
 	due, ok := q.Due(e)
 	require.True(t, ok)
 	require.Equal(t, at(2*time.Hour), due)
-	require.Equal(t, 1, q.Pending())
+	require.Equal(t, 1, q.pending)
 	q.Unschedule(e)
-	require.Zero(t, q.Pending())
+	require.Zero(t, q.pending)
 	mustHold(t, q, at(3*time.Hour))
 	q.Schedule(e, at(0))
 	item := mustStart(t, q, at(3*time.Hour), "a")
 	require.True(t, q.Acting(e))
-	require.Equal(t, 1, q.Pending())
+	require.Equal(t, 1, q.pending)
 	q.Finish(at(3*time.Hour), item, Result{Outcome: OutcomeContinued, Idle: true})
 	require.Equal(t, 1, q.Len(), "it stays, without a due time")
-	require.Zero(t, q.Pending())
+	require.Zero(t, q.pending)
 	q.Drop(e)
 	requireNothingLeft(t, q)
 }
@@ -97,10 +97,10 @@ func TestKeepOfAKeyThatWasRemovedDuringItsAction(t *testing.T) {
 			e, isNew := q.Keep("a", 2)
 			require.True(t, isNew)
 			require.True(t, q.Acting(e))
-			require.Equal(t, 1, q.Pending())
+			require.Equal(t, 1, q.pending)
 			q.Finish(at(0), item, Result{Outcome: outcome, At: at(0)})
 			require.Equal(t, 1, q.Len())
-			require.Zero(t, q.Pending(), "the result is not about it")
+			require.Zero(t, q.pending, "the result is not about it")
 			mustHold(t, q, at(time.Hour))
 			q.Schedule(e, at(0))
 			item = mustStart(t, q, at(time.Hour), "a")
@@ -180,15 +180,15 @@ func TestAllHasWhatIsPending(t *testing.T) {
 	q.Remove("removed")
 	mustHold(t, q, seconds(1))
 	want := map[string]bool{"acting": true, "without a token": false, "later": false}
-	require.Equal(t, len(want), q.Pending())
+	require.Equal(t, len(want), q.pending)
 	got := map[string]bool{}
-	for e := range q.All() {
+	for e := range q.all() {
 		got[e.Key()] = q.Acting(e)
 	}
 	require.Equal(t, want, got)
 	for stop := range 3 { // at any of them
 		seen := 0
-		for range q.All() {
+		for range q.all() {
 			seen++
 			if seen > stop {
 				break

@@ -50,8 +50,10 @@ type Unspent interface {
 }
 
 // Jobs returns the tasks of a core as jobs that act performs, for a
-// [NewJobDispatcher]. The core takes the result of each. Neither may be nil:
-// NewJobDispatcher and [NewThrottle] return an error that names the tasks.
+// [NewJobDispatcher]. The core takes the result of each. Neither may be nil, and
+// no core may have two calls of Jobs, because chance would then say which act
+// performs a task. NewJobDispatcher and [NewThrottle] return an error that names
+// the tasks.
 func Jobs[T, R any](core Core[T, R], act func(ctx context.Context, task T) R) Source[Job] {
 	return &jobs[T, R]{core: core, act: act}
 }
@@ -72,17 +74,25 @@ func (s *jobs[T, R]) Start(now time.Time) (Job, bool) {
 	return Job{task: j}, true
 }
 
-func (s *jobs[T, R]) validate() error {
-	var noCore, noAct error
-	if s.core == nil {
-		noCore = fmt.Errorf("%w: jobs of %v: core is nil, want a Core",
-			ErrInvalidConfig, reflect.TypeFor[T]())
+func (s *jobs[T, R]) validate(cores map[any]bool) error {
+	var problems []error
+	complain := func(problem string) {
+		problems = append(problems,
+			fmt.Errorf("%w: jobs of %v: %s", ErrInvalidConfig, reflect.TypeFor[T](), problem))
+	}
+	switch {
+	case s.core == nil:
+		complain("core is nil, want a Core")
+	case !reflect.ValueOf(s.core).Comparable(): // nothing tells it from another
+	case cores[s.core]:
+		complain("core has jobs already, want one call of Jobs for each core")
+	default:
+		cores[s.core] = true
 	}
 	if s.act == nil {
-		noAct = fmt.Errorf("%w: jobs of %v: act is nil, want a function",
-			ErrInvalidConfig, reflect.TypeFor[T]())
+		complain("act is nil, want a function")
 	}
-	return errors.Join(noCore, noAct)
+	return errors.Join(problems...)
 }
 
 func (s *jobs[T, R]) newJob() *job[T, R] {

@@ -221,6 +221,30 @@ func TestJobsWithoutAnActionAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "jobs of int: act is nil, want a function")
 }
 
+// Two calls of Jobs for one core are an error, wherever they are: chance would
+// say which of the actions performs a task.
+func TestASecondCallOfJobsForACoreIsRefused(t *testing.T) {
+	queue, other := newTestQueue(t, unlimited), newTestQueue(t, unlimited)
+	act := func(context.Context, Item[string, int]) Result { return done }
+	const problem = "jobs of timedqueue.Item[string,int]: core has jobs already"
+
+	_, err := NewJobDispatcher(InOrder(Jobs(queue, act), Jobs(other, act)), DispatcherConfig{})
+	require.NoError(t, err)
+	_, err = NewJobDispatcher(
+		InOrder(Jobs(queue, act), RoundRobin(Jobs(other, act), Jobs(queue, act))), DispatcherConfig{})
+	require.ErrorContains(t, err, problem)
+
+	kinds := []Kind{{Name: "a", Source: Jobs(queue, act)}, {Name: "b", Source: Jobs(queue, act)}}
+	_, err = NewThrottle(ThrottleConfig{Limit: 1, Kinds: kinds}, epoch)
+	require.ErrorContains(t, err, problem)
+	throttle, err := NewThrottle(ThrottleConfig{Limit: 1, Kinds: kinds[:1]}, epoch)
+	require.NoError(t, err)
+	_, err = NewJobDispatcher(InOrder(throttle, Jobs(other, act)), DispatcherConfig{})
+	require.NoError(t, err)
+	_, err = NewJobDispatcher(InOrder(throttle, Jobs(queue, act)), DispatcherConfig{})
+	require.ErrorContains(t, err, problem)
+}
+
 // A source of the caller's own that hands out the zero value of Job stops Run
 // with an error that says so, from a poll or from a worker, with a throttle between
 // or without.

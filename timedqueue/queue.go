@@ -184,9 +184,6 @@ func (q *Queue[K, V]) Get(key K) (item Item[K, V], found bool) {
 // Len returns how many keys are in the queue.
 func (q *Queue[K, V]) Len() int { return q.members }
 
-// Pending returns how many keys have a due time or are acted on.
-func (q *Queue[K, V]) Pending() int { return q.pending }
-
 // Keep returns the entry of a key, for a caller that keeps its record of the
 // key in the queue; see [Entry]. If the key is not in the queue, Keep puts it
 // there, with the value and without a due time, and returns true.
@@ -319,9 +316,9 @@ func (q *Queue[K, V]) Blocking(e *Entry[K, V]) (string, bool) {
 	return "", false
 }
 
-// All returns the entries that Pending counts, in no order. The queue must not
-// be changed while they are ranged over.
-func (q *Queue[K, V]) All() iter.Seq[*Entry[K, V]] {
+// all returns the entries that have a due time or are acted on, in no order. The
+// queue must not be changed while they are ranged over.
+func (q *Queue[K, V]) all() iter.Seq[*Entry[K, V]] {
 	return func(yield func(*Entry[K, V]) bool) {
 		for i := range q.waiting {
 			if !q.waiting[i].all(yield) {
@@ -591,10 +588,10 @@ func (q *Queue[K, V]) shrink() {
 	if q.members != q.pending {
 		maps.Copy(entries, q.entries)
 	} else {
-		for e := range q.All() {
+		for e := range q.all() {
 			entries[e.key] = e
 		}
-		for _, a := range q.acting { // All does not return removed ones
+		for _, a := range q.acting { // all does not return removed ones
 			entries[a.entry.key] = a.entry
 		}
 	}

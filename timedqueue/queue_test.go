@@ -98,7 +98,7 @@ func startAll[V any](q *Queue[string, V], now time.Time) []string {
 func requireNothingLeft[V any](t *testing.T, q *Queue[string, V]) {
 	t.Helper()
 	require.Zero(t, q.Len())
-	require.Zero(t, q.Pending())
+	require.Zero(t, q.pending)
 	require.Empty(t, q.entries)
 	for i := range q.waiting {
 		require.Zero(t, q.waiting[i].len())

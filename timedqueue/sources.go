@@ -36,13 +36,16 @@ func RoundRobin[T any](sources ...Source[T]) Source[T] {
 }
 
 // validateSource returns what is wrong with a source, as far as it is one of
-// this package. The name is that of a source that is nil.
-func validateSource(name string, s any) error {
+// this package. The name is that of a source that is nil. Cores are those that
+// were found so far.
+func validateSource(name string, s any, cores map[any]bool) error {
 	switch s := s.(type) {
 	case nil:
 		return fmt.Errorf("%w: %s is nil, want a source", ErrInvalidConfig, name)
-	case interface{ validate() error }:
-		return s.validate()
+	case interface {
+		validate(cores map[any]bool) error
+	}:
+		return s.validate(cores)
 	}
 	return nil
 }
@@ -75,10 +78,10 @@ func (s *several[T]) Start(now time.Time) (none T, ok bool) {
 	return none, false
 }
 
-func (s *several[T]) validate() error {
+func (s *several[T]) validate(cores map[any]bool) error {
 	var problems []error
 	for i, asked := range s.sources {
-		problems = append(problems, validateSource(fmt.Sprintf("source %d of several", i), asked))
+		problems = append(problems, validateSource(fmt.Sprintf("source %d of several", i), asked, cores))
 	}
 	return errors.Join(problems...)
 }

@@ -46,7 +46,7 @@ func (c ThrottleConfig) Validate() error {
 	if c.Burst < 0 {
 		complain("ThrottleConfig.Burst is %d, want zero or more", c.Burst)
 	}
-	names, sum := make(map[string]bool), 0.0
+	names, cores, sum := make(map[string]bool), make(map[any]bool), 0.0
 	for _, kind := range c.Kinds {
 		if names[kind.Name] {
 			complain("two kinds have the name %q, want one of each", kind.Name)
@@ -54,7 +54,7 @@ func (c ThrottleConfig) Validate() error {
 		names[kind.Name] = true
 		if kind.Source == nil {
 			complain("kind %q: Source is nil, want a source", kind.Name)
-		} else if err := validateSource("Source", kind.Source); err != nil {
+		} else if err := validateSource("Source", kind.Source, cores); err != nil {
 			problems = append(problems, fmt.Errorf("kind %q: %w", kind.Name, err))
 		}
 		if !(kind.Reserved >= 0) { // also NaN
@@ -138,6 +138,12 @@ func NewThrottle(config ThrottleConfig, now time.Time) (*Throttle, error) {
 	}
 	t.parts, t.sources = newParts(part), InOrder(sources...)
 	return t, nil
+}
+
+// validate looks for cores that have jobs elsewhere: NewThrottle has validated
+// the rest.
+func (t *Throttle) validate(cores map[any]bool) error {
+	return validateSource("sources", t.sources, cores)
 }
 
 // Start hands out a job that may start now.

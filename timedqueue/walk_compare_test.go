@@ -18,7 +18,7 @@ func same[T comparable](what string, got, want T) error {
 func (w *walk) compare() error {
 	err := errors.Join(
 		same("Len", w.queue.Len(), len(w.want.items)),
-		same("Pending", w.queue.Pending(), w.want.pending()),
+		same("pending", w.queue.pending, w.want.pending()),
 		w.compareAll(),
 		soundness(w.queue),
 	)
@@ -61,14 +61,14 @@ func (w *walk) compareEntry(e *Entry[int, work], item *refItem) error {
 
 func (w *walk) compareAll() error {
 	seen := 0
-	for e := range w.queue.All() {
+	for e := range w.queue.all() {
 		item := w.want.find(e.Key())
 		if item == nil || item.idle && w.want.acting(item.key) == nil || *e.Value() != item.value {
-			return fmt.Errorf("All has key %d with %v", e.Key(), *e.Value())
+			return fmt.Errorf("all has key %d with %v", e.Key(), *e.Value())
 		}
 		seen++
 	}
-	return same("the number of entries in All", seen, w.want.pending())
+	return same("the number of entries in all", seen, w.want.pending())
 }
 
 func (w *walk) compareNext() error {
@@ -133,7 +133,7 @@ func (w *walk) empty() error {
 	}
 	left := len(w.queue.entries) + len(w.queue.acting) + len(w.queue.backoffs)
 	left += limits.open.len() + limits.closed.len() + limits.idle.len()
-	left += w.queue.Len() + w.queue.Pending()
+	left += w.queue.Len() + w.queue.pending
 	for i := range w.queue.waiting {
 		left += w.queue.waiting[i].len()
 	}

@@ -22,15 +22,13 @@ var _ timedqueue.Core[Task, Result] = (*Tracker)(nil)
 //
 // It is not safe for concurrent use, except that its View is.
 type Tracker struct {
-	config TrackerConfig
-	health *nodehealth.NodeMonitor
-	zones  *zone.Tracker[string]
-	view   *View
-	nodes  map[string]*node
-	synced bool
-	// blind is how much time was blind in all, and blindnesses counts its parts.
-	blind       time.Duration
-	blindnesses uint32
+	config      TrackerConfig
+	health      *nodehealth.NodeMonitor
+	zones       *zone.Tracker[string]
+	view        *View
+	nodes       map[string]*node
+	synced      bool
+	blindnesses uint32 // that have ended, as followed last
 	// touched are the zones to publish. After a blindness those are all.
 	touched    map[string]struct{}
 	allTouched bool
@@ -311,12 +309,11 @@ func (t *Tracker) count(now time.Time, name string, n *node) {
 // followSight takes that heartbeats are heard again after a blindness. What was
 // ready before may not be any more.
 func (t *Tracker) followSight(now time.Time) (regained bool) {
-	blind, _ := t.health.Blind(now)
-	if blind == t.blind {
+	ended := t.health.Blindnesses()
+	if ended == t.blindnesses {
 		return false
 	}
-	t.blind = blind
-	t.blindnesses++
+	t.blindnesses = ended
 	t.zones.Unconfirm(now, t.health.Sight(now).LostAt)
 	t.allTouched = true
 	return true

@@ -29,9 +29,6 @@ type Config[T metav1.Object] struct {
 	// Store is that of the informer, as StoreOf returns it. Required, unless
 	// neither Wrote nor Deleted is ever called.
 	Store Store
-	// OwnWriteTimeout is how long an own write outranks older reports, once the
-	// informer has reached it. Zero means one minute.
-	OwnWriteTimeout time.Duration
 }
 
 // Validate joins all that is wrong with the config.
@@ -50,12 +47,5 @@ func (c Config[T]) Validate() error {
 				fmt.Errorf("%w: Config.%s is nil, want a function", ErrInvalidConfig, field.name))
 		}
 	}
-	if c.OwnWriteTimeout < 0 {
-		problems = append(problems, fmt.Errorf("%w: Config.OwnWriteTimeout is %v, want zero or more",
-			ErrInvalidConfig, c.OwnWriteTimeout))
-	}
 	return errors.Join(problems...)
 }
-
-// defaultOwnWriteTimeout is far above the delay of a watch that works.
-const defaultOwnWriteTimeout = time.Minute

@@ -38,17 +38,18 @@
 //   - The informer's store has passed the write, and has an older object all
 //     the same. The write is lost.
 //   - The informer reports that the object is gone.
-//   - OwnWriteTimeout is over. The core is shown what the store has, or is told
-//     that the object is gone if it is not there. No other report of it need
-//     follow.
+//   - The timeout of the write is over. The core is shown what the store has, or
+//     is told that the object is gone if it is not there. No other report of it
+//     need follow.
 //
-// OwnWriteTimeout begins when the informer has reached the write: with an event
-// of any object of that version or a later one, a bookmark or a list. What a
-// watch delivers before, however late, is older than the write, and the write is
-// the truth as far as it is known. A watch that works delivers a bookmark about
-// once a minute. The timeout also begins when the informer goes back, as it does
-// when it lists a restored backup, if versions do not compare, and after ten
-// times as long in which the informer delivers but does not reach the write.
+// The timeout is one minute. It begins when the informer has reached the write:
+// with an event of any object of that version or a later one, a bookmark or a
+// list. What a watch delivers before, however late, is older than the write, and
+// the write is the truth as far as it is known. A watch that works delivers a
+// bookmark about once a minute. The timeout also begins when the informer goes
+// back, as it does when it lists a restored backup, if versions do not compare,
+// and after ten times as long in which the informer delivers but does not reach
+// the write.
 //
 // So a core that follows the truth converges without a restart. It may still
 // repeat a write: guard each by UID and version or by what it was computed from,
@@ -61,7 +62,7 @@
 // # What it promises
 //
 // A report is one call of Update. A Handler has no goroutine, no timer and no
-// clock, and keeps own writes only: one for each name, until OwnWriteTimeout is
+// clock, and keeps own writes only: one for each name, until its timeout is
 // over. Each turn ends the wait for up to 16 writes whose timeout is over.
 //
 // # The caller's duties

@@ -27,10 +27,7 @@ func NewHandler[T metav1.Object](config Config[T]) (*Handler[T], error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	if config.OwnWriteTimeout == 0 {
-		config.OwnWriteTimeout = defaultOwnWriteTimeout
-	}
-	return &Handler[T]{config: config, own: newOwnWrites[T](config.OwnWriteTimeout)}, nil
+	return &Handler[T]{config: config, own: newOwnWrites[T]()}, nil
 }
 
 // OnAdd takes the report of an object that is new to the informer.

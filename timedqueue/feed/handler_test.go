@@ -234,7 +234,7 @@ func TestACreationThatTheWatchHasNeverShownEnds(t *testing.T) {
 			w.Expire() // a report may come before the informer says how far it is
 		}
 		require.Equal(t, [][]string{{"seen b@2 second"}, {"seen a@1 first"}}, w.took())
-		time.Sleep(defaultOwnWriteTimeout / 2)
+		time.Sleep(ownWriteTimeout / 2)
 		w.Expire()
 		require.Equal(t, [][]string{{"gone b@2 second"}}, w.took())
 	})
@@ -654,11 +654,10 @@ func TestReportsOfNothingChangeNothing(t *testing.T) {
 }
 
 func TestInvalidConfigIsRefused(t *testing.T) {
-	_, err := NewHandler(Config[*corev1.Pod]{OwnWriteTimeout: -1})
+	_, err := NewHandler(Config[*corev1.Pod]{})
 	require.ErrorIs(t, err, ErrInvalidConfig)
 	for _, problem := range []string{
 		"Config.Update is nil", "Config.Seen is nil", "Config.Gone is nil",
-		"Config.OwnWriteTimeout is -1ns",
 	} {
 		require.ErrorContains(t, err, problem)
 	}

@@ -46,7 +46,6 @@ func (w *ownWrite[T]) outranks(object T) bool {
 // name. All have the same timeout, so they end in the order in which it started.
 // Lists are enough where other waits need a timedqueue.Queue.
 type ownWrites[T metav1.Object] struct {
-	timeout time.Duration
 	latest  time.Time              // a clock that goes back is not trusted
 	version string                 // of the informer at the last look
 	ahead   *list.List             // of *ownWrite[T] that it has not reached, the oldest first
@@ -54,9 +53,9 @@ type ownWrites[T metav1.Object] struct {
 	of      map[name]*list.Element // elements of either
 }
 
-func newOwnWrites[T metav1.Object](timeout time.Duration) *ownWrites[T] {
+func newOwnWrites[T metav1.Object]() *ownWrites[T] {
 	return &ownWrites[T]{
-		timeout: timeout, ahead: list.New(), ending: list.New(), of: make(map[name]*list.Element),
+		ahead: list.New(), ending: list.New(), of: make(map[name]*list.Element),
 	}
 }
 
@@ -82,7 +81,7 @@ func (w *ownWrites[T]) look(now time.Time, version string) {
 	w.version = version
 	for first := w.ahead.Front(); first != nil; first = w.ahead.Front() {
 		own := first.Value.(*ownWrite[T]) //nolint:errcheck // the lists hold nothing else
-		mayBeLate := now.Sub(own.recordedAt) < latestWatch*w.timeout
+		mayBeLate := now.Sub(own.recordedAt) < latestWatch*ownWriteTimeout
 		if mayBeLate && !wentBack && !hasReached(version, own.version()) {
 			return
 		}
@@ -92,8 +91,13 @@ func (w *ownWrites[T]) look(now time.Time, version string) {
 	}
 }
 
-// latestWatch is how many timeouts a watch may be late.
-const latestWatch = 10
+const (
+	// ownWriteTimeout is how long an own write outranks older reports, once the
+	// informer has reached it. It is far above the delay of a watch that works.
+	ownWriteTimeout = time.Minute
+	// latestWatch is how many timeouts a watch may be late.
+	latestWatch = 10
+)
 
 // forget drops the write of the name of an object.
 func (w *ownWrites[T]) forget(object T) {
@@ -132,7 +136,7 @@ func (w *ownWrites[T]) expired(now time.Time) *ownWrite[T] {
 
 // isOver reports whether the timeout of a write is over.
 func (w *ownWrites[T]) isOver(now time.Time, own *ownWrite[T]) bool {
-	return !own.passedAt.IsZero() && w.clamp(now).Sub(own.passedAt) >= w.timeout
+	return !own.passedAt.IsZero() && w.clamp(now).Sub(own.passedAt) >= ownWriteTimeout
 }
 
 func (w *ownWrites[T]) clamp(now time.Time) time.Time {

@@ -215,11 +215,11 @@ func (h *history) settle() {
 			pop(all)
 		}
 	}
-	h.now = h.now.Add(latestWatch * defaultOwnWriteTimeout)
+	h.now = h.now.Add(latestWatch * ownWriteTimeout)
 	h.version++
 	h.received = h.version // a bookmark
 	h.handler.Expire()
-	h.now = h.now.Add(defaultOwnWriteTimeout)
+	h.now = h.now.Add(ownWriteTimeout)
 	for len(h.handler.own.of) > 0 {
 		h.handler.Expire()
 	}

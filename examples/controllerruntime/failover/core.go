@@ -24,12 +24,12 @@ type Core struct {
 	marks   *timedqueue.Queue[string, mark]
 	moves   *eviction.Tracker
 
-	clusters   map[string]*federation.Cluster               // as last observed
-	bindings   map[types.NamespacedName]*federation.Binding // as last observed
-	placements map[types.UID]*placement                     // see idOf
-	load       map[string]int                               // bindings on a cluster
-	blind      time.Duration                                // in all, as followed last
-	leads      bool
+	clusters    map[string]*federation.Cluster               // as last observed
+	bindings    map[types.NamespacedName]*federation.Binding // as last observed
+	placements  map[types.UID]*placement                     // see idOf
+	load        map[string]int                               // bindings on a cluster
+	blindnesses uint32                                       // that have ended, as followed last
+	leads       bool
 }
 
 // NewCore returns a core that knows no object. Now must not be the zero time.
@@ -130,8 +130,8 @@ func (c *Core) Answered(now, sent time.Time) {
 // followSight takes that heartbeats are heard again. What was ready before may
 // not be any more.
 func (c *Core) followSight(now time.Time) {
-	if blind, _ := c.monitor.Blind(now); blind != c.blind {
-		c.blind = blind
+	if ended := c.monitor.Blindnesses(); ended != c.blindnesses {
+		c.blindnesses = ended
 		c.regions.Unconfirm(now, c.monitor.Sight(now).LostAt)
 	}
 }

@@ -669,11 +669,12 @@ func TestARecreatedObjectIsAnother(t *testing.T) {
 	w.core.ForgetBinding(w.now, types.NamespacedName{Namespace: "default", Name: "one"})
 	for name := range w.clusters {
 		w.core.ForgetCluster(w.now, name)
+		_, watched := w.core.monitor.LastHeartbeat(name)
+		require.False(t, watched)
 	}
 	require.Empty(t, w.core.load)
 	require.Empty(t, w.core.bindings)
 	require.Empty(t, w.core.placements)
-	require.Zero(t, w.core.monitor.Len())
 	require.Zero(t, w.core.marks.Len())
 }
 

@@ -33,10 +33,8 @@ type silences struct {
 	unconfirmed, behind tally
 	refuted             int
 
-	// blindnesses is one more than how many have ended. Blind is how much time they
-	// took, in which no heartbeat could be heard.
+	// blindnesses is one more than how many have ended, as followed last.
 	blindnesses uint32
-	blind       time.Duration
 }
 
 func newSilences(config Config, o *objects, now time.Time) (*silences, error) {
@@ -58,13 +56,9 @@ func newSilences(config Config, o *objects, now time.Time) (*silences, error) {
 // regains reports whether heartbeats can be heard again after a blindness, and
 // that was not known.
 func (s *silences) regains(now time.Time) bool {
-	blind, _ := s.health.Blind(now)
-	if blind == s.blind {
-		return false
-	}
-	s.blind = blind
-	s.blindnesses++
-	return true
+	before := s.blindnesses
+	s.blindnesses = 1 + s.health.Blindnesses()
+	return s.blindnesses != before
 }
 
 // nextSight returns when each node has had time to be heard since the API server
