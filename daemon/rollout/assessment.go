@@ -24,8 +24,7 @@ type assessment struct {
 	fresh     *podState // of the current revision, the one that stays
 	outdated  *podState // of a former revision, the one that stays
 	excess    bool      // there are more of the current or of former revisions
-	failed    *podState
-	succeeded *podState
+	terminal  *podState // that has terminated and stays
 }
 
 // assess decides about a node. It changes only the reasons for which the pods
@@ -153,11 +152,10 @@ func (a *assessment) classifyPods() {
 		}
 		a.staying++
 		switch {
-		case s.pod.Status.Phase == corev1.PodSucceeded:
-			a.succeeded = s
-			a.replaceEnded(s, StepPodSucceeded)
-		case s.pod.Status.Phase == corev1.PodFailed:
-			a.fail(s)
+		case s.terminal():
+			if a.terminal == nil || s.before(a.terminal) {
+				a.terminal = s
+			}
 		case a.goal.spec.updated(s.pod):
 			a.fresh = a.keep(a.fresh, s)
 		default:
@@ -166,17 +164,6 @@ func (a *assessment) classifyPods() {
 	}
 	if !a.goal.surges {
 		a.keepOne()
-	}
-}
-
-// fail records a failed pod that stays. One is replaced at a time, so that the
-// wait after it holds for the others. One that is counted comes first.
-func (a *assessment) fail(s *podState) {
-	switch {
-	case a.failed == nil, s.deletion > a.failed.deletion:
-		a.failed = s
-	case s.deletion == a.failed.deletion && s.before(a.failed):
-		a.failed = s
 	}
 }
 
@@ -233,8 +220,8 @@ func (a *assessment) count() {
 
 // createOrReplace has a missing pod created and a failed one replaced.
 func (a *assessment) createOrReplace() {
-	if a.failed != nil {
-		a.replaceEnded(a.failed, StepPodFailed)
+	if a.terminal != nil {
+		a.replaceTerminal(a.terminal)
 	}
 	switch {
 	case a.node.creating():
@@ -250,15 +237,19 @@ func (a *assessment) createOrReplace() {
 	}
 }
 
-// replaceEnded makes a terminated pod leave, after the back-off of the node.
+// replaceTerminal makes a terminated pod leave, after the back-off of the node.
 // Without back-off, a kubelet that rejects its pods would get pods without end.
-func (a *assessment) replaceEnded(s *podState, why StepReason) {
+// One is replaced at a time, so that the wait after it holds for the others.
+func (a *assessment) replaceTerminal(s *podState) {
 	until := a.node.failed.replaceFrom(a.now)
-	if a.now.Before(until) && s.deletion != deletionCounted {
+	switch {
+	case a.now.Before(until):
 		a.await(WaitBackoff, s, until)
-		return
+	case s.pod.Status.Phase == corev1.PodSucceeded:
+		s.leave = StepPodSucceeded
+	default:
+		s.leave = StepPodFailed
 	}
-	s.leave = why
 }
 
 // due decides whether a pod with a reason to leave is to be deleted now.

@@ -28,9 +28,8 @@ type Config struct {
 	// yet observed. Zero means 250, as in kube-controller-manager.
 	Burst int
 	// ExpectationTimeout is how long to wait for the watch to show one of our
-	// writes before the pod is read. Zero means half a minute;
-	// kube-controller-manager waits five minutes. The wait doubles with each read,
-	// up to 15 minutes, and a set reads 30 pods a minute.
+	// writes before the pod is read, once. Zero means half a minute;
+	// kube-controller-manager waits five minutes.
 	ExpectationTimeout time.Duration
 }
 

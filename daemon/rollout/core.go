@@ -156,11 +156,9 @@ func (p *Planner) handOutDeletion(s *podState, why StepReason) Task {
 		to = deletionAgain
 	}
 	if why.ofTerminal() {
-		s.node.replace(s, p.known.now)
+		s.node.replace(s.deletion, p.known.now)
 	}
-	if s.reading == readingUnderWay {
-		p.known.enterReading(s, readingOvertaken)
-	}
+	p.known.enterReading(s, false)
 	s.leave, s.epoch = why, p.calls.deletions.epoch
 	p.known.enter(s, s.seen, to)
 	return Task{Owner: p.config.Owner, Spec: p.goal.spec, Delete: &Deletion{
@@ -178,7 +176,7 @@ func (p *Planner) handOutCreation(n *nodeState, why StepReason) Task {
 }
 
 func (p *Planner) handOutRefresh(s *podState) Task {
-	p.known.enterReading(s, readingUnderWay)
+	p.known.enterReading(s, true)
 	return Task{
 		Owner: p.config.Owner, Spec: p.goal.spec, Refresh: &Refresh{Pod: s.pod.Name, UID: s.pod.UID},
 	}
@@ -237,7 +235,7 @@ func (p *Planner) finishCreation(step *Creation, result *Result) {
 	}
 	n.startRevision(p.goal.revision)
 	p.calls.creations.underWay--
-	outcome, epoch := result.creationOutcome(), n.sent.epoch
+	outcome, epoch, gone := result.creationOutcome(), n.sent.epoch, n.sent.gone
 	n.endCreation(outcome, p.known.now)
 	if outcome == OutcomeNameTaken {
 		n.attempt++
@@ -246,9 +244,9 @@ func (p *Planner) finishCreation(step *Creation, result *Result) {
 	case outcome == OutcomeDone:
 		n.created(result.Pod, p.known.now)
 		p.calls.creations.succeeded(epoch)
-		p.known.write(result.Pod)
+		p.known.write(result.Pod, gone)
 	case outcome == OutcomeNameTaken && result.Pod != nil: // mostly one that is being deleted
-		p.known.write(result.Pod)
+		p.known.write(result.Pod, gone)
 	case outcome == OutcomeNotNow:
 		n.refused.add(p.known.now)
 	default: // another owner that has the name may have the next one too

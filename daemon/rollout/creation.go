@@ -1,14 +1,19 @@
 package rollout
 
-import "time"
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // creation is a creation that was handed out and is not settled.
 type creation struct {
 	Creation
 
 	spec         *Spec
-	unansweredAt time.Time // when it was known last that there is no answer
-	epoch        int32     // calls.epoch when it was handed out
+	unansweredAt time.Time   // when it was known last that there is no answer
+	epoch        int32       // calls.epoch when it was handed out
+	gone         []types.UID // pods for the node whose end was observed since
 	phase        creationPhase
 }
 

@@ -86,8 +86,8 @@
 //   - Names follow from set, revision, node and attempt. There the API server
 //     makes them.
 //   - A write that is not observed delays its own node, and its pod is read after
-//     half a minute. It is read again ever more seldom, 30 times a minute for a
-//     set. There it stops the set for up to five minutes (#72155, #63465).
+//     half a minute. There it stops the set for up to five minutes (#72155,
+//     #63465).
 //   - A change of a node costs one evaluation of that node. There all nodes are
 //     visited two or three times.
 //   - Nodes go by their names, or as the caller says. There they have no order.
@@ -100,8 +100,8 @@
 //     There the scheduled, older one stays.
 //   - A terminating, unscheduled pod of a node that is gone is left alone.
 //     There it is deleted again in each pass.
-//   - A pod that succeeds is replaced after a wait, as one that fails. There it
-//     is replaced at once, each time.
+//   - A pod that succeeds is replaced after a wait, as one that fails, and one of
+//     a node at a time. There it is replaced at once, each time.
 //   - The waits after failures begin again with another revision. There they do
 //     so with another generation, which a change of the strategy makes, too.
 //   - A node that returns under its name with another UID waits no longer.

@@ -65,9 +65,7 @@ func (p *Planner) Agrees() string {
 		switch {
 		case timed != s.mayRead():
 			return "what is to be read is not what awaits the watch"
-		case s.deletion == deletionCounted && !s.terminal():
-			return "a pod is counted that runs"
-		case s.reading == readingUnderWay && s.deletion.isUnderWay():
+		case s.reading && s.deletion.isUnderWay():
 			return "a read is not overtaken by the deletion"
 		}
 	}
@@ -77,7 +75,7 @@ func (p *Planner) Agrees() string {
 			return "the records of nodes are not those by name"
 		case (n.stored == nil) != (p.known.gone[n.name] == n):
 			return "a node is gone and is not"
-		case n.staleAt != 0 && p.known.stale.nodes[n.staleAt-1] != n:
+		case n.staleAt != 0 && p.known.stale[n.staleAt-1] != n:
 			return "a node is stale and is not"
 		case n.sent != nil && n.sent.phase == creationIdle:
 			return "what was sent is not what the phase says"

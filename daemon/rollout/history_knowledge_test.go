@@ -37,8 +37,10 @@ type knownPod struct {
 	observed bool // by the watch or a read, not only in the answer to a call
 	asked    bool // its deletion was agreed to, or not answered, and not observed
 	lost     bool // it was not answered
-	heard    bool // of from the watch
 	reading  bool // it is being read, and nothing was done with it since
+	// restarting says that it was updated in place, and neither has restarted nor
+	// become ready since.
+	restarting bool
 }
 
 // unanswered is a creation, and when it was known that it has no answer.
@@ -73,6 +75,7 @@ func (k *knowledge) see(pod *corev1.Pod, target string, observed bool) {
 		switch {
 		case p.object.UID == pod.UID:
 			if versionOf(pod) >= versionOf(p.object) {
+				p.restarting = p.restarting && sameReadiness(p.object, pod)
 				p.object = pod
 				p.observed = p.observed || observed
 				p.asked = p.asked && pod.DeletionTimestamp == nil
@@ -96,6 +99,12 @@ func (k *knowledge) see(pod *corev1.Pod, target string, observed bool) {
 	p := &knownPod{object: pod, target: target, observed: observed, made: !observed}
 	k.pods = append(k.pods, p)
 	k.byNode[target] = append(k.byNode[target], p)
+}
+
+func sameReadiness(a, b *corev1.Pod) bool {
+	one, wasReady := readySince(a)
+	other, isReady := readySince(b)
+	return wasReady == isReady && one.Equal(other)
 }
 
 func (k *knowledge) forget(uid types.UID) {
@@ -156,9 +165,16 @@ type wants struct {
 
 func (w *wants) updated(p *knownPod) bool { return revisionOf(p.object) == w.Revision }
 
+// ready says whether a pod is ready. One that was updated in place is not before
+// it has restarted.
+func ready(p *knownPod) bool {
+	_, is := readySince(p.object)
+	return is && !p.restarting
+}
+
 func (w *wants) available(p *knownPod) bool {
-	since, ready := readySince(p.object)
-	return ready && !w.now.Before(since.Add(w.MinReady))
+	since, _ := readySince(p.object)
+	return ready(p) && !w.now.Before(since.Add(w.MinReady))
 }
 
 // runsOn and keepsOn are the placement.
@@ -285,7 +301,7 @@ func (w *wants) status() rollout.Status {
 		if w.updated(first) {
 			s.Updated++
 		}
-		if _, ready := readySince(first.object); ready {
+		if ready(first) {
 			s.Ready++
 		}
 		if w.available(first) {

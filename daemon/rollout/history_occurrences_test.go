@@ -95,7 +95,7 @@ func onPod(do func(*history, *record)) func(*history) bool {
 	return func(h *history) bool {
 		var all []*record
 		for _, r := range h.pods {
-			if r.object.Spec.NodeName != "" && r.object.DeletionTimestamp == nil && !isTerminal(r.object) {
+			if runsThere(r.object) {
 				all = append(all, r)
 			}
 		}
@@ -210,6 +210,10 @@ func (h *history) duplicatedByHand() bool {
 		return false
 	}
 	r := h.pods[h.IntN(len(h.pods))]
+	const most = 5 // of which each that fails may wait for a quarter of an hour
+	if len(h.process.knowledge.byNode[r.target]) > most {
+		return false
+	}
 	pod := *r.object
 	pod.Name = fmt.Sprintf("by-hand-%d", h.uids)
 	pod.Status, pod.Spec.NodeName, pod.DeletionTimestamp = corev1.PodStatus{}, "", nil

@@ -23,6 +23,7 @@ type process struct {
 	config    rollout.Config // with the spec that it was given last
 	knowledge *knowledge
 	faults    *faults
+	manner    manner
 	dead      bool
 
 	nodes, pods feed
@@ -48,6 +49,13 @@ type faults struct {
 	loseOurs int // such that a call of its own has caused
 	calls    int // answers that are lost
 	slow     int
+	notNow   int // creations and deletions that wait for something else
+}
+
+// manner is how a controller goes about its pods that is not one of DaemonSets.
+type manner struct {
+	inPlace bool // a rollout updates the pods that run
+	lists   bool // the planner is told of all pods at a time
 }
 
 // inspect, unless nil, sees a planner after each call of it.
@@ -165,10 +173,22 @@ func (p *process) tellNode(node *corev1.Node) {
 func (p *process) tellPod(pod *corev1.Pod) {
 	p.trace("told: pod %s version %s", pod.Name, pod.ResourceVersion)
 	p.knowledge.see(pod, p.targets[pod.UID], true)
-	if known := p.knowledge.pod(pod.UID); known != nil {
-		known.heard = true
+	if p.manner.lists {
+		p.tellAll()
+		return
 	}
 	p.planner.ObservePod(p.now, pod)
+	p.inspected()
+}
+
+// tellAll tells the planner of all pods that the cache has.
+func (p *process) tellAll() {
+	var all []*corev1.Pod
+	for _, name := range sortedKeys(p.cachedPods) {
+		all = append(all, p.cachedPods[name])
+		p.knowledge.see(p.cachedPods[name], p.targets[p.cachedPods[name].UID], true)
+	}
+	p.planner.ReplacePods(p.now, all)
 	p.inspected()
 }
 
@@ -176,6 +196,10 @@ func (p *process) tellGone(cached *corev1.Pod) {
 	delete(p.cachedPods, cached.Name)
 	p.trace("told: pod %s is gone", cached.Name)
 	p.knowledge.forget(cached.UID)
+	if p.manner.lists {
+		p.tellAll()
+		return
+	}
 	p.planner.ForgetPod(p.now, cached)
 	p.inspected()
 }
@@ -242,7 +266,8 @@ func (p *process) plan() {
 	p.judge.again(&plan, &again)
 	for _, d := range plan.Delete {
 		p.trace("plan: delete %s (%s) on %s: %s", d.Pod, d.UID, d.Node, d.Reason)
-		p.call(func(inTime bool) ended { return p.delete(&d, inTime) }, ended{Delete: &d})
+		spec := plan.Spec
+		p.call(func(inTime bool) ended { return p.delete(spec, &d, inTime) }, ended{Delete: &d, Spec: spec})
 	}
 	for i, c := range plan.Create {
 		p.trace("plan: create for %s: %s, attempt %d of %s", c.Node, c.Reason, c.Attempt, c.Revision)
@@ -290,6 +315,11 @@ func (p *process) call(do func(inTime bool) ended, step ended) {
 	there, back := p.between(0, 30*time.Millisecond), p.between(0, 30*time.Millisecond)
 	if !p.calm && p.chance(p.faults.slow) {
 		there, back = p.between(0, 5*time.Second), p.between(0, 5*time.Second)
+	}
+	if step.Refresh == nil && !p.calm && p.chance(p.faults.notNow) {
+		step.NotNow = true
+		p.after(there+back, func() { p.report(step) })
+		return
 	}
 	lost := step
 	lost.Err = errLost
@@ -361,15 +391,29 @@ func (p *process) create(spec *rollout.Spec, c *rollout.Creation, inTime bool) e
 	return result
 }
 
-func (p *process) delete(d *rollout.Deletion, inTime bool) ended {
+func (p *process) delete(spec *rollout.Spec, d *rollout.Deletion, inTime bool) ended {
 	if p.machine(d.Node).webhook {
 		return ended{Delete: d, Err: errWebhook, Refused: true}
+	}
+	if r := p.find(d.Pod); p.manner.inPlace && ofRollout(d.Reason) && r != nil && r.object.UID == d.UID &&
+		runsThere(r.object) {
+		p.update(r, spec.Template, spec.Revision, p.number)
+		return ended{Delete: d, Spec: spec, Updated: true, Pod: r.object}
 	}
 	existed := p.world.delete(d.Pod, d.UID, p.number)
 	if existed && inTime && !p.dead {
 		p.knowledge.secretly[d.UID] = true
 	}
 	return ended{Delete: d, Gone: !existed}
+}
+
+func ofRollout(reason rollout.StepReason) bool {
+	return reason == rollout.StepOutdated || reason == rollout.StepOutdatedUnavailable
+}
+
+// runsThere says whether a pod is on a node, and has not come to an end.
+func runsThere(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !isTerminal(pod)
 }
 
 func (p *process) refresh(l *rollout.Refresh) ended {

@@ -38,6 +38,7 @@ type history struct {
 	process   *process
 	config    rollout.Config
 	faults    faults
+	manner    manner
 	revisions []rollout.Spec // of which template and revision count
 	processes int
 	calls     int
@@ -157,9 +158,17 @@ func (h *history) setUp() {
 	case 2:
 		h.faults = faults{calls: 15, slow: 20}
 	}
+	h.manner = manner{inPlace: h.chance(30), lists: h.chance(25)}
+	if h.chance(30) {
+		h.faults.notNow = pick(h.dice, 10, 40)
+	}
+	if h.manner.lists { // from a cache, which is late, and loses nothing
+		h.faults.loseAny, h.faults.loseOurs = 0, 0
+	}
 	h.judge.trace(
-		"faults in percent: %+v; burst %d, expectations %s, updates %v, classify %v",
+		"faults in percent: %+v; %+v; burst %d, expectations %s, canaries %v, ignores %v",
 		h.faults,
+		h.manner,
 		h.config.Burst,
 		h.config.ExpectationTimeout,
 		policy.canaries,
@@ -181,7 +190,7 @@ func (h *history) start(missing int) {
 	}
 	h.process = &process{
 		world: h.world, judge: h.judge, number: h.processes, planner: planner, config: h.config,
-		knowledge: newKnowledge(), faults: &h.faults, calls: &h.calls,
+		knowledge: newKnowledge(), faults: &h.faults, manner: h.manner, calls: &h.calls,
 	}
 	h.trace(
 		"-------- process %d starts, %d events behind, with %s",

@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -70,6 +71,8 @@ type record struct {
 	maker  int    // the process that made it; zero: another client
 	late   bool   // by a call that was sent again and answered before
 	stored bool
+	// stale says that it was updated in place and runs what it ran before.
+	stale bool
 }
 
 // event is what a watch tells. One of node and pod is set.
@@ -260,10 +263,28 @@ func (w *world) schedule(r *record) {
 	w.start(r)
 }
 
-// start lets the kubelet begin with a pod.
+// update updates a pod in place, unless it was before. The kubelet restarts it.
+func (w *world) update(r *record, template *corev1.PodTemplateSpec, revision string, by int) {
+	if revisionOf(r.object) == revision {
+		return
+	}
+	r.stale = true
+	w.writeFor(r, "is updated to "+revision, by, func(p *corev1.Pod) {
+		p.Labels = maps.Clone(p.Labels)
+		p.Labels["controller-revision-hash"] = revision
+		p.Spec.Containers = template.Spec.Containers
+	})
+	w.start(r)
+}
+
+// start lets the kubelet begin with a pod, or restart one that was updated. A
+// condition has whole seconds, and a restart takes longer.
 func (w *world) start(r *record) {
 	m := w.machine(r.target)
 	slow := w.between(100*time.Millisecond, 5*time.Second)
+	if r.stale {
+		slow += time.Second
+	}
 	if w.chance(10) {
 		slow = w.between(5*time.Second, time.Minute)
 	}
@@ -271,6 +292,10 @@ func (w *world) start(r *record) {
 		switch {
 		case !r.stored || isTerminal(r.object) || r.object.DeletionTimestamp != nil || m.object == nil ||
 			!m.alive:
+		case r.stale:
+			r.stale = false
+			w.setReady(r, false)
+			w.start(r)
 		case m.mood == rejects && !w.calm:
 			w.fail(r)
 		case m.mood == hangs && !w.calm:

@@ -29,6 +29,9 @@ func (j *judge) early(plan *plan) {
 // nothing is under way.
 func (j *judge) waits(w *wants, planner *rollout.Planner) {
 	for _, node := range sortedKeys(w.nodes) {
+		if wait := planner.WaitOf(node); wait.Reason == rollout.WaitHeld && j.now.Sub(j.failed) > 2*time.Second {
+			j.violate(DelaysNoOther, "%s is held, and nothing has failed since %s", node, j.failed)
+		}
 		_, making := w.creating[node]
 		deleting := slices.ContainsFunc(
 			w.on(node),
@@ -196,6 +199,9 @@ func (j *judge) sameAsFull(p *process, quiet bool) {
 		fresh.ObservePod(j.now, pod.object)
 	}
 	plan := planOf(fresh, j.now)
+	if slices.ContainsFunc(w.pods, func(p *knownPod) bool { return p.restarting }) {
+		return // a new planner does not know of it
+	}
 	if status, full := statusOf(p.planner), statusOf(fresh); status != full {
 		j.violate(SameAsFull, "%+v, and told all at once %+v", status, full)
 	}
@@ -212,15 +218,12 @@ func (j *judge) sameAsFull(p *process, quiet bool) {
 	}
 }
 
-// idle checks that nothing is done as long as nothing happens. Only pods that
-// no watch has shown are read, repeatedly.
+// idle checks that nothing is done as long as nothing happens.
 func (j *judge) idle(p *process) {
-	unheard := slices.ContainsFunc(p.knowledge.pods, func(known *knownPod) bool { return !known.heard })
 	for range 5 {
 		j.now = j.now.Add(40 * time.Minute)
 		plan := planOf(p.planner, j.now)
-		if len(plan.Create)+len(plan.Delete) > 0 ||
-			!unheard && (len(plan.Refresh) > 0 || !plan.Next.IsZero()) {
+		if !plan.Empty() || !plan.Next.IsZero() {
 			j.violate(NoSpin, "nothing has happened for long, and the planner says %+v", plan)
 		}
 	}

@@ -62,18 +62,51 @@ func (j *judge) report(p *process, r *ended) {
 	case r.Delete != nil:
 		delete(k.deleting, r.Delete.UID)
 		j.trace("report: deletion of %s: gone %v, %v", r.Delete.Pod, r.Gone, r.Err)
-		known := k.pod(r.Delete.UID)
-		if r.Refused || known == nil {
-			return
-		}
-		known.asked, known.lost = known.object.DeletionTimestamp == nil, r.Err != nil
-		if r.Gone {
-			k.forget(r.Delete.UID)
-		}
+		j.reportDeletion(k, r)
 	case r.Refresh != nil:
 		j.trace("report: refresh %s: %v, gone %v, %v", r.Refresh.Pod, nameOf(r.Pod), r.Gone, r.Err)
 		j.reportRefresh(k, r)
 	}
+}
+
+func (j *judge) reportDeletion(k *knowledge, r *ended) {
+	kept := j.undone[r.Delete.UID]
+	if r.Refused || r.NotNow || r.Err != nil {
+		kept.inRow, kept.last = kept.inRow+1, j.now
+		j.undone[r.Delete.UID] = kept
+	}
+	if r.Refused || r.Err != nil {
+		j.failed = j.now
+	}
+	known := k.pod(r.Delete.UID)
+	switch {
+	case r.Refused || r.NotNow || known == nil:
+	case r.Updated:
+		j.updated(k, known, r)
+	default:
+		known.asked, known.lost = known.object.DeletionTimestamp == nil, r.Err != nil
+		if r.Gone {
+			k.forget(r.Delete.UID)
+		}
+	}
+}
+
+// updated takes that a pod was updated in place. Only what the watch has not shown
+// is news.
+func (j *judge) updated(k *knowledge, known *knownPod, r *ended) {
+	delete(j.undone, r.Delete.UID)
+	// A call that is sent again may find what the former one has done, and that
+	// the pod has restarted since.
+	same, again := sameReadiness(known.object, r.Pod), known.asked && known.lost
+	isNews := versionOf(r.Pod) > versionOf(known.object)
+	known.restarting = same || isNews && !again
+	if again && revisionOf(known.object) == r.Spec.Revision {
+		known.restarting = false
+	}
+	if isNews {
+		known.object = r.Pod
+	}
+	known.asked = false
 }
 
 func (j *judge) reportRefresh(k *knowledge, r *ended) {
@@ -92,7 +125,7 @@ func (j *judge) reportRefresh(k *knowledge, r *ended) {
 
 func (j *judge) reportCreation(k *knowledge, r *ended) {
 	node := r.Create.Node
-	if r.Err == nil &&
+	if r.Err == nil && !r.NotNow &&
 		k.doubtful[node].Revision == r.Create.Revision { // a refusal says nothing of the try before
 		delete(k.doubtful, node)
 	}
@@ -104,7 +137,7 @@ func (j *judge) reportCreation(k *knowledge, r *ended) {
 		j.refused.succeeded++
 		j.refused.inRow, j.refused.alone = 0, false
 		delete(j.denied, node)
-	case r.Err != nil, r.Taken:
+	case r.Err != nil, r.Taken, r.NotNow:
 		if r.Err != nil && !r.Refused && !k.shown[node] {
 			k.doubtful[node] = unanswered{*r.Create, j.now}
 		}
@@ -116,6 +149,10 @@ func (j *judge) reportCreation(k *knowledge, r *ended) {
 			denied.inRow, denied.last, denied.alone = denied.inRow+1, j.now, true
 			j.denied[node] = denied
 		}
+		if r.NotNow {
+			return
+		}
+		j.failed = j.now
 		j.refused.succeeded = 0
 		if handed := j.handed[node]; !handed.After(j.refused.forgiven) || !handed.After(j.refused.last) {
 			return // it counts with an earlier one

@@ -41,7 +41,9 @@ const (
 	StatusTrue invariant = "StatusTrue" // the counts are those of what was told
 	SameAsFull invariant = "SameAsFull" // a planner that is told all at once says the same
 	// a node that is not as it should be, and for which nothing is done, waits
-	WaitsTell     invariant = "WaitsTell"
+	WaitsTell invariant = "WaitsTell"
+	// what is not done now holds no other node, and is tried ever later
+	DelaysNoOther invariant = "DelaysNoOther"
 	Deterministic invariant = "Deterministic" // the same history has the same steps
 )
 
@@ -61,6 +63,11 @@ type judge struct {
 	denied   map[string]refusals  // those of each node
 	handed   map[string]time.Time // when the creation for a node was
 	taken    map[string]types.UID // nodes without the available pod that the rollout has deleted
+	// failed is when a call failed or was refused last, for other reasons than that
+	// something else comes first.
+	failed time.Time
+	// undone are pods whose deletion was not done.
+	undone map[types.UID]refusals
 }
 
 // refusals is what is known of failed creations since the last one that
@@ -88,6 +95,7 @@ func (j *judge) forget() {
 	j.failures, j.forgiven = map[string][]time.Time{}, map[string]types.UID{}
 	j.refused, j.denied, j.handed = refusals{}, map[string]refusals{}, map[string]time.Time{}
 	j.taken = map[string]types.UID{}
+	j.failed, j.undone = time.Time{}, map[types.UID]refusals{}
 }
 
 func (j *judge) wants(p *process) *wants { return &wants{p.knowledge, p.config.Spec, p.config, j.now} }
@@ -181,6 +189,12 @@ func (j *judge) deletion(w *wants, d *rollout.Deletion) {
 		j.violate(UIDGuard, "%v is not a pod that is known to stay", *d)
 		return
 	}
+	if kept := j.undone[d.UID]; kept.inRow > 0 {
+		wait := min(250*time.Millisecond<<min(kept.inRow-1, 10), time.Minute)
+		if since := j.now.Sub(kept.last); since < wait {
+			j.violate(DelaysNoOther, "%v is tried %s after the last, want %s after %d", *d, since, wait, kept.inRow)
+		}
+	}
 	node := w.nodes[d.Node]
 	ok := true
 	switch d.Reason {
@@ -236,7 +250,7 @@ func (j *judge) better(w *wants, p *knownPod) {
 // relieved wants the new pod to be available before the old one goes, unless
 // that is of no use.
 func (j *judge) relieved(w *wants, p *knownPod) {
-	if _, ready := readySince(p.object); ready &&
+	if ready(p) &&
 		!slices.ContainsFunc(w.living(p.target, true), w.available) {
 		j.violate(
 			Surge,

@@ -3,6 +3,8 @@ package rollout
 import (
 	"time"
 
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -161,7 +163,7 @@ func (k *knowledge) drop(n *nodeState) {
 func (k *knowledge) observePod(pod *corev1.Pod) {
 	known := k.pods[pod.Name]
 	switch {
-	case k.tombstones.how[pod.UID] == departureAnswered: // the watch is behind
+	case k.tombstones.has(pod.UID): // the watch is behind
 	case known == nil:
 		k.add(pod, sightingObserved)
 	case known.newerThan(k.now, pod):
@@ -181,7 +183,8 @@ func (k *knowledge) replacePods(pods []*corev1.Pod) {
 	listed := make(map[string]types.UID, len(pods))
 	for _, pod := range pods {
 		listed[pod.Name] = pod.UID
-		if known := k.pods[pod.Name]; known == nil || known.pod != pod || known.awaited() {
+		known := k.pods[pod.Name]
+		if known == nil || known.pod != pod || known.seen != sightingObserved || known.awaited() {
 			k.observePod(pod)
 		}
 	}
@@ -194,7 +197,7 @@ func (k *knowledge) replacePods(pods []*corev1.Pod) {
 
 // forgetPod is what Planner.ForgetPod does.
 func (k *knowledge) forgetPod(pod *corev1.Pod) {
-	k.tombstones.shown(pod.UID)
+	k.tombstones.remove(pod.UID)
 	k.bury(pod)
 	if known := k.pods[pod.Name]; known != nil && known.pod.UID == pod.UID {
 		k.remove(known)
@@ -205,15 +208,15 @@ func (k *knowledge) forgetPod(pod *corev1.Pod) {
 // answer to that may be about this pod.
 func (k *knowledge) bury(pod *corev1.Pod) {
 	if n := k.lookup(daemon.TargetNode(pod)); n != nil && n.creating() {
-		k.tombstones.add(pod.UID, departureForgotten, k.now)
+		n.sent.gone = append(n.sent.gone, pod.UID)
 	}
 }
 
-// write records a pod that we created, which the watch may have shown
-// meanwhile.
-func (k *knowledge) write(pod *corev1.Pod) {
+// write records a pod that we created. The watch may have shown it meanwhile,
+// and also its end.
+func (k *knowledge) write(pod *corev1.Pod, gone []types.UID) {
 	known := k.pods[pod.Name]
-	if k.tombstones.how[pod.UID] != 0 || known != nil && known.pod.UID == pod.UID {
+	if slices.Contains(gone, pod.UID) || known != nil && known.pod.UID == pod.UID {
 		return
 	}
 	if known != nil {
@@ -244,9 +247,8 @@ func (k *knowledge) add(pod *corev1.Pod, seen sighting) *podState {
 // update records a pod that has changed. A deletion that is undone comes from a
 // backup of the API server's store, and is the truth.
 func (k *knowledge) update(s *podState, pod *corev1.Pod) {
-	former := s.pod
+	s.restarting = s.restarting && readyAlike(s.pod, pod)
 	s.pod = pod
-	k.settleReadiness(s, former)
 	if s.node == nil || s.node.name != daemon.TargetNode(pod) {
 		k.detachPod(s)
 		k.attachPod(s)
@@ -264,7 +266,7 @@ func (k *knowledge) remove(s *podState) {
 
 // vanish forgets a pod that the API server does not have.
 func (k *knowledge) vanish(s *podState) {
-	k.tombstones.add(s.pod.UID, departureAnswered, k.now)
+	k.tombstones.add(s.pod.UID, k.now)
 	k.remove(s)
 }
 
@@ -296,41 +298,33 @@ func (k *knowledge) endDeletion(s *podState, outcome Outcome) {
 }
 
 // updateInPlace ends a deletion instead of which the caller has updated the pod.
-// The watch may have shown the pod since, and that its readiness has changed.
+// The watch may have shown the pod since, and that it has restarted. A call that
+// is sent again may find what the former one has done, and that the pod has
+// restarted since. To wait for another restart would be to wait for ever.
 func (k *knowledge) updateInPlace(s *podState, pod *corev1.Pod) {
-	k.enter(s, s.seen, deletionUpdated)
+	former, again := s.pod, s.deletion == deletionAgain
+	k.enter(s, s.seen, deletionNone)
 	s.refused = failures{}
 	if s.olderThan(pod) {
 		s.pod, s.answeredAt = pod, k.now
 	}
-	k.settleReadiness(s, pod)
+	isFound := again && (former.Labels[revisionLabel] == pod.Labels[revisionLabel] || !readyAlike(former, pod))
+	s.restarting = !isFound && readyAlike(s.pod, pod)
 	k.update(s, s.pod)
 }
 
-// settleReadiness ends the wait for an updated pod if its condition Ready is
-// another one than that of a former state of it.
-func (k *knowledge) settleReadiness(s *podState, former *corev1.Pod) {
-	if s.deletion == deletionUpdated && !readyAlike(s.pod, former) {
-		k.enter(s, s.seen, deletionNone)
-	}
-}
-
-// endRead ends the read of a pod, which has another one later. While a deletion is
-// under way, the time of the write before it stays.
+// endRead ends the read of a pod. Another one follows after the timeout, unless
+// this one has shown what the watch has not.
 func (k *knowledge) endRead(s *podState) {
-	if !s.deletion.isUnderWay() {
-		s.readAt = k.now.Add(k.timers.wait(s.reads))
-	}
-	k.enterReading(s, readingNone)
+	s.readAt = k.now.Add(k.timers.timeout)
+	k.enterReading(s, false)
 }
 
 // recordRead records what was read, unless the watch has shown something newer.
 // A pod that is not being deleted although we asked for it is deleted again. A
 // watch that has not shown the pod may not show its deletion either.
 func (k *knowledge) recordRead(s *podState, pod *corev1.Pod) {
-	from := s.reading
-	k.timers.forget(s)
-	s.reads = min(s.reads+1, mostReads)
+	overtaken := !s.reading
 	k.endRead(s)
 	if s.olderThan(pod) {
 		k.update(s, pod)
@@ -342,7 +336,7 @@ func (k *knowledge) recordRead(s *podState, pod *corev1.Pod) {
 	}
 	switch {
 	case !deletion.unresolved(), deletion.isUnderWay():
-	case s.pod.DeletionTimestamp != nil, from == readingUnderWay:
+	case s.pod.DeletionTimestamp != nil, !overtaken:
 		deletion = deletionNone
 	}
 	k.enter(s, seen, deletion)
@@ -353,8 +347,7 @@ func (k *knowledge) recordRead(s *podState, pod *corev1.Pod) {
 
 // await has a pod read after the timeout, unless the watch shows our write.
 func (k *knowledge) await(s *podState) {
-	k.timers.forget(s)
-	s.reads, s.readAt = 0, k.now.Add(k.timers.wait(0))
+	s.readAt = k.now.Add(k.timers.timeout)
 }
 
 // enter changes the phases of a pod and what is counted and timed by them. No
@@ -368,7 +361,7 @@ func (k *knowledge) enter(s *podState, seen sighting, deletion deletionPhase) {
 }
 
 // enterReading changes whether a pod is being read.
-func (k *knowledge) enterReading(s *podState, to reading) {
+func (k *knowledge) enterReading(s *podState, to bool) {
 	waits := s.mayRead()
 	s.reading = to
 	k.timers.keep(k.now, s, waits)
@@ -399,56 +392,33 @@ func (k *knowledge) detachPod(s *podState) {
 	s.node, s.next = nil, nil
 }
 
-// staleNodes are nodes in the order in which they came. A node that leaves
-// before its turn has the last one take its place, so that nothing is kept of
-// it. The places of those that left in their turn are at most as many as nodes,
-// so that a list that is never empty does not grow.
-type staleNodes struct {
-	nodes []*nodeState
-	gone  int // of the first ones
-}
+// staleNodes are nodes in no order: nothing is decided before all are evaluated.
+type staleNodes []*nodeState
 
-// first returns the first node, or nil.
-func (l *staleNodes) first() *nodeState {
-	if len(l.nodes) == 0 {
+// any returns one of the nodes, or nil.
+func (l staleNodes) any() *nodeState {
+	if len(l) == 0 {
 		return nil
 	}
-	return l.nodes[l.gone]
+	return l[len(l)-1]
 }
 
 func (l *staleNodes) add(n *nodeState) {
 	if n.staleAt == 0 {
-		l.nodes = append(l.nodes, n)
-		n.staleAt = int32(len(l.nodes))
+		*l = append(*l, n)
+		n.staleAt = int32(len(*l))
 	}
 }
 
+// remove has the last node take the place of another one.
 func (l *staleNodes) remove(n *nodeState) {
-	at, last := int(n.staleAt)-1, len(l.nodes)-1
-	switch at {
-	case -1:
+	if n.staleAt == 0 {
 		return
-	case l.gone:
-		l.nodes[at] = nil
-		l.gone++
-	default:
-		l.nodes[at] = l.nodes[last]
-		l.nodes[at].staleAt = n.staleAt
-		l.nodes[last] = nil
-		l.nodes = l.nodes[:last]
 	}
+	nodes, last := *l, len(*l)-1
+	nodes[n.staleAt-1] = nodes[last]
+	nodes[last].staleAt = n.staleAt
 	n.staleAt = 0
-	if 2*l.gone >= len(l.nodes) {
-		l.close()
-	}
-}
-
-// close moves the nodes to the places of those that left in their turn.
-func (l *staleNodes) close() {
-	rest := copy(l.nodes, l.nodes[l.gone:])
-	clear(l.nodes[rest:])
-	l.nodes, l.gone = l.nodes[:rest], 0
-	for i, n := range l.nodes {
-		n.staleAt = int32(i + 1)
-	}
+	nodes[last] = nil
+	*l = nodes[:last]
 }

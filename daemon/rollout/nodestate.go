@@ -66,30 +66,17 @@ func (n *nodeState) startRevision(revision int32) {
 // another revision or machine.
 func (n *nodeState) forgetFailures() {
 	n.refused, n.failed = failures{}, failures{}
-	for s := n.pods; s != nil; s = s.next {
-		if s.deletion == deletionCounted {
-			n.owner.enter(s, s.seen, deletionNone)
-		}
-	}
 }
 
-// replace counts the replacement of a terminal pod, whose deletion is handed
-// out. Other pods that may be replaced now are counted with it, so that the
-// number of workers makes no difference. The next wait begins with the last of
-// them, and again with a deletion that is sent again. Failures may have been
-// forgotten since that was counted.
-func (n *nodeState) replace(s *podState, now time.Time) {
-	isCounted := s.deletion == deletionCounted || s.deletion == deletionUnanswered
-	if isCounted && n.failed.times > 0 {
+// replace counts the replacement of a terminal pod, whose deletion is handed out.
+// One that is sent again was counted, unless failures were forgotten since, and
+// the next wait begins with it.
+func (n *nodeState) replace(former deletionPhase, now time.Time) {
+	if former == deletionUnanswered && n.failed.times > 0 {
 		n.failed.last = now
 		return
 	}
 	n.failed.replaced(now)
-	for other := n.pods; other != nil; other = other.next {
-		if other != s && other.leave.ofTerminal() && !other.leaving() && other.due(now) {
-			n.owner.enter(other, other.seen, deletionCounted)
-		}
-	}
 }
 
 // rememberedUntil returns until when a node without a pod keeps its failures.

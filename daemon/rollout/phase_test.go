@@ -33,6 +33,7 @@ var podTransitions = map[string][]string{
 // then.
 var rarePods = map[string]bool{
 	"unanswered to read": true,
+	"read to gone":       true, // the watch never shows it at all
 
 	"deletingAgain to read":    true,
 	"deletingAgain to created": true,

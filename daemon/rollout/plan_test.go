@@ -69,23 +69,28 @@ type ended struct {
 	Create  *rollout.Creation
 	Delete  *rollout.Deletion
 	Refresh *rollout.Refresh
+	Spec    *rollout.Spec // that it was planned for; nil: no matter
 
-	Pod                            *corev1.Pod
-	Gone, Released, Taken, Refused bool
-	Err                            error
+	Pod                                             *corev1.Pod
+	Gone, Released, Taken, Refused, Updated, NotNow bool
+	Err                                             error
 }
 
 func (e *ended) task() rollout.Task {
-	return rollout.Task{Create: e.Create, Delete: e.Delete, Refresh: e.Refresh}
+	return rollout.Task{Create: e.Create, Delete: e.Delete, Refresh: e.Refresh, Spec: e.Spec}
 }
 
 func (e *ended) result() rollout.Result {
 	result := rollout.Result{Outcome: rollout.OutcomeDone, Pod: e.Pod, Err: e.Err}
 	switch {
+	case e.NotNow:
+		result.Outcome = rollout.OutcomeNotNow
 	case e.Refused:
 		result.Outcome = rollout.OutcomeRefused
 	case e.Err != nil:
 		result.Outcome = rollout.OutcomeFailed
+	case e.Updated:
+		result.Outcome = rollout.OutcomeUpdated
 	case e.Gone:
 		result.Outcome = rollout.OutcomeGone
 	case e.Released:

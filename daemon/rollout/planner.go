@@ -194,7 +194,7 @@ func (p *Planner) evaluateChanges() bool {
 // upToDate reports whether there is nothing to evaluate at a time. It changes
 // nothing.
 func (p *Planner) upToDate(now time.Time) bool {
-	if p.known.stale.first() != nil || p.scan != (scan{}) {
+	if p.known.stale.any() != nil || p.scan != (scan{}) {
 		return false
 	}
 	next, waits := p.timers.nodes.Earliest()
@@ -203,7 +203,7 @@ func (p *Planner) upToDate(now time.Time) bool {
 
 // visit evaluates one node, and reports whether there was one.
 func (p *Planner) visit() bool {
-	if n := p.known.stale.first(); n != nil {
+	if n := p.known.stale.any(); n != nil {
 		p.evaluate(n)
 		return true
 	}

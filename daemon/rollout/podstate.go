@@ -21,11 +21,15 @@ type podState struct {
 	answeredAt time.Time
 	readAt     time.Time // when it is read if the watch still shows nothing
 	epoch      int32     // calls.epoch of its deletion
-	reads      uint8     // that showed what the watch does not, since our latest write
 
 	seen     sighting
 	deletion deletionPhase
-	reading  reading
+	// reading says that a read is under way. A deletion that is handed out ends it,
+	// because what is read may be of before.
+	reading bool
+	// restarting says that the caller has updated it in place, and that its
+	// condition Ready has not changed since. It is not ready until then.
+	restarting bool
 }
 
 // sighting is how a pod is known:
@@ -40,7 +44,8 @@ const (
 	// sightingCreated: we created it, and neither watch nor a read has shown it.
 	// It counts against the burst of creations.
 	sightingCreated
-	// sightingRead: we created and read it, and the watch has not shown it.
+	// sightingRead: we created and read it, and the watch has not shown it. A list
+	// may lack it.
 	sightingRead
 )
 
@@ -48,10 +53,9 @@ func (s sighting) String() string { return [...]string{"observed", "created", "r
 
 // deletionPhase is the life of the deletions of a pod:
 //
-//	none ──another terminal pod of its node is replaced──► counted
-//	underWay, again ──updated in place──► updated ──another readiness──► none
-//	none, counted, updated ──task handed out──► underWay
+//	none ──task handed out──► underWay
 //	underWay ──refused, or shown being deleted──► none
+//	underWay, again ──updated in place instead──► none
 //	underWay, again ──agreed──► accepted
 //	underWay, again ──no answer──► unanswered ──sent again──► again
 //	again ──refused──► unanswered
@@ -66,12 +70,6 @@ type deletionPhase uint8
 const (
 	// deletionNone: none was sent, or what was sent is resolved.
 	deletionNone deletionPhase = iota
-	// deletionUpdated: the caller has updated the pod instead. It is not ready until
-	// its condition Ready has changed.
-	deletionUpdated
-	// deletionCounted: the pod has terminated, and its replacement is counted with
-	// that of another pod of the node. It is deleted without a further wait.
-	deletionCounted
 	// deletionUnderWay: it is handed out.
 	deletionUnderWay
 	// deletionAccepted: the API server has agreed, and nothing was shown yet.
@@ -84,7 +82,7 @@ const (
 )
 
 func (d deletionPhase) String() string {
-	return [...]string{"none", "updated", "counted", "deleting", "accepted", "unanswered", "deletingAgain"}[d]
+	return [...]string{"none", "deleting", "accepted", "unanswered", "deletingAgain"}[d]
 }
 
 // unresolved reports whether a deletion of ours is not resolved yet.
@@ -92,18 +90,6 @@ func (d deletionPhase) unresolved() bool { return d >= deletionUnderWay }
 
 // isUnderWay reports whether a deletion is handed out.
 func (d deletionPhase) isUnderWay() bool { return d == deletionUnderWay || d == deletionAgain }
-
-// reading is whether a pod is being read. Only a pod that awaits the watch is.
-type reading uint8
-
-const (
-	readingNone reading = iota
-	// readingUnderWay: a refresh is handed out.
-	readingUnderWay
-	// readingOvertaken: a refresh is handed out, and a deletion was since. What is
-	// read may be of before.
-	readingOvertaken
-)
 
 // leaving reports whether a pod is being deleted, by us or by anyone else.
 func (s *podState) leaving() bool {
@@ -132,15 +118,16 @@ func (s *podState) unanswered() bool {
 	return s.deletion == deletionUnanswered && s.pod.DeletionTimestamp == nil
 }
 
-// awaited reports whether the watch has not shown a write of the pod yet.
+// awaited reports whether neither the watch nor a read has shown a write of the
+// pod yet.
 func (s *podState) awaited() bool {
-	return s.seen != sightingObserved || s.deletion > deletionUnderWay
+	return s.seen == sightingCreated || s.deletion > deletionUnderWay
 }
 
 // mayRead reports whether a read could tell what the watch has not shown. It
 // could not while a call is under way whose answer would say more.
 func (s *podState) mayRead() bool {
-	return s.awaited() && !s.deletion.isUnderWay() && s.reading == readingNone
+	return s.awaited() && !s.deletion.isUnderWay() && !s.reading
 }
 
 func (s *podState) terminal() bool {
@@ -159,7 +146,7 @@ func (s *podState) stranded() bool {
 // readySince returns since when the pod is ready, and whether it is.
 func (s *podState) readySince() (time.Time, bool) {
 	ready := readyOf(s.pod)
-	if ready == nil || s.deletion == deletionUpdated {
+	if ready == nil || s.restarting {
 		return time.Time{}, false
 	}
 	return ready.LastTransitionTime.Time, ready.Status == corev1.ConditionTrue

@@ -40,7 +40,7 @@ func (a *assessment) rollOutSurging() {
 		a.expectNew()
 	case a.fresh != nil:
 		a.decideBetween()
-	case a.failed != nil, a.succeeded != nil, a.failing: // it has the place of the next one
+	case a.terminal != nil, a.failing: // it has the place of the next one
 		a.marks |= surging
 	default:
 		a.surge()
@@ -133,12 +133,16 @@ func (a *assessment) markBehind() {
 }
 
 // nominate makes a node a candidate of the rollout, if that goes on. A surge
-// that has begun is finished.
+// that has begun is finished. If the set surges no longer, the old pod stays
+// until it is known whether there is a new one. A caller that updates it in
+// place would have two.
 func (a *assessment) nominate(as need) {
 	stopped := a.goal.stopped(a.node)
 	switch {
 	case stopped != "" && !(a.again && a.goal.surges):
 		a.unlessWaiting(stopped, a.outdated)
+	case !a.goal.surges && a.node.sent != nil:
+		a.unlessWaiting(WaitUnderWay, nil)
 	case a.goal.surges && a.now.Before(a.node.refused.retry()):
 		a.await(WaitRefused, nil, a.node.refused.retry())
 	case a.now.Before(a.outdated.refused.retry()):

@@ -3,8 +3,6 @@ package rollout
 import (
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -18,28 +16,14 @@ import (
 // for five minutes when one is lost. Here a lost event delays only its own
 // node.
 //
-// A watch that is late for long shows nothing of any pod, and its pods would be
-// read for ever. So each read that shows what the watch does not doubles the wait
-// until the next one of the pod, and a set has a limit for all of them. The first
-// read after a write has none: until then the write counts against Burst, which
-// bounds these, and creations would wait for minutes.
+// A watch that is late for long shows nothing of any pod. So a write is read once:
+// the read counts as if the watch had shown it. Until then the write counts
+// against Burst, which bounds these reads.
 type timers struct {
 	timeout time.Duration
 	nodes   *timedqueue.Queue[string, *nodeState]
 	pods    *timedqueue.Queue[string, *podState] // nil until a pod waits: most sets rest
 }
-
-// The limit of repeated reads of a set is that of refused calls. A few pods are
-// read at once.
-const (
-	byRepetition         = "reads" // the budget, whose shares are these two
-	firstRead, readAgain = "first", "again"
-
-	readsPerSecond = 0.5
-	readsAtOnce    = 10
-	longestWait    = 15 * time.Minute // until a pod is read again
-	mostReads      = 100              // that are counted: more make no difference
-)
 
 func newTimers(timeout time.Duration, now time.Time) (timers, error) {
 	nodes, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, *nodeState]{
@@ -68,37 +52,12 @@ func (t *timers) keep(now time.Time, s *podState, waits bool) {
 	switch {
 	case s.mayRead():
 		if t.pods == nil { // no error: newTimers has refused a zero time
-			t.pods, _ = timedqueue.NewQueue(timedqueue.QueueConfig[string, *podState]{
-				Budgets: []timedqueue.Budget[string, *podState]{{
-					Name: byRepetition, Limit: readsPerSecond, Burst: readsAtOnce,
-					ShareOf: func(_ string, s *podState) string {
-						if s.reads == 0 {
-							return firstRead
-						}
-						return readAgain
-					},
-				}},
-			}, now)
-			t.pods.SetLimit(now, byRepetition, firstRead, rate.Inf)
+			t.pods, _ = timedqueue.NewQueue(timedqueue.QueueConfig[string, *podState]{}, now)
 		}
 		t.pods.Set(s.pod.Name, s, s.readAt)
 	case waits:
 		t.pods.Remove(s.pod.Name)
 	}
-}
-
-// forget takes a pod out of the queue of pods to read, before what its share
-// depends on changes.
-func (t *timers) forget(s *podState) {
-	if t.pods != nil {
-		t.pods.Remove(s.pod.Name)
-	}
-}
-
-// wait returns how long to wait for the watch to show a pod that was read so many
-// times.
-func (t *timers) wait(reads uint8) time.Duration {
-	return timedqueue.Backoff{Initial: t.timeout, Max: max(t.timeout, longestWait)}.Delay(int(reads))
 }
 
 // due removes and returns a node that is due, or nil.
