@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"golang.org/x/time/rate"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -71,12 +72,14 @@ func NewController(config Config, now time.Time) (*Controller, error) {
 		inNamespace: make(map[string][]*record),
 	}
 	retried := timedqueue.QueueConfig[types.UID, *record]{Backoff: config.Backoff}
+	paced := retried
+	paced.Budgets = []timedqueue.Budget[types.UID, *record]{progressBudget()}
 	var plain timedqueue.QueueConfig[types.UID, *record]
 	for _, q := range []struct {
 		queue  **queue
 		config timedqueue.QueueConfig[types.UID, *record]
 	}{
-		{&c.claims, retried}, {&c.revises, retried}, {&c.statuses, retried},
+		{&c.claims, retried}, {&c.revises, retried}, {&c.statuses, paced},
 		{&c.ready, plain}, {&c.visits, plain}, {&c.made, plain},
 	} {
 		var err error
@@ -84,6 +87,7 @@ func NewController(config Config, now time.Time) (*Controller, error) {
 			return nil, errors.Join(ErrInvalidConfig, err)
 		}
 	}
+	c.statuses.SetLimit(now, byProgress, shareLasting, rate.Inf)
 	return c, nil
 }
 

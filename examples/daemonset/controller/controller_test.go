@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -422,6 +423,42 @@ func TestStatusOfALongChangeIsWrittenSeldom(t *testing.T) {
 	require.Equal(t, []int{0, 1, 3, 7}, fall(10), "after a rest")
 	w.changeSet("agent", func(set *appsv1.DaemonSet) { set.Spec.MinReadySeconds = 1 })
 	require.Equal(t, []int{0, 1, 3, 7}, fall(10), "after another spec")
+}
+
+// Many sets that change together share one status a second. The end of each change
+// that was shown is shown at once.
+func TestStatusesOfManyChangesShareABudget(t *testing.T) {
+	const sets, seconds = 50, 20
+	w := newWorld(t)
+	for _, name := range []string{"ant", "bee", "cow"} {
+		w.addNode(name)
+	}
+	for i := range sets {
+		w.addSet(fmt.Sprintf("agent-%02d", i))
+	}
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	pods, statuses := slices.Sorted(maps.Keys(w.pods)), 0
+	second := func(change ...corev1.ConditionStatus) {
+		for _, ready := range change {
+			for _, pod := range pods {
+				w.changePod(pod, func(pod *corev1.Pod) { pod.Status.Conditions[0].Status = ready })
+			}
+		}
+		for _, done := range w.pass(time.Second) {
+			if strings.HasSuffix(done, ": status") {
+				statuses++
+			}
+		}
+	}
+	second(corev1.ConditionFalse)
+	for range seconds - 1 {
+		second()
+	}
+	require.InDelta(t, 5+seconds, statuses, 1)
+	shown := statuses
+	second(corev1.ConditionTrue)
+	require.Equal(t, 2*shown, statuses, "those whose change was shown")
 }
 
 // Changes that are over at once, such as of nodes that come and go, are shown at

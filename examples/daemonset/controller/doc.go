@@ -36,8 +36,8 @@
 // [Config].StatusInterval. Other counts wait until that interval after the last
 // status. While they go on changing, the wait doubles with each status, up to
 // half a minute. It begins again with counts that last, with another spec, and
-// after half a minute without a change. Errors of other tasks do not delay a
-// status.
+// after half a minute without a change. All sets together write one of these a
+// second. Errors of other tasks do not delay a status.
 //
 // The counts are those after all observations and our own writes.
 // Status.observedGeneration rises when all nodes have been evaluated for the
@@ -77,7 +77,8 @@
 //   - Each kind of work has a part of the requests, so a rollout does not delay
 //     statuses. There all share one limit in the order of their calls.
 //   - The status of a set is written at once if it lasts, and ever more seldom
-//     while counts go on changing. There it is written in each pass.
+//     while counts go on changing, or other sets do. There it is written in each
+//     pass.
 //   - One live read of a set serves the adoptions of ten seconds. There it serves
 //     those of a pass, however long that takes.
 //   - observedGeneration waits until the counts are those of the generation.

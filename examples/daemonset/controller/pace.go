@@ -3,6 +3,8 @@ package controller
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
@@ -13,6 +15,28 @@ const longestStatusWait = 30 * time.Second
 
 // burstOfStatuses is how many statuses that last are written at once.
 const burstOfStatuses = 5
+
+// Statuses in the middle of a change have a budget that all sets share, and those
+// that last have none. Fifty sets that are created at once would otherwise write
+// three times as many as kube-controller-manager does.
+const (
+	byProgress                  = "progress" // the budget, whose shares are these two
+	shareChanging, shareLasting = "changing", "lasting"
+	progressPerSecond           = 1
+	progressAtOnce              = 5
+)
+
+func progressBudget() timedqueue.Budget[types.UID, *record] {
+	return timedqueue.Budget[types.UID, *record]{
+		Name: byProgress, Limit: progressPerSecond, Burst: progressAtOnce,
+		ShareOf: func(_ types.UID, r *record) string {
+			if r.pace.lasts {
+				return shareLasting
+			}
+			return shareChanging
+		},
+	}
+}
 
 // pace is when the next status of a set is due. A status that lasts is due at
 // once, a few times, and then once in each interval. Others are due an interval
@@ -26,6 +50,7 @@ type pace struct {
 	written   time.Time // the last status
 	used      time.Time // until when the statuses that last have used their intervals
 	doublings int       // of the interval
+	lasts     bool      // the status that is to be written; a share follows from it
 }
 
 // newPace returns a pace with which the first status is due now.
@@ -35,8 +60,9 @@ func newPace(interval time.Duration, now time.Time) pace {
 
 // due returns when counts are due that are to replace those that are shown.
 func (p *pace) due(shown, counts rollout.Status) time.Time {
+	p.lasts = lasts(shown, counts)
 	switch {
-	case lasts(shown, counts):
+	case p.lasts:
 		return p.used.Add(-(burstOfStatuses - 1) * p.interval)
 	case goesOn(shown, counts):
 		return p.written.Add(p.wait())
