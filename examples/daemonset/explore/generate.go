@@ -122,6 +122,7 @@ func faultActions() []simulation.Action {
 	return []simulation.Action{
 		simulation.ActionErrors, simulation.ActionLoseAnswers, simulation.ActionLoseAnswers,
 		simulation.ActionConflicts, simulation.ActionSlowCalls, simulation.ActionQuota,
+		simulation.ActionNotNow, simulation.ActionInPlace, simulation.ActionInPlace,
 		simulation.ActionLate, simulation.ActionLate, simulation.ActionLate, simulation.ActionGap,
 		simulation.ActionKill, simulation.ActionKill, simulation.ActionHalt,
 	}

@@ -21,7 +21,7 @@ var ofPlanner = []mutant.Mutation{
 		"olderVersion(p, s.pod) -> p == nil",
 		histories("StatusTrue")),
 	mutant.New("a pod that was made is not remembered", "daemon/rollout", "(*Planner) finishCreation",
-		"p.calls.creations.succeeded(e); p.known.write(o) -> p.calls.creations.succeeded(e)",
+		"p.calls.creations.succeeded(e); p.known.write(o, g) -> p.calls.creations.succeeded(e)",
 		histories("StatusTrue")),
 	mutant.New("new pods that are not available do not count", "daemon/rollout", "(*assessment) rollOut",
 		"a.markUnavailable(a.fresh, unavailable|between) -> a.markUnavailable(a.fresh, between)",

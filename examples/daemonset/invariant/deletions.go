@@ -59,7 +59,7 @@ func (s *situation) verdict(pod *corev1.Pod) Invariant {
 	if !s.outdated(pod) {
 		return Reasoned
 	}
-	if availableAt(s.set, s.decision.At)(pod) && !s.hasRoom() {
+	if availableAt(s.set, s.decision.At)(pod) && !s.restarting(pod) && !s.hasRoom() {
 		return WithinUnavailable
 	}
 	return ""
@@ -86,12 +86,15 @@ func (s *situation) outdated(pod *corev1.Pod) bool {
 	})
 }
 
-// hasRoom reports whether one more node may be without an available pod.
+// hasRoom reports whether one more node may be without an available pod. One that
+// was updated in place is not available before it has restarted.
 func (s *situation) hasRoom() bool {
 	available := availableAt(s.set, s.decision.At)
 	without := 0
 	for name, node := range s.nodes {
-		serve := s.on(name, "", func(c *candidate) bool { return c.maybe(available) })
+		serve := s.on(name, "", func(c *candidate) bool {
+			return c.maybe(func(pod *corev1.Pod) bool { return available(pod) && !s.restarting(pod) })
+		})
 		if placeOf(s.set, node).run && len(serve) == 0 {
 			without++
 		}

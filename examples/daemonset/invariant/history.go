@@ -33,6 +33,8 @@ type History struct {
 	Calls []*Call
 	// Lives are the processes of the controller, the first one first.
 	Lives []*Life
+	// Deferrals are in the order in which they happened.
+	Deferrals []Deferral
 	// PerSecond and Burst are the budget of requests of each life. Zero PerSecond
 	// is no limit.
 	PerSecond float64

@@ -41,6 +41,8 @@ const (
 	// StatusTrue: the status is that of the generation that it names, and no
 	// generation falls.
 	StatusTrue Invariant = "StatusTrue"
+	// Patient: of what is not done now no other try follows at once.
+	Patient Invariant = "Patient"
 	// Backoff: failed pods of a node are replaced ever more slowly.
 	Backoff Invariant = "Backoff"
 	// WithinRequests: the budget of requests holds.

@@ -39,6 +39,7 @@ func Check(h *History, quietFrom time.Time) []Violation {
 		}
 	}
 	j.pace()
+	j.patience()
 	j.budget()
 	j.end(quietFrom)
 	slices.SortStableFunc(j.violations, func(a, b Violation) int { return a.At.Compare(b.At) })
@@ -55,7 +56,7 @@ func (j *judge) podWrite(change *Change) {
 	case before == nil:
 		j.creation(change, after)
 	case leaving(before): // only its end is left
-	case after == nil || leaving(after):
+	case after == nil || leaving(after), UpdatedInPlace(before, after):
 		j.deletion(change, before)
 	default:
 		j.claim(change)

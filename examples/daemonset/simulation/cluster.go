@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
@@ -56,6 +57,7 @@ type cluster struct {
 	watching func(*invariant.Change)
 	nodes    map[string]*machine
 	unready  map[string]time.Duration // until when a pod stays not ready, by UID
+	stale    map[types.UID]bool       // pods that were updated in place and are yet to restart
 	names    int
 }
 
@@ -77,6 +79,7 @@ func newCluster(seed uint64, kubelets Kubelets) *cluster {
 		history:  &invariant.History{},
 		nodes:    map[string]*machine{},
 		unready:  map[string]time.Duration{},
+		stale:    map[types.UID]bool{},
 	}
 	c.store = &store{Objects: apiserver.NewObjects(apiserver.Limits{}), cluster: c}
 	c.server = apiserver.NewServer(c.store, scheme.Scheme)

@@ -24,6 +24,8 @@ type faults struct {
 	conflicts fault // a write is refused with 409
 	slow      fault // a call takes up to a minute
 	quota     fault // pods cannot be created
+	notNow    fault // something else comes before a creation or deletion
+	inPlace   fault // a rollout updates running pods in place
 	late      [invariant.Kinds]lateness
 }
 

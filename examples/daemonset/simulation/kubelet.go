@@ -41,6 +41,9 @@ func (c *cluster) draw(from Span) time.Duration { return c.between(from.Min, fro
 func (c *cluster) react(change *invariant.Change) {
 	switch after := change.After.(type) {
 	case *corev1.Pod:
+		if before, _ := change.Before.(*corev1.Pod); before != nil && invariant.UpdatedInPlace(before, after) {
+			c.stale[after.UID] = true
+		}
 		c.planPod(after)
 	case *corev1.Node:
 		c.planNode(after.Name)
@@ -79,6 +82,8 @@ func (c *cluster) planPod(pod *corev1.Pod) {
 		step(c.draw(c.kubelets.Stop), c.stop)
 	case pod.Status.Phase == corev1.PodPending:
 		step(c.draw(c.kubelets.Begin)+slow, c.begin)
+	case pod.Status.Phase == corev1.PodRunning && c.stale[uid]:
+		step(time.Second+c.draw(c.kubelets.Begin)+slow, c.restart)
 	case pod.Status.Phase == corev1.PodRunning && !isReady(pod):
 		step(c.draw(c.kubelets.Ready)+slow, c.ready)
 	}
@@ -163,6 +168,16 @@ func (c *cluster) begin(pod *corev1.Pod) {
 		}
 		pod.Status.Conditions = nil
 	})
+}
+
+// restart ends the containers of a pod that was updated in place. They take more
+// than a second, so that the condition shows it.
+func (c *cluster) restart(pod *corev1.Pod) {
+	if c.alive(pod) == nil || !c.stale[pod.UID] || pod.DeletionTimestamp != nil {
+		return
+	}
+	delete(c.stale, pod.UID)
+	c.changePod(pod, func(pod *corev1.Pod) { setReady(pod, corev1.ConditionFalse, c.Now()) })
 }
 
 // BrokenImage is in the name of the images of a scenario that are broken.

@@ -56,7 +56,9 @@ func start(c *cluster, f *faults, config controller.Config, age time.Duration) (
 	if p.edge, err = p.newEdge(); err != nil {
 		return nil, fmt.Errorf("start the controller: %w", err)
 	}
-	if p.jobs, err = p.core.Jobs(p.edge.Actions(), c.Now()); err != nil {
+	actions := p.edge.Actions()
+	actions.ChangePod = p.asOtherKinds(actions.ChangePod)
+	if p.jobs, err = p.core.Jobs(actions, c.Now()); err != nil {
 		return nil, fmt.Errorf("start the controller: %w", err)
 	}
 	for kind, handler := range map[invariant.Kind]cache.ResourceEventHandler{

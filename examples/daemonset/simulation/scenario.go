@@ -122,6 +122,10 @@ const (
 	ActionSlowCalls Action = "SlowCalls"
 	// ActionQuota has creations of pods refused.
 	ActionQuota Action = "Quota"
+	// ActionNotNow has something else come before creations and deletions of pods.
+	ActionNotNow Action = "NotNow"
+	// ActionInPlace has rollouts update running pods in place.
+	ActionInPlace Action = "InPlace"
 	// ActionLate has the watch of a Kind be up to N seconds late.
 	ActionLate Action = "Late"
 	// ActionGap has it miss everything, and list again.

@@ -76,6 +76,8 @@ func (s *simulation) actions() map[Action]func(Step) {
 		ActionConflicts:   s.strike(&s.faults.conflicts),
 		ActionSlowCalls:   s.strike(&s.faults.slow),
 		ActionQuota:       s.strike(&s.faults.quota),
+		ActionNotNow:      s.strike(&s.faults.notNow),
+		ActionInPlace:     s.strike(&s.faults.inPlace),
 		ActionLate: func(step Step) {
 			s.faults.late[step.Kind] = lateness{s.Elapsed() + step.For, time.Duration(step.N) * time.Second}
 		},
