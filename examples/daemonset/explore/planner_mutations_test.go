@@ -2,7 +2,10 @@
 
 package explore
 
-import "github.com/kubelife/lifecycle/examples/simulation/mutant"
+import (
+	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
+	"github.com/kubelife/lifecycle/examples/simulation/mutant"
+)
 
 // ofPlanner are faults of package rollout that its own random histories show.
 // Controllers of this kind have had them, or a change in a hurry would make
@@ -152,7 +155,7 @@ var ofPlanner = []mutant.Mutation{
 	mutant.New("a pod that was updated in place is available before it has restarted",
 		"daemon/rollout", "(*knowledge) updateInPlace",
 		"!f && readyAlike(s.pod, p) -> f && p == nil",
-		histories("StatusTrue")),
+		histories("StatusTrue"), worlds(invariant.WithinUnavailable)),
 	mutant.New("a pod that has restarted in place is waited for", "daemon/rollout", "(*knowledge) updateInPlace",
 		"!f && readyAlike(s.pod, p) -> f && p == nil || readyAlike(s.pod, p)",
 		histories("StatusTrue")),
@@ -164,7 +167,7 @@ var ofPlanner = []mutant.Mutation{
 		histories("DelaysNoOther")),
 	mutant.New("what is not done now is tried again at once", "daemon/rollout", "(*podState) due",
 		"s.toDelete() && !n -> s.toDelete() && (!n || s.refused.times == 1)",
-		histories("DelaysNoOther")),
+		histories("DelaysNoOther"), worlds(invariant.Patient)),
 	mutant.New("what is not done now may have been done", "daemon/rollout", "(Outcome) undone",
 		"o == OutcomeRefused || o == OutcomeNotNow -> o == OutcomeRefused",
 		histories("Reasoned")),
