@@ -186,14 +186,14 @@ func (s *podState) before(other *podState) bool {
 
 // newerThan reports whether the API server has answered a newer version of a
 // pod than the watch shows. If versions do not compare, the later observation
-// counts as newer, unless it undoes a deletion. Among observations of the watch
-// the order counts, and no watch is behind for longer than longestDelay. So a
-// restored backup is believed, whatever versions it has.
+// counts as newer. Among observations of the watch the order counts, and no watch
+// is behind for longer than longestDelay. So a restored backup is believed,
+// whatever versions it has.
 func (s *podState) newerThan(now time.Time, pod *corev1.Pod) bool {
 	if s.answeredAt.IsZero() || now.Sub(s.answeredAt) >= longestDelay {
 		return false
 	}
-	return olderVersion(pod, s.pod) || s.undoneBy(pod) && !olderVersion(s.pod, pod)
+	return olderVersion(pod, s.pod)
 }
 
 // olderThan reports whether a read shows more than is known of a pod. What the
@@ -204,16 +204,8 @@ func (s *podState) olderThan(read *corev1.Pod) bool {
 		return true // the read was sent after that answer, and the watch has shown nothing since
 	case read.ResourceVersion != "" && read.ResourceVersion == s.pod.ResourceVersion:
 		return false
-	case s.undoneBy(read):
-		return olderVersion(s.pod, read) // else the read may be from before the deletion
 	}
 	return !olderVersion(read, s.pod)
-}
-
-// undoneBy reports whether a version of a pod says that it is not being deleted,
-// and the known version that it is.
-func (s *podState) undoneBy(pod *corev1.Pod) bool {
-	return s.pod.DeletionTimestamp != nil && pod.DeletionTimestamp == nil
 }
 
 // olderVersion reports whether a pod has an older version than another one of

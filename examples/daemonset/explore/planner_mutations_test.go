@@ -12,7 +12,7 @@ import (
 // them.
 var ofPlanner = []mutant.Mutation{
 	mutant.New("a pod that is back from a backup stays terminating", "daemon/rollout", "(*knowledge) update(s, pod)",
-		`s.pod = pod -> if s.undoneBy(pod) { return }; s.pod = pod`,
+		`s.pod = pod -> if s.leaving() && pod.DeletionTimestamp == nil { return }; s.pod = pod`,
 		ofRollout("TestD2APodThatIsRestoredIsManagedAgain")),
 	mutant.New("a pod that was gone and is back from a backup is ignored", "daemon/rollout", "(*tombstones) remove",
 		"delete(t.pods, u) ->", ofRollout("TestD2APodThatWasGoneAndIsRestoredIsManagedAgain")),

@@ -22,6 +22,8 @@ const (
 	fewZone = "few"
 	// held is how long a rollout is watched that cannot go on.
 	held = 20 * time.Second
+	// atRest is the step in which nothing happens.
+	atRest = "a minute at rest"
 	// mostTimes is how much of a row ours may have in relation to upstream.
 	mostTimes = 1.1
 	// fewCalls are so few that their ratio means nothing.
@@ -34,7 +36,10 @@ const (
 // has nothing in mind.
 func (p *play) troubles() []turn {
 	turns := []turn{{
-		steps: []step{{title: fmt.Sprintf("create on %d nodes", p.nodes), act: p.create}},
+		steps: []step{
+			{title: fmt.Sprintf("create on %d nodes", p.nodes), act: p.create},
+			{title: atRest, act: func(context.Context) error { return nil }, held: time.Minute},
+		},
 	}, {
 		before: p.orphan,
 		steps:  []step{{title: fmt.Sprintf("adopt %d orphans", p.nodes), act: p.create}},
@@ -54,6 +59,8 @@ func (p *play) troubles() []turn {
 		}},
 	}, {
 		steps: []step{{title: "a rollout that cannot go on: maxSurge, hostPort", act: p.change(4, surge), held: held}},
+	}, {
+		steps: []step{{title: "a rollout that cannot go on: no valid affinity", act: p.breakAffinity, held: held}},
 	}}
 	for i := range turns {
 		turns[i].subject = p.Subject
@@ -64,10 +71,15 @@ func (p *play) troubles() []turn {
 // addTrouble adds the rows of a step. Of one that cannot go on they are whether it
 // keeps the pods, and what the Events say.
 func (p *play) addTrouble(ctx context.Context, s step, took time.Duration, costs sidebyside.Costs) error {
-	if s.held == 0 {
+	switch {
+	case s.title == atRest:
+		p.steps.Add(s.title+": CPU time", sidebyside.Seconds, costs.CPU.Seconds())
+	case s.held == 0:
 		p.steps.Add(s.title, sidebyside.Seconds, took.Seconds()).NoMoreThan(mostTimes)
-	} else if err := p.addHeld(ctx, s, time.Now().Add(-took-quiet)); err != nil {
-		return err
+	default:
+		if err := p.addHeld(ctx, s, time.Now().Add(-took-quiet)); err != nil {
+			return err
+		}
 	}
 	for _, row := range []struct {
 		what string
@@ -103,14 +115,26 @@ func (p *play) addHeld(ctx context.Context, s step, begun time.Time) error {
 	if err != nil {
 		return err
 	}
+	before := len(p.steps.Told)
 	for i := range warnings.Items {
 		if w := &warnings.Items[i]; !w.CreationTimestamp.Time.Before(begun.Truncate(time.Second)) {
 			p.steps.Told = append(p.steps.Told, w.Reason+": "+w.Message)
 		}
 	}
 	p.steps.Add(s.title+": pods lost", sidebyside.Count, float64(lost)).AtMost(0)
-	p.steps.Add(s.title+": Events that warn", sidebyside.Count, float64(len(p.steps.Told)))
+	p.steps.Add(s.title+": Events that warn", sidebyside.Count, float64(len(p.steps.Told)-before))
 	return nil
+}
+
+// breakAffinity gives the set a node affinity whose only term the API server
+// accepts and no controller understands.
+func (p *play) breakAffinity(ctx context.Context) error {
+	patch := []byte(`{"spec":{"updateStrategy":{"rollingUpdate":` + unavailable + `},` +
+		`"template":{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":` +
+		`{"nodeSelectorTerms":[{"matchExpressions":[{"key":"cores","operator":"Gt","values":["many"]}]}]}}}}}}}`)
+	_, err := p.Client.AppsV1().DaemonSets(namespace).
+		Patch(ctx, setName, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	return err
 }
 
 // orphan deletes the set and leaves its pods and revisions, as
