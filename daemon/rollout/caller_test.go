@@ -134,6 +134,49 @@ func TestD3UpdateInPlaceIsNoRestart(t *testing.T) {
 	require.Equal(t, rollout.StepOutdatedUnavailable, s.start().Delete.Reason)
 }
 
+// D3: a pod that has yet to restart is not available before, also if another
+// update of it is refused.
+func TestD3RefusedUpdateMakesNoPodAvailable(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("a", "b").template("new")
+	task := s.start()
+	s.finish(task, rollout.OutcomeUpdated, s.updated(task), nil)
+	s.template("newer")
+	task = s.start()
+	require.Equal(t, rollout.StepOutdatedUnavailable, task.Delete.Reason)
+	s.finish(task, rollout.OutcomeRefused, nil, errRefused)
+	require.Equal(t, 1, s.Status().Available)
+	s.change("a-1", readyFrom(s.now))
+	require.Equal(t, 2, s.Status().Available)
+}
+
+// D3: an update that is sent again may find that the pod was updated, and has
+// restarted. No other restart would come.
+func TestD3UpdateThatIsSentAgainWaitsForNoOtherRestart(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("a", "b").template("new")
+	task := s.start()
+	pod := s.updated(task)
+	s.finish(task, rollout.OutcomeFailed, nil, errRefused)
+	s.after(time.Second)
+	task = s.start()
+	require.Equal(t, "a-1", task.Delete.Pod)
+	readyFrom(s.now)(pod)
+	s.finish(task, rollout.OutcomeUpdated, pod, nil)
+	require.Equal(t, 2, s.Status().Available)
+	s.want("delete b-1: Outdated")
+}
+
+// D3: a pod is not updated in place while its node may get another one, by the
+// surge of before.
+func TestD3PodIsNotUpdatedNextToAnotherOne(t *testing.T) {
+	s := newSet(t).nodes("a").running("a").rollout(surge(1)).template("new")
+	task := s.start()
+	require.Equal(t, rollout.StepSurging, task.Create.Reason)
+	s.rollout(func(r *rollout.Strategy) { *r = rollout.Strategy{} })
+	s.want("").wantWait("a", rollout.WaitUnderWay)
+	s.finish(task, rollout.OutcomeRefused, nil, errRefused)
+	s.want("delete a-1: Outdated")
+}
+
 // D3: an update that is none is a failure of unknown effect, and tried again.
 func TestD3UpdateThatIsNoneHasFailed(t *testing.T) {
 	for name, change := range map[string]func(task *rollout.Task, pod *corev1.Pod) *corev1.Pod{
