@@ -82,7 +82,7 @@ func (j *judge) reportDeletion(k *knowledge, r *ended) {
 	switch {
 	case r.Refused || r.NotNow || known == nil:
 	case r.Updated:
-		j.updated(k, known, r)
+		j.updated(known, r)
 	default:
 		known.asked, known.lost = known.object.DeletionTimestamp == nil, r.Err != nil
 		if r.Gone {
@@ -93,7 +93,7 @@ func (j *judge) reportDeletion(k *knowledge, r *ended) {
 
 // updated takes that a pod was updated in place. Only what the watch has not shown
 // is news.
-func (j *judge) updated(k *knowledge, known *knownPod, r *ended) {
+func (j *judge) updated(known *knownPod, r *ended) {
 	delete(j.undone, r.Delete.UID)
 	// A call that is sent again may find what the former one has done, and that
 	// the pod has restarted since.
