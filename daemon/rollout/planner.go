@@ -97,9 +97,14 @@ func (p *Planner) SetSpec(now time.Time, spec Spec) error {
 func (p *Planner) Problems() error { return errors.Join(p.goal.refusal, p.goal.spec.Problems()) }
 
 // Stopped returns why the rollout stands still until the spec is corrected: the
-// latest spec was refused, or the Strategy of the one in use is invalid. It is
-// nil if it goes on, also if terms of the node affinity are ignored.
-func (p *Planner) Stopped() error { return errors.Join(p.goal.refusal, p.goal.spec.rolloutProblems()) }
+// latest spec was refused, or else its Strategy is invalid. It is nil if it goes
+// on, also if terms of the node affinity are ignored.
+func (p *Planner) Stopped() error {
+	if p.goal.refusal != nil {
+		return p.goal.refusal
+	}
+	return p.goal.spec.rolloutProblems()
+}
 
 // ObserveNode records a node as it is now, in the store and so for all planners
 // of it. It keeps the pointer; the node must not be changed afterwards.

@@ -166,6 +166,11 @@ func TestD5AfterARefusedSpecNothingIsMadeOfTheFormerOne(t *testing.T) {
 	require.ErrorContains(t, s.Problems(), "nodeSelectorTerms[0] matches no node")
 	require.ErrorIs(t, s.Stopped(), rollout.ErrInvalidSpec)
 	s.want("")
+	invalid := s.spec
+	invalid.Strategy.MaxUnavailable = intstr.FromInt32(-1)
+	require.NoError(t, s.SetSpec(s.now, invalid))
+	require.ErrorIs(t, s.SetSpec(s.now, refused), rollout.ErrInvalidSpec)
+	require.NotContains(t, s.Stopped().Error(), "MaxUnavailable", "of the former spec")
 	for _, node := range []string{"missing", "failed", "old", "out"} {
 		s.wantWait(node, rollout.WaitInvalid)
 	}

@@ -37,8 +37,14 @@ func (j *judge) patience() {
 // UpdatedInPlace reports whether a pod got another image, as when a rollout
 // updates it instead of its deletion.
 func UpdatedInPlace(before, after *corev1.Pod) bool {
-	return before.UID == after.UID && after.DeletionTimestamp == nil &&
-		before.Spec.Containers[0].Image != after.Spec.Containers[0].Image
+	return before.UID == after.UID && after.DeletionTimestamp == nil && imageOf(before) != imageOf(after)
+}
+
+func imageOf(pod *corev1.Pod) string {
+	if len(pod.Spec.Containers) == 0 {
+		return ""
+	}
+	return pod.Spec.Containers[0].Image
 }
 
 // restarting reports whether the process knows that it has updated a pod in
