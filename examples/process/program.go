@@ -185,6 +185,9 @@ func (p *Program) run(
 				if p.Replica.LeaderElection.Elect {
 					return elect.run(ctx, service.Act, service.Idle)
 				}
+				if service.Answered == nil && service.Unanswered == nil {
+					return service.Act(ctx) // a probe would tell nothing that is asked for
+				}
 				asking := &sight.Probe{
 					Client: clients.Electing, Namespace: p.Process.LeaseNamespace, Name: p.Process.Lease() + "-probe",
 					Period: p.Replica.LeaderElection.RetryPeriod, Sight: &guard.sight,
