@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -267,10 +268,14 @@ func BenchmarkC3LongestTurns(b *testing.B) {
 			tracker.Delayed("node")
 			tracker.Acting()
 		})
-		for c := new(eviction.Cursor); !c.Ended(); {
+		var waiting []string
+		turn("page", func() { waiting = tracker.PendingNodes() })
+		for part := range slices.Chunk(waiting, 20) {
 			turn("page", func() {
-				for range tracker.PendingFrom(c, 2000) {
-					continue
+				for _, node := range part {
+					for range tracker.PodsOn(node) {
+						continue
+					}
 				}
 			})
 		}

@@ -17,17 +17,10 @@ func (t *Tracker) Reopening() int {
 // Parked returns how many pods are due and held.
 func (t *Tracker) Parked() int {
 	parked := 0
-	for _, n := range t.nodes.ordered {
+	for _, n := range t.nodes.byName {
 		for _, e := range n.pods {
 			parked += count(e.Value().state == onHold)
 		}
 	}
 	return parked
-}
-
-// Visited returns how many records walks have visited since it was last called.
-func (t *Tracker) Visited() int {
-	visited := t.nodes.visited
-	t.nodes.visited = 0
-	return visited
 }

@@ -9,10 +9,8 @@ import (
 // nodes are the nodes that are known, and the requests for others.
 type nodes struct {
 	byName  map[string]*node
-	ordered []*node                // for walks
 	awaited map[string]NodeRequest // of nodes that are not known, by name
 	shares  int                    // how many a node has
-	visited int                    // records that walks have visited, which tests want to know
 }
 
 func newNodes(shares int) nodes {
@@ -25,24 +23,17 @@ func newNodes(shares int) nodes {
 func (s *nodes) record(name string) *node {
 	n, known := s.byName[name]
 	if !known {
-		n = &node{name: name, slot: len(s.ordered), shares: make([]string, s.shares)}
+		n = &node{name: name, shares: make([]string, s.shares)}
 		s.byName[name] = n
-		s.ordered = append(s.ordered, n)
 	}
 	return n
 }
 
 // dropUnused drops a record that says nothing any more.
 func (s *nodes) dropUnused(n *node) {
-	if n.state != unseen || len(n.pods) > 0 {
-		return
+	if n.state == unseen && len(n.pods) == 0 {
+		delete(s.byName, n.name)
 	}
-	delete(s.byName, n.name)
-	last := len(s.ordered) - 1
-	moved := s.ordered[last]
-	s.ordered[n.slot], moved.slot = moved, n.slot
-	s.ordered[last] = nil
-	s.ordered = s.ordered[:last]
 }
 
 // mostAwaited bounds the requests for nodes that are not known.
@@ -72,39 +63,9 @@ func (s *nodes) claim(n *node) bool {
 	return true
 }
 
-// walk goes on to the next pod and returns it, or to the next node and returns
-// nil. It goes from the last to the first, because nodes and pods that leave are
-// replaced by the last. One that moves may be listed twice, and none is left
-// out.
-func (s *nodes) walk(c *Cursor) *entry {
-	if !c.walking {
-		c.walking, c.nodes = true, len(s.ordered)
-	}
-	s.visited++
-	c.nodes = min(c.nodes, len(s.ordered))
-	switch {
-	case c.pods > 0 && c.nodes < len(s.ordered):
-		on := s.ordered[c.nodes].pods
-		if c.pods = min(c.pods, len(on)); c.pods == 0 {
-			return nil
-		}
-		c.pods--
-		return on[c.pods]
-	case c.nodes > 0:
-		c.nodes--
-		if n := s.ordered[c.nodes]; n.waiting > 0 {
-			c.pods = len(n.pods)
-			return nil
-		}
-	}
-	c.pods = 0
-	return nil
-}
-
 // node is the record of a node.
 type node struct {
 	name     string
-	slot     int // in nodes.ordered
 	state    nodeState
 	uid      types.UID
 	taints   []Taint  // replaced as a whole, never changed: tasks refer to it

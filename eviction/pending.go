@@ -2,7 +2,6 @@ package eviction
 
 import (
 	"iter"
-	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -26,6 +25,8 @@ type Pending struct {
 	Budget string
 	// Hold is the name of the hold that it waits for, empty if there is none.
 	Hold string
+	// Waiting says that Waiting counts it: there is something to do, now or later.
+	Waiting bool
 	// Acting says that an action is under way.
 	Acting bool
 }
@@ -40,43 +41,31 @@ func (t *Tracker) Len() (nodes, pods int) {
 func (t *Tracker) Waiting() int { return t.pods.stages.waiting }
 
 // Pending goes through the pods that Waiting counts, in no order. It costs as
-// much as there are, and the tracker must not be used before it ends; see
-// [Tracker.PendingFrom].
+// much as there are, and the tracker must not be used before it ends. A caller
+// that must not hold its lock for as long goes through PendingNodes.
 func (t *Tracker) Pending() iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
-		t.PendingFrom(new(Cursor), math.MaxInt)(yield)
-	}
-}
-
-// A Cursor is how far a walk with [Tracker.PendingFrom] has come. The zero
-// value is its beginning.
-type Cursor struct {
-	walking bool
-	nodes   int // that are left
-	pods    int // that are left on the node after those
-}
-
-// PendingFrom goes on with a walk through the pods that Waiting counts. It
-// visits at most so many nodes and pods, and at least one. The walk is over when
-// [Cursor.Ended] says so. The tracker may change between two parts of it, so
-// that a caller can release its lock. A pod that waits from the first part to
-// the last is listed, as it was when its part was walked through. It is listed
-// twice if others that left have moved it. A pod that waits for a part of that
-// time may be listed.
-func (t *Tracker) PendingFrom(c *Cursor, most int) iter.Seq[Pending] {
-	return func(yield func(Pending) bool) {
-		for range max(most, 1) {
-			e := t.nodes.walk(c)
-			listed := e != nil && e.Value().state.waits()
-			if listed && !yield(t.pods.describe(e)) || c.Ended() {
-				return
+		for _, n := range t.nodes.byName {
+			for _, e := range n.pods {
+				if e.Value().state.waits() && !yield(t.pods.describe(e)) {
+					return
+				}
 			}
 		}
 	}
 }
 
-// Ended reports whether a walk is over.
-func (c *Cursor) Ended() bool { return c.walking && c.nodes == 0 && c.pods == 0 }
+// PendingNodes returns the names of the nodes from which pods wait to be
+// evicted, in no order. PodsOn lists the pods of one of them.
+func (t *Tracker) PendingNodes() []string {
+	var names []string
+	for name, n := range t.nodes.byName {
+		if n.waiting > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // PodsOn goes through the pods of a node that the tracker knows, whether
 // anything is to be done about them or not, in no order. Requests may be made,

@@ -25,72 +25,39 @@ func podsOf(nodes, pods int) map[types.UID]bool {
 	return all
 }
 
-// C3: metrics read running counts, and the pages walk in parts, whatever
-// happens in between.
-func TestC3MetricsVisitNothing(t *testing.T) {
+// C3: metrics read running counts.
+func TestC3MetricsReadCounts(t *testing.T) {
 	tracker := crowdedNodes(t, 10, 100)
-	tracker.Visited()
 	since, overdue := tracker.Overdue(at(300))
 	require.True(t, overdue)
 	require.Equal(t, at(70), since)
 	require.Equal(t, 1000, tracker.Waiting())
 	require.Zero(t, tracker.Acting())
 	require.Zero(t, tracker.Delayed("overall"))
-	require.Zero(t, tracker.Visited())
 }
 
-func TestC3PendingIsWalkedInParts(t *testing.T) {
-	const nodes, pods, part = 12, 25, 40
-	tracker := crowdedNodes(t, nodes, pods)
-	tracker.ObserveNode(at(10), newNode("node-3")) // none of it waits
-	listed, parts := map[types.UID]int{}, 0
-	tracker.Visited()
-	for c := new(eviction.Cursor); !c.Ended(); parts++ {
-		for p := range tracker.PendingFrom(c, part) {
-			listed[p.Pod.UID]++
-			decision, _ := tracker.Decision(p.Pod.UID)
-			require.Equal(t, decision, p.Decision)
-		}
-		require.LessOrEqual(t, tracker.Visited(), part)
-	}
-	require.Len(t, listed, (nodes-1)*pods)
-	for id, times := range listed {
-		require.Equal(t, 1, times, id)
-	}
-	require.Equal(t, (nodes+(nodes-1)*pods+part-1)/part, parts)
-
-	stopped := new(eviction.Cursor)
-	for range tracker.PendingFrom(stopped, 1e9) {
-		break
-	}
-	rest := 0
-	for range tracker.PendingFrom(stopped, 1e9) {
-		rest++
-	}
-	require.True(t, stopped.Ended())
-	require.Equal(t, (nodes-1)*pods-1, rest, "it goes on after a break")
-
-	empty, err := eviction.NewTracker(eviction.Config{}, at(0))
-	require.NoError(t, err)
-	none := new(eviction.Cursor)
-	for range empty.PendingFrom(none, 0) {
-		require.Fail(t, "there is none")
-	}
-	require.True(t, none.Ended())
-}
-
-// C3: whatever comes and goes between two parts, no pod that waits all the time
-// is left out.
-func TestC3PendingLeavesNothingOut(t *testing.T) {
+// C3: what waits is listed node by node, so that a caller can release its lock
+// in between. Whatever comes and goes meanwhile, each pod that waits all the
+// time is listed once.
+func TestC3PendingIsListedNodeByNode(t *testing.T) {
 	const nodes, pods = 9, 8
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 9))
 		tracker := crowdedNodes(t, nodes, pods)
+		tracker.ObserveNode(at(10), newNode("node-3")) // none of it waits
 		stay := podsOf(nodes, pods)
-		listed := map[types.UID]bool{}
-		for c := new(eviction.Cursor); !c.Ended(); {
-			for p := range tracker.PendingFrom(c, 1+random.IntN(9)) {
-				listed[p.Pod.UID] = true
+		for p := range pods {
+			delete(stay, types.UID(fmt.Sprintf("3-%d", p)))
+		}
+		listed := map[types.UID]int{}
+		names := tracker.PendingNodes()
+		require.Len(t, names, nodes-1)
+		require.NotContains(t, names, "node-3")
+		for _, name := range names {
+			for p := range tracker.PodsOn(name) {
+				if p.Waiting {
+					listed[p.Pod.UID]++
+				}
 			}
 			n := random.IntN(nodes)
 			for p := range pods { // the node goes, or one pod of it
@@ -111,7 +78,7 @@ func TestC3PendingLeavesNothingOut(t *testing.T) {
 				tolerates("NR:60")))
 		}
 		for id := range stay {
-			require.True(t, listed[id], "seed %d: %s", seed, id)
+			require.Equal(t, 1, listed[id], "seed %d: %s", seed, id)
 		}
 	}
 }

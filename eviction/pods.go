@@ -348,6 +348,7 @@ func (s *pods) describe(e *entry) Pending {
 		Pod:      p.key(e.Key()),
 		Node:     p.node.name,
 		Decision: must.decision(),
+		Waiting:  p.state.waits(),
 		Acting:   p.state == evicting,
 	}
 	if n := s.attempts.notesOn(e); n != nil {

@@ -66,10 +66,12 @@ func (v *view) Overdue(now time.Time) (since time.Time, is bool) {
 // eviction.Tracker.
 func (v *view) Delayed(budget string) int { return v.evictions.Delayed(budget) }
 
-// PendingFrom goes through a part of those that wait; see eviction.Tracker.
-func (v *view) PendingFrom(cursor *eviction.Cursor, most int) iter.Seq[eviction.Pending] {
-	return v.evictions.PendingFrom(cursor, most)
-}
+// PendingNodes returns the nodes from which pods wait to be evicted; see
+// eviction.Tracker.
+func (v *view) PendingNodes() []string { return v.evictions.PendingNodes() }
+
+// PodsOn goes through the pods of a node; see eviction.Tracker.
+func (v *view) PodsOn(node string) iter.Seq[eviction.Pending] { return v.evictions.PodsOn(node) }
 
 // Len returns how many nodes and pods the controller knows.
 func (v *view) Len() (nodes, pods int) { return len(v.objects.nodes), len(v.objects.pods) }

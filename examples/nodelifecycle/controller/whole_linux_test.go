@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -366,10 +367,14 @@ func (w *whole) metrics() {
 
 // page goes through /pending.
 func (w *whole) page() {
-	for cursor := new(eviction.Cursor); !cursor.Ended(); {
+	var nodes []string
+	w.turn("page", func() { nodes = w.c.PendingNodes() })
+	for part := range slices.Chunk(nodes, 20) {
 		w.turn("page", func() {
-			for range w.c.PendingFrom(cursor, 2000) {
-				continue
+			for _, node := range part {
+				for range w.c.PodsOn(node) {
+					continue
+				}
 			}
 		})
 	}

@@ -95,19 +95,26 @@ type listing struct {
 // returns: there may be a million. It returns ctx's error when that ends first.
 func list(ctx context.Context, read Read, limit int) (listing, error) {
 	var l listing
-	first := first{limit: limit, has: make(map[eviction.Key]bool)}
+	var nodes []string
+	read(func(state State) {
+		l.now, l.pending, nodes = time.Now(), state.Waiting(), state.PendingNodes()
+	})
+	first := first{limit: limit}
 	part := make([]eviction.Pending, 0, atOnce)
-	for c := new(eviction.Cursor); !c.Ended(); {
+	for len(nodes) > 0 {
+		part = part[:0]
 		var took time.Duration
 		read(func(state State) {
 			began := time.Now()
-			if l.now.IsZero() {
-				l.now, l.pending = began, state.Waiting()
+			for ; len(nodes) > 0 && len(part) < atOnce; nodes = nodes[1:] {
+				part = slices.AppendSeq(part, state.PodsOn(nodes[0]))
 			}
-			part = slices.AppendSeq(part[:0], state.PendingFrom(c, atOnce))
 			took = time.Since(began)
 		})
 		for _, p := range part {
+			if !p.Waiting {
+				continue
+			}
 			if p.Decision.DueAt(l.now) {
 				l.overdue++
 			}
@@ -123,8 +130,8 @@ func list(ctx context.Context, read Read, limit int) (listing, error) {
 }
 
 const (
-	// atOnce is how many nodes and pods are read while nothing else uses the
-	// state.
+	// atOnce is how many pods are read while nothing else uses the state, and those
+	// of one node at most besides.
 	atOnce = 2000
 	// pauses is for how many times as long others have the state to themselves.
 	pauses = 3
@@ -141,19 +148,13 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// first is the first pods of those taken, each once: a walk in parts may show a
-// pod twice.
+// first is the first pods of those taken.
 type first struct {
 	limit int
 	pods  []eviction.Pending // up to twice as many, in any order
-	has   map[eviction.Key]bool
 }
 
 func (f *first) take(p eviction.Pending) {
-	if f.has[p.Pod] {
-		return
-	}
-	f.has[p.Pod] = true
 	f.pods = append(f.pods, p)
 	if len(f.pods) >= 2*f.limit {
 		f.cut()
@@ -163,11 +164,7 @@ func (f *first) take(p eviction.Pending) {
 // cut drops what is not among the first, and puts these in order.
 func (f *first) cut() {
 	slices.SortFunc(f.pods, func(a, b eviction.Pending) int { return compare(&a, &b) })
-	kept := min(f.limit, len(f.pods))
-	for i := range f.pods[kept:] {
-		delete(f.has, f.pods[kept+i].Pod)
-	}
-	f.pods = f.pods[:kept]
+	f.pods = f.pods[:min(f.limit, len(f.pods))]
 }
 
 // compare orders pods by when they have to leave. One that need not leave any

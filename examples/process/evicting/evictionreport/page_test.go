@@ -36,20 +36,21 @@ func (w waiting) Delayed(string) int { return 0 }
 
 func (w waiting) Overdue(time.Time) (since time.Time, is bool) { return since, false }
 
-// PendingFrom shows all in one part, and the first few again, as a walk in
-// parts may.
-func (w waiting) PendingFrom(cursor *eviction.Cursor, _ int) iter.Seq[eviction.Pending] {
-	nothing, err := eviction.NewTracker(eviction.Config{}, time.Now())
-	if err != nil {
-		panic(err)
-	}
-	for range nothing.PendingFrom(cursor, 1) {
-		panic("there is something")
-	}
-	return slices.Values(w.shown())
-}
+// PendingNodes are two nodes, with all the pods on the second.
+func (w waiting) PendingNodes() []string { return []string{"empty by now", "all"} }
 
-func (w waiting) shown() []eviction.Pending { return slices.Concat(w, w[:min(3, len(w))]) }
+// PodsOn shows pods that wait for nothing, too.
+func (w waiting) PodsOn(node string) iter.Seq[eviction.Pending] {
+	if node != "all" {
+		return slices.Values[[]eviction.Pending](nil)
+	}
+	shown := []eviction.Pending{{Pod: eviction.Key{Name: "waits for nothing"}}}
+	for _, p := range w {
+		p.Waiting = true
+		shown = append(shown, p)
+	}
+	return slices.Values(shown)
+}
 
 func (w waiting) read(look func(State)) { look(w) }
 
@@ -196,9 +197,8 @@ func TestPageRefusesWhatItDoesNotUnderstand(t *testing.T) {
 	}
 }
 
-// Whatever the limit and the order in which they come, the first are listed
-// once, and all are counted. One that the walk shows twice counts as overdue
-// twice.
+// Whatever the limit and the order in which they come, the first are listed, and
+// all are counted.
 func TestListIsTheBeginningOfAllInOrder(t *testing.T) {
 	synctest.Test(t, listIsTheBeginningOfAllInOrder) // what is overdue must not change meanwhile
 }
@@ -219,7 +219,7 @@ func listIsTheBeginningOfAllInOrder(t *testing.T) {
 			}
 			all = append(all, p)
 		}
-		for _, p := range all.shown() {
+		for _, p := range all {
 			if p.Decision.Leaves() && !p.Decision.Due.After(now) {
 				overdue++
 			}
@@ -265,10 +265,12 @@ type endless struct {
 	parts *int
 }
 
-func (e endless) PendingFrom(*eviction.Cursor, int) iter.Seq[eviction.Pending] {
+func (e endless) PendingNodes() []string { return make([]string, 1000) }
+
+func (e endless) PodsOn(string) iter.Seq[eviction.Pending] {
 	*e.parts++
 	time.Sleep(time.Second)
-	return slices.Values(e.waiting)
+	return slices.Values(make([]eviction.Pending, atOnce))
 }
 
 // C5: the page takes a quarter of the state's time, and ends with the request.
@@ -303,7 +305,7 @@ func TestC5PageIsBoundedInTime(t *testing.T) {
 // idle is an endless state whose parts take no time.
 type idle struct{ endless }
 
-func (i idle) PendingFrom(*eviction.Cursor, int) iter.Seq[eviction.Pending] {
+func (i idle) PodsOn(string) iter.Seq[eviction.Pending] {
 	*i.parts++
-	return slices.Values(i.waiting)
+	return slices.Values(make([]eviction.Pending, atOnce))
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // State is what there is to show. An eviction.Tracker is one, and its methods
-// say more. All but PendingFrom read running counts.
+// say more. All but PendingNodes and PodsOn read running counts.
 type State interface {
 	// Waiting returns how many pods wait to be evicted, now or later, or are being
 	// evicted, and Acting how many of them are.
@@ -23,8 +23,10 @@ type State interface {
 	Overdue(now time.Time) (since time.Time, is bool)
 	// Delayed returns how many are due and wait for a share of a budget.
 	Delayed(budget string) int
-	// PendingFrom goes through a part of the pods that wait, in no order.
-	PendingFrom(cursor *eviction.Cursor, most int) iter.Seq[eviction.Pending]
+	// PendingNodes returns the nodes from which pods wait to be evicted, and PodsOn
+	// the pods of one of them, others included.
+	PendingNodes() []string
+	PodsOn(node string) iter.Seq[eviction.Pending]
 }
 
 var _ State = (*eviction.Tracker)(nil)
