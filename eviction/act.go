@@ -18,25 +18,10 @@ type run struct {
 	nodes NodeClient // nil means no confirmation
 	task  Task
 
-	rereads int           // that are left
-	pause   time.Duration // after the last of them
-	calls   int           // made
-	pod     *corev1.Pod   // as last read; nil if it was not
-	node    *corev1.Node  // nil if it was not read, or does not exist
-	patched *corev1.Pod   // as the API server had it after our patch
-}
-
-// newRun returns an attempt that makes most requests at most, or so many as it
-// makes by default if that is zero. Without a confirmation it takes some. What is
-// left is for rereads, each of which costs a read and another try.
-func newRun(pods PodClient, nodes NodeClient, task Task, most, takes int) *run {
-	rereads := defaultRereads
-	if most != 0 {
-		rereads = (most - fewestRequests(takes, nodes)) / 2
-	}
-	return &run{
-		pods: pods, nodes: nodes, task: task, rereads: rereads, pause: pauseAfter(rereads),
-	}
+	calls   int          // made
+	pod     *corev1.Pod  // as last read; nil if it was not
+	node    *corev1.Node // nil if it was not read, or does not exist
+	patched *corev1.Pod  // as the API server had it after our patch
 }
 
 // A step returns true and the result of the attempt if that ends with it.
@@ -57,16 +42,16 @@ func (r *run) do(ctx context.Context, steps ...step) Result {
 	return Result{}
 }
 
-// check refuses what no attempt can be made of.
+// check refuses a pod without a UID. No API server stores one, and no write
+// could be guarded against another pod of its name.
 func (r *run) check(context.Context) (Result, bool) {
-	switch {
-	case !r.task.valid():
-		return r.fails(ErrNoTask)
-	case r.task.Pod.UID == "":
-		return r.fails(ErrNoUID)
+	if r.task.Pod.UID == "" {
+		return r.fails(errNoUID)
 	}
 	return Result{}, false
 }
+
+var errNoUID = errors.New("pod has no UID")
 
 func (r *run) fails(err error) (Result, bool) {
 	return Result{Outcome: OutcomeFailed, Err: wrap(err, "evict pod %s", r.task.Pod)}, true
@@ -179,7 +164,7 @@ func (r *run) patch(ctx context.Context, patch []byte) error {
 // likely.
 func (r *run) remove(with func(context.Context, *metav1.Preconditions) error) step {
 	return func(ctx context.Context) (Result, bool) {
-		for ; ; r.rereads-- {
+		for rereads := 0; ; rereads++ {
 			r.calls++
 			err := with(ctx, r.preconditions())
 			switch {
@@ -187,10 +172,8 @@ func (r *run) remove(with func(context.Context, *metav1.Preconditions) error) st
 				return Result{Outcome: OutcomeEvicted}, true
 			case r.pod == nil || CauseOf(err) != causeConflict:
 				return r.classify(ctx, err)
-			case r.rereads == 0:
-				result, _ := r.classify(ctx, err)
-				result.RetryAfter = r.pause
-				return result, true
+			case rereads == mostRereads:
+				return Result{Outcome: OutcomeFailed, Err: err, RetryAfter: pauseAfterRereads}, true
 			}
 			if result, ended := r.readPod(ctx); ended {
 				return result, true
@@ -202,20 +185,13 @@ func (r *run) remove(with func(context.Context, *metav1.Preconditions) error) st
 	}
 }
 
-// defaultRereads limits the repeated reads of an attempt. The wait after an
-// attempt is pauseAfterReread for each of them, and other pods are evicted
-// meanwhile. So an attempt with fewer rereads is made again sooner. A pod that
-// changes all the time takes some attempts, and a long wait makes none of them
-// more likely to succeed.
+// mostRereads bounds what an attempt costs. A pod that changes all the time takes
+// some attempts. Other pods are evicted meanwhile, and a longer wait makes none
+// of the attempts more likely to succeed.
 const (
-	defaultRereads   = 10
-	pauseAfterReread = 100 * time.Millisecond
+	mostRereads       = 4
+	pauseAfterRereads = 400 * time.Millisecond
 )
-
-// pauseAfter returns the wait after an attempt with so many rereads.
-func pauseAfter(rereads int) time.Duration {
-	return time.Duration(max(rereads, 1)) * pauseAfterReread
-}
 
 // preconditions returns those that bind an eviction to its decision.
 func (r *run) preconditions() *metav1.Preconditions {
@@ -254,25 +230,4 @@ func wrap(err error, format string, args ...any) error {
 		return nil
 	}
 	return fmt.Errorf(format+": %w", append(args, err)...)
-}
-
-// fewestRequests adds what a confirmation costs to what an attempt takes.
-func fewestRequests(takes int, confirm NodeClient) int {
-	if confirm == nil {
-		return takes
-	}
-	return takes + 2
-}
-
-// validateEdge joins all that is wrong with the config of a Deleter or Evictor.
-func validateEdge(config string, noPods bool, most, fewest int) error {
-	var pods, requests error
-	if noPods {
-		pods = fmt.Errorf("%w: %s.Pods is nil, want a pod client", ErrInvalidConfig, config)
-	}
-	if most != 0 && most < fewest {
-		requests = fmt.Errorf("%w: %s.MostRequests is %d, want zero or at least %d", ErrInvalidConfig,
-			config, most, fewest)
-	}
-	return errors.Join(pods, requests)
 }

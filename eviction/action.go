@@ -16,9 +16,6 @@ type Action func(ctx context.Context, task Task) Result
 // decision has changed, and after [Tracker.Retry].
 func DryRun(see func(Task)) Action {
 	return func(_ context.Context, task Task) Result {
-		if !task.valid() {
-			return Result{Outcome: OutcomeFailed, Err: ErrNoTask}
-		}
 		see(task)
 		return Result{Outcome: OutcomeDryRun}
 	}
@@ -38,9 +35,6 @@ func DryRun(see func(Task)) Action {
 // action for each task.
 func EvictThenDelete(first, then Action, after time.Duration) Action {
 	return func(ctx context.Context, task Task) Result {
-		if !task.valid() {
-			return Result{Outcome: OutcomeFailed, Err: ErrNoTask}
-		}
 		if task.StartedAt.Sub(task.Decision.Due) >= after {
 			return then(ctx, task)
 		}

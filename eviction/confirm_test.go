@@ -164,7 +164,7 @@ func TestE6PodThatChangesAfterItWasConfirmedIsNotDeleted(t *testing.T) {
 // wait.
 func TestE6ConfirmedEvictionOfAPodThatChangesAllTheTime(t *testing.T) {
 	for _, evict := range []bool{false, true} {
-		for _, writes := range []int{1, 10, 11} {
+		for _, writes := range []int{1, 4, 5} {
 			t.Run(fmt.Sprintf("evict=%v, writes=%d", evict, writes), func(t *testing.T) {
 				play(t, sceneOptions{confirm: true, evict: evict}, func(s *scene) {
 					left := writes
@@ -178,7 +178,7 @@ func TestE6ConfirmedEvictionOfAPodThatChangesAllTheTime(t *testing.T) {
 						return nil
 					}
 					result := s.act(s.Context(), s.work)
-					if writes > 10 {
+					if writes > 4 {
 						require.Equal(s, eviction.OutcomeFailed, result.Outcome, "others have their turn")
 						require.Equal(s, "Conflict", eviction.CauseOf(result.Err))
 						return

@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,22 +37,15 @@ type DeleterConfig struct {
 	// before it is deleted. It must be a pure function. Nil means
 	// DefaultCondition.
 	Condition func(Task) Condition
-	// MostRequests is how many calls Deleter makes for one task at most, for a
-	// caller that has a budget of requests. A task that needs more fails and is
-	// retried after a second at most. Without Confirm it needs 3. With Confirm it
-	// needs 5, and 2 more for each time that the pod changes between the read and
-	// the delete. Zero means 3, and 25 with Confirm.
-	MostRequests int
 }
 
 // Validate joins everything that is wrong with the config.
 func (c DeleterConfig) Validate() error {
-	return validateEdge("DeleterConfig", c.Pods == nil, c.MostRequests, fewestRequests(toDelete, c.Confirm))
+	if c.Pods == nil {
+		return fmt.Errorf("%w: DeleterConfig.Pods is nil, want a pod client", ErrInvalidConfig)
+	}
+	return nil
 }
-
-// toDelete is how many requests that takes: patch, delete, and a read of the pod
-// if the answer to one of them is ambiguous.
-const toDelete = 3
 
 // A Deleter evicts pods by deleting them, as kube-controller-manager does. It
 // first sets the condition DisruptionTarget, so that the pod's owner can tell
@@ -65,6 +59,10 @@ const toDelete = 3
 // client, is only deleted. If a pod stays after all, its condition does too,
 // until the disruption controller of kube-controller-manager makes it false, two
 // minutes later. Where that does not run, it stays until the pod ends.
+//
+// A task takes 3 calls at most: the patch, the delete, and a read if the answer
+// to one of them is ambiguous. With Confirm it takes 12, of which 8 are for a pod
+// that changes between the reads and the delete.
 //
 // It is safe for concurrent use.
 type Deleter struct {
@@ -85,7 +83,7 @@ func NewDeleter(config DeleterConfig) (*Deleter, error) {
 // Act does the task, at the time Task.StartedAt.
 func (d *Deleter) Act(ctx context.Context, task Task) Result {
 	pods := d.config.Pods(task.Pod.Namespace)
-	r := newRun(pods, d.config.Confirm, task, d.config.MostRequests, toDelete)
+	r := run{pods: pods, nodes: d.config.Confirm, task: task}
 	return r.do(ctx, r.check, r.confirm, r.setCondition(d.config.Condition), r.remove(
 		func(ctx context.Context, preconditions *metav1.Preconditions) error {
 			err := pods.Delete(ctx, task.Pod.Name, metav1.DeleteOptions{Preconditions: preconditions})

@@ -35,7 +35,6 @@ type scene struct {
 type sceneOptions struct {
 	confirm  bool
 	evict    bool   // through the Eviction API
-	most     int    // requests of one attempt
 	nodeMode bool   // the whole node is evicted, which has no taint then
 	reason   string // of that
 	config   eviction.Config
@@ -61,11 +60,6 @@ func play(t *testing.T, options sceneOptions, act func(s *scene)) {
 		s.putNode(node)
 		config := eviction.DeleterConfig{Pods: s.client, Condition: options.condition}
 		evictConfig := eviction.EvictorConfig{Pods: s.evictable}
-		if options.evict {
-			evictConfig.MostRequests = options.most
-		} else {
-			config.MostRequests = options.most
-		}
 		if options.confirm {
 			config.Confirm = nodeClient{s.apiServer}
 			evictConfig.Confirm = config.Confirm

@@ -47,8 +47,8 @@
 //
 // A pod is its UID. A pod that is recreated under the same name is another pod,
 // and every write carries the UID of its pod. Pods without a UID are told apart
-// by namespace and name. [Deleter] and [Evictor] fail for them with [ErrNoUID].
-// They are retried, and [Tracker.PodsOn] lists them with that error.
+// by namespace and name. [Deleter] and [Evictor] fail for them, again and again,
+// and [Tracker.PodsOn] lists them with that error.
 //
 // A failed eviction is retried, after a growing wait, until the pod is gone or
 // need not leave any more. Each attempt is decided again from the newest view.

@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"context"
+	"fmt"
 
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,19 +22,15 @@ type EvictorConfig struct {
 	Pods func(namespace string) EvictionClient
 	// Confirm is the same as in [DeleterConfig].
 	Confirm NodeClient
-	// MostRequests is the same as in [DeleterConfig]. Without Confirm a task needs
-	// 2 calls, and with Confirm 4. Zero means 2, and 24 with Confirm.
-	MostRequests int
 }
 
 // Validate joins everything that is wrong with the config.
 func (c EvictorConfig) Validate() error {
-	return validateEdge("EvictorConfig", c.Pods == nil, c.MostRequests, fewestRequests(toEvict, c.Confirm))
+	if c.Pods == nil {
+		return fmt.Errorf("%w: EvictorConfig.Pods is nil, want a pod client", ErrInvalidConfig)
+	}
+	return nil
 }
-
-// toEvict is how many requests that takes: the eviction, and a read of the pod if
-// the answer is ambiguous.
-const toEvict = 2
 
 // An Evictor evicts pods through the Eviction API, which respects
 // PodDisruptionBudgets. It makes one call per pod, because the API server sets
@@ -46,6 +43,8 @@ const toEvict = 2
 //
 // client-go waits inside a call that a budget refuses, unless the client uses
 // the transport of [WithoutRetryAfter].
+//
+// A task takes 2 calls at most, and with Confirm 11.
 //
 // It is safe for concurrent use.
 type Evictor struct {
@@ -63,7 +62,7 @@ func NewEvictor(config EvictorConfig) (*Evictor, error) {
 // Act does the task, at the time Task.StartedAt.
 func (e *Evictor) Act(ctx context.Context, task Task) Result {
 	pods := e.config.Pods(task.Pod.Namespace)
-	r := newRun(pods, e.config.Confirm, task, e.config.MostRequests, toEvict)
+	r := run{pods: pods, nodes: e.config.Confirm, task: task}
 	return r.do(ctx, r.check, r.confirm, r.remove(
 		func(ctx context.Context, preconditions *metav1.Preconditions) error {
 			err := pods.EvictV1(ctx, &policyv1.Eviction{

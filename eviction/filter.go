@@ -9,19 +9,6 @@ import (
 // pods that tolerate the taint stay, as those of DaemonSets do, and pods that
 // are terminating. A [Tracker] never evicts these either.
 
-// AnyOf returns a function that exempts a pod if any of the given functions
-// does.
-func AnyOf(exempt ...func(*corev1.Pod) bool) func(*corev1.Pod) bool {
-	return func(pod *corev1.Pod) bool {
-		for _, f := range exempt {
-			if f(pod) {
-				return true
-			}
-		}
-		return false
-	}
-}
-
 // IsMirrorPod reports whether a pod mirrors a static pod of its kubelet.
 // Deleting it stops nothing, because the kubelet creates another mirror pod.
 func IsMirrorPod(pod *corev1.Pod) bool {

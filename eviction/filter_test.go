@@ -1,7 +1,6 @@
 package eviction_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,9 +49,6 @@ func TestE7PodsThatCanBeLeftAlone(t *testing.T) {
 			require.Equal(t, test.isMirror, eviction.IsMirrorPod(pod))
 			require.Equal(t, test.isFinished, eviction.IsTerminal(pod))
 			require.Equal(t, test.isOfD, eviction.IsDaemonSetPod(pod))
-			require.Equal(t, test.isMirror || test.isFinished, eviction.AnyOf(eviction.IsMirrorPod,
-				eviction.IsTerminal)(pod))
-			require.False(t, eviction.AnyOf()(pod))
 		})
 	}
 }
@@ -66,24 +62,6 @@ func TestE7ExemptionIsDecidedWithEachObservation(t *testing.T) {
 	c.idle(20)
 	c.ObservePod(at(20), newPod("p", inPhase(corev1.PodRunning)))
 	c.start(20, "p")
-}
-
-// Like kubectl drain: mirror pods and the pods of DaemonSets stay. Unlike it,
-// pods that tolerate the taint stay too.
-func ExampleAnyOf() {
-	config := eviction.Config{Exempt: eviction.AnyOf(eviction.IsMirrorPod, eviction.IsDaemonSetPod)}
-	controls := true
-	agent := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: "agent",
-		OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: "agent",
-			Controller: &controls}},
-	}}
-	fmt.Println("agent is exempt:", config.Exempt(agent))
-	fmt.Println("web is exempt:",
-		config.Exempt(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}))
-	// Output:
-	// agent is exempt: true
-	// web is exempt: false
 }
 
 // An importer may see other tolerations than a pod has, in the tracker and when

@@ -60,11 +60,10 @@ func TestE13EvictionOfAPodWithoutAUIDFailsAndIsRetried(t *testing.T) {
 			now := 10 + 2*float64(i)
 			result := act(t.Context(), task)
 			require.Equal(t, eviction.OutcomeFailed, result.Outcome)
-			require.ErrorIs(t, result.Err, eviction.ErrNoUID)
+			require.ErrorContains(t, result.Err, "pod has no UID")
 			c.Finish(at(now), task, result)
 			for p := range c.PodsOn("n1") {
-				require.ErrorIs(t, p.Err, eviction.ErrNoUID)
-				require.ErrorContains(t, p.Err, "ns/p")
+				require.ErrorContains(t, p.Err, "evict pod ns/p: pod has no UID")
 				require.Equal(t, at(now+2), p.NextAttempt)
 			}
 			task = c.startOne(now+2, "p")

@@ -136,8 +136,8 @@ func TestE9HoldOfTaintsIsAboutTaints(t *testing.T) {
 
 // Filters count for whole nodes too.
 func TestE9ExemptPodsOfAnEvictedNodeStay(t *testing.T) {
-	config := eviction.Config{Exempt: eviction.AnyOf(eviction.IsMirrorPod, eviction.IsTerminal)}
-	c := runningWith(t, config, newPod("mirror", mirror), newPod("done", inPhase(corev1.PodSucceeded)),
+	exempt := func(pod *corev1.Pod) bool { return eviction.IsMirrorPod(pod) || eviction.IsTerminal(pod) }
+	c := runningWith(t, eviction.Config{Exempt: exempt}, newPod("mirror", mirror), newPod("done", inPhase(corev1.PodSucceeded)),
 		newPod("p"))
 	c.EvictNode(at(1), "n1", eviction.NodeRequest{Reason: "drain"})
 	c.stays("mirror", eviction.ReasonExempt)

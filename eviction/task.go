@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Task is one pod to evict now. Only [Tracker.Start] makes one;
-// an action fails a Task of another origin with [ErrNoTask] and does nothing.
+// A Task is one pod to evict now. [Tracker.Start] makes it. One that a caller
+// makes, to test an action of its own, is never canceled, and Finish ignores it.
 type Task struct {
 	Pod  Key
 	Node string
@@ -41,15 +41,12 @@ type view struct {
 	held   holdSet
 }
 
-// valid reports whether a tracker has made the task.
-func (t *Task) valid() bool { return t.attempt != nil }
-
 // Canceled reports whether the task has become moot since Start handed it out.
 // For example, the pod need not leave any more, is gone, or a [Hold] holds it. An
 // action that makes several calls asks before each, and reports OutcomeNotDue
 // then. Canceled may be called at any time, from any goroutine, and takes no
 // lock.
-func (t Task) Canceled() bool { return t.valid() && t.attempt.signal.Load() }
+func (t Task) Canceled() bool { return t.attempt != nil && t.attempt.signal.Load() }
 
 // Reevaluate decides again from a pod and its node that were just read. Either
 // is nil if it is gone. Without its node a pod leaves only if EvictPod asks for
@@ -58,7 +55,7 @@ func (t Task) Canceled() bool { return t.valid() && t.attempt.signal.Load() }
 // for. For a Task that no tracker has made the reason is ReasonGone.
 func (t Task) Reevaluate(live *corev1.Pod, node *corev1.Node, now time.Time) Decision {
 	switch {
-	case !t.valid(), live == nil, t.gone(live), node == nil && t.asked.pod == nil:
+	case t.attempt == nil, live == nil, t.gone(live), node == nil && t.asked.pod == nil:
 		return Decision{Reason: ReasonGone}
 	case t.config.exempts(live):
 		return Decision{Reason: ReasonExempt}

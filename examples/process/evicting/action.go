@@ -33,12 +33,10 @@ func (c Clients) validate(o *Options) error {
 }
 
 // Requests returns the most requests that the action of NewAction sends for a
-// task. With Confirm it leaves room for four more reads of a pod that has
-// changed between the read and the write. A pod that changes more often is
-// tried again later.
+// task; see eviction.Deleter, which sends more than an eviction.Evictor.
 func (o *Options) Requests() int {
 	if o.Confirm {
-		return 13
+		return 12
 	}
 	return 3
 }
@@ -58,14 +56,12 @@ func (o *Options) NewAction(clients Clients) (eviction.Action, error) {
 	}
 	deletes, err := clients.NewDeletion(eviction.DeleterConfig{
 		Pods:    func(namespace string) eviction.PodClient { return clients.Pods(namespace) },
-		Confirm: confirm, MostRequests: o.Requests(),
+		Confirm: confirm,
 	})
 	if err != nil {
 		return nil, err
 	}
-	evict, err := eviction.NewEvictor(eviction.EvictorConfig{
-		Pods: clients.Pods, Confirm: confirm, MostRequests: o.Requests(),
-	})
+	evict, err := eviction.NewEvictor(eviction.EvictorConfig{Pods: clients.Pods, Confirm: confirm})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package evicting
 
 import (
+	"slices"
+
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 
@@ -58,5 +60,7 @@ func (o *Options) exempt() func(*corev1.Pod) bool {
 	if len(spared) == 0 {
 		return nil
 	}
-	return eviction.AnyOf(spared...)
+	return func(pod *corev1.Pod) bool {
+		return slices.ContainsFunc(spared, func(is func(*corev1.Pod) bool) bool { return is(pod) })
+	}
 }
