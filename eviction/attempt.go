@@ -148,18 +148,11 @@ func (s *attempts) notBefore(e *entry, due time.Time) time.Time {
 	return due
 }
 
-// forgive forgets the failures of an eviction that is not wanted any more. The
-// wait before the next attempt stays.
+// forgive forgets the failures of an eviction that has succeeded, or is not
+// wanted any more. The wait before the next attempt stays.
 func (s *attempts) forgive(e *entry) {
 	if n := s.notesOn(e); n != nil {
 		n.failures, n.refusals, n.err = 0, 0, nil
-	}
-}
-
-// succeeded forgets all attempts on a pod.
-func (s *attempts) succeeded(e *entry) {
-	if n := s.notesOn(e); n != nil {
-		*n = notes{request: n.request}
 	}
 }
 

@@ -8,15 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const (
-	// ConditionReasonTaint is the reason of the condition DisruptionTarget of a
-	// pod that leaves because of a taint. kube-controller-manager uses the same.
-	ConditionReasonTaint = "DeletionByTaintManager"
-	// ConditionReasonRequest is its reason on a pod that leaves because the
-	// caller asked for that.
-	ConditionReasonRequest = "EvictionRequested"
-)
-
 // A Condition is what [Deleter] writes to the condition DisruptionTarget of a
 // pod that it is about to delete. The pod's owner can tell the eviction from a
 // failure then.
@@ -27,20 +18,21 @@ type Condition struct {
 // DefaultCondition says what kube-controller-manager v1.37.1 says, and appends
 // the taint. For evictions that the caller asked for it has words of its own.
 func DefaultCondition(task Task) Condition {
+	const requested = "EvictionRequested"
 	switch d := task.Decision; d.Reason {
 	case ReasonNodeEvicted:
 		return Condition{
-			Reason:  ConditionReasonRequest,
+			Reason:  requested,
 			Message: fmt.Sprintf("All pods are evicted from node %s%s.", task.Node, because(d.Request)),
 		}
 	case ReasonRequested:
 		return Condition{
-			Reason:  ConditionReasonRequest,
+			Reason:  requested,
 			Message: fmt.Sprintf("Evicted from node %s%s.", task.Node, because(d.Request)),
 		}
 	default:
 		return Condition{
-			Reason:  ConditionReasonTaint,
+			Reason:  "DeletionByTaintManager",
 			Message: "Taint manager: deleting due to NoExecute taint " + d.Taint.ToString(),
 		}
 	}

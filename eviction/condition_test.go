@@ -33,12 +33,12 @@ func TestE6OnlyATrueConditionCounts(t *testing.T) {
 	other := newPod("p")
 	other.Status.Conditions = append(other.Status.Conditions, corev1.PodCondition{
 		Type: "example.com/Migration", Status: corev1.ConditionTrue,
-		Reason: eviction.ConditionReasonTaint,
+		Reason: "DeletionByTaintManager",
 	})
 	for name, pod := range map[string]*corev1.Pod{
 		"of another type": other,
-		"false":           newPod("p", disrupted(corev1.ConditionFalse, eviction.ConditionReasonTaint)),
-		"unknown":         newPod("p", disrupted(corev1.ConditionUnknown, eviction.ConditionReasonTaint)),
+		"false":           newPod("p", disrupted(corev1.ConditionFalse, "DeletionByTaintManager")),
+		"unknown":         newPod("p", disrupted(corev1.ConditionUnknown, "DeletionByTaintManager")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, sceneOptions{pod: pod}, func(s *scene) {

@@ -168,7 +168,7 @@ func TestE6EvictionThatIsMootOnceItIsMarkedDeletesNothing(t *testing.T) {
 		"the node is gone": func(s *scene) { s.tracker.ForgetNode(time.Now(), "n1") },
 		"the pod tolerates it": func(s *scene) {
 			s.tracker.ObservePod(time.Now(), newPod("p", tolerates("a"), disrupted(corev1.ConditionTrue,
-				eviction.ConditionReasonTaint)))
+				"DeletionByTaintManager")))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -242,7 +242,7 @@ func TestE7PodWithoutGenerationIsMarkedWithoutOne(t *testing.T) {
 // E6: a condition is never overwritten, whichever client has set it.
 func TestE6PodThatIsMarkedAlreadyIsOnlyDeleted(t *testing.T) {
 	for _, reason := range []string{
-		eviction.ConditionReasonTaint, "PreemptionByScheduler", "EvictionByEvictionAPI", "",
+		"DeletionByTaintManager", "PreemptionByScheduler", "EvictionByEvictionAPI", "",
 	} {
 		for _, confirm := range []bool{false, true} {
 			pod := newPod("p", disrupted(corev1.ConditionTrue, reason))
@@ -261,7 +261,7 @@ func TestE6PodThatIsMarkedAlreadyIsOnlyDeleted(t *testing.T) {
 // E6: nothing is written to a pod that need not leave, whatever condition it
 // has: no condition is taken back, its own or another's.
 func TestE6NoConditionIsTakenBack(t *testing.T) {
-	for _, reason := range []string{eviction.ConditionReasonTaint, "PreemptionByScheduler"} {
+	for _, reason := range []string{"DeletionByTaintManager", "PreemptionByScheduler"} {
 		c := startUp(t, 100)
 		c.pod(100, newPod("stays", disrupted(corev1.ConditionTrue, reason)))
 		c.pod(100, newPod("later", disrupted(corev1.ConditionTrue, reason), tolerates("a:60")))

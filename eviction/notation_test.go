@@ -143,7 +143,7 @@ func bound(seconds float64) podOption {
 }
 
 // marked gives the pod the condition that Delete sets.
-func marked(p *corev1.Pod) { disrupted(corev1.ConditionTrue, eviction.ConditionReasonTaint)(p) }
+func marked(p *corev1.Pod) { disrupted(corev1.ConditionTrue, "DeletionByTaintManager")(p) }
 
 func disrupted(status corev1.ConditionStatus, reason string) podOption {
 	return func(p *corev1.Pod) {

@@ -326,7 +326,7 @@ func (s *pods) learn(now time.Time, a *attempt, outcome Outcome, result Result) 
 		if outcome == OutcomeEvicted && !a.terminating { // else it counts already
 			s.stages.occupy(e)
 		}
-		s.attempts.succeeded(e)
+		s.attempts.forgive(e)
 		return accepted
 	case OutcomeFailed, OutcomeBlocked:
 		s.attempts.failed(now, e, outcome, result)

@@ -262,7 +262,7 @@ func (s *schedule) changePod() {
 		pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions,
 			func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
 		disrupted(pick(s, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse),
-			pick(s, eviction.ConditionReasonTaint, "Other"))(pod)
+			pick(s, "DeletionByTaintManager", "Other"))(pod)
 	case 4:
 		pod.Status.Conditions = nil
 	case 5:

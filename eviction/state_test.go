@@ -233,7 +233,7 @@ func (w *walk) somePod() *corev1.Pod {
 	}
 	if w.chance(40) {
 		pod.Status.Conditions = []corev1.PodCondition{{
-			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: ConditionReasonTaint,
+			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByTaintManager",
 		}}
 	}
 	if w.chance(10) {

@@ -160,7 +160,7 @@ func TestMarkOfAFailedEvictionIsRemembered(t *testing.T) {
 	marked := pod.DeepCopy()
 	marked.ResourceVersion = strconv.Itoa(w.version + 10)
 	marked.Status.Conditions = append(marked.Status.Conditions, corev1.PodCondition{
-		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: eviction.ConditionReasonTaint,
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByTaintManager",
 	})
 	w.c.ObservePod(w.now, marked) // as the edge has it observed
 	w.finishEviction(first,
@@ -177,7 +177,7 @@ func TestE6AMarkIsNotTakenBack(t *testing.T) {
 	pod := w.addPod("marked", "a-000", tolerate(600)).DeepCopy()
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
-		Reason: eviction.ConditionReasonTaint,
+		Reason: "DeletionByTaintManager",
 	})
 	w.setPod(pod)
 	w.advance(time.Second)

@@ -204,7 +204,7 @@ var ofNodes = []mutant.Mutation{
 		`v == "" -> v != ""`,
 		ordinary(invariant.NotDeclaredAlive), schedules),
 	mutant.New("an eviction that has succeeded is forgotten", "eviction", "(*pods) learn",
-		"s.succeeded(e); return accepted -> s.succeeded(e)",
+		"s.forgive(e); return accepted -> s.forgive(e)",
 		ordinary(invariant.NotTwice), schedules),
 	mutant.New("a pod that was recreated under its name is remembered for ever",
 		"timedqueue/feed", "(*Handler) OnUpdate",
