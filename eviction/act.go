@@ -29,7 +29,10 @@ type step func(ctx context.Context) (Result, bool)
 
 func (r *run) do(ctx context.Context, steps ...step) Result {
 	for _, next := range steps {
-		result, ended := next(ctx)
+		result, ended := Result{Outcome: OutcomeNotDue}, r.task.Canceled()
+		if !ended {
+			result, ended = next(ctx)
+		}
 		if !ended {
 			continue
 		}
@@ -137,7 +140,7 @@ func (r *run) believe() (Result, bool) {
 	switch {
 	case r.patched.DeletionTimestamp != nil:
 		return Result{Outcome: OutcomeGone}, true
-	case r.task.Canceled(), r.patched.Spec.NodeName != r.task.Node:
+	case r.patched.Spec.NodeName != r.task.Node:
 		return Result{Outcome: OutcomeNotDue}, true
 	case r.pod == nil:
 		return Result{}, false

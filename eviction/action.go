@@ -12,8 +12,9 @@ import (
 type Action func(ctx context.Context, task Task) Result
 
 // DryRun returns an action that writes nothing. It calls see for each pod that
-// would be evicted. It calls see again when the Reason or Due of the pod's
-// decision has changed, and after [Tracker.Retry].
+// would be evicted, at the pace of the budgets. It calls see again when the
+// Reason or Due of the pod's decision has changed, and after [Tracker.Retry].
+// [Tracker.Pending] lists the pods without spending budgets.
 func DryRun(see func(Task)) Action {
 	return func(_ context.Context, task Task) Result {
 		see(task)

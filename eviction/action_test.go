@@ -73,3 +73,36 @@ func TestE7EvictThenDeleteAfterNoTimeIsTheOtherAction(t *testing.T) {
 		c.start(10, "p")[0])
 	require.Equal(t, []string{"then"}, did)
 }
+
+// A time that depends on the task: an action is made for each.
+func TestE7EvictThenDeleteTimeMayDependOnTheTask(t *testing.T) {
+	var did []string
+	patience := map[string]time.Duration{"batch": time.Hour, "web": time.Minute}
+	act := func(ctx context.Context, task eviction.Task) eviction.Result {
+		first, then := said(&did, task.Pod.Name+" first"), said(&did, task.Pod.Name+" then")
+		return eviction.EvictThenDelete(first, then, patience[task.Pod.Namespace])(ctx, task)
+	}
+	c := running(t, newPod("p", inNamespace("batch")), newPod("q", inNamespace("web")))
+	c.node(10, "n1", "a@10")
+	for _, task := range c.start(100, "p", "q") {
+		act(t.Context(), task)
+	}
+	require.ElementsMatch(t, []string{"p first", "q then"}, did)
+}
+
+// What a dry run reports it reports at the pace of the budgets. A list of all
+// that have to leave spends none of them.
+func TestE7ListingSpendsNoBudget(t *testing.T) {
+	c := runningWith(t, budgets(overall(0.001, 1)), newPod("p"), newPod("q"), newPod("r"))
+	c.node(10, "n1", "a@10")
+	for range 10 {
+		listed := 0
+		for p := range c.Pending() {
+			require.True(t, p.Decision.DueAt(at(20)))
+			listed++
+		}
+		require.Equal(t, 3, listed)
+	}
+	c.finish(20, c.start(20, "p")[0], eviction.OutcomeDryRun)
+	c.start(30)
+}

@@ -391,6 +391,7 @@ func TestE8BudgetsAreChecked(t *testing.T) {
 	for message, budgets := range map[string][]eviction.Budget{
 		`budget "": Name is empty`:                                      {{Limit: 1}},
 		`budget "node": several of ByPod, ByNode and BySubject are set`: {both},
+		`budget "forgotten": Limit is 0`:                                {{Name: "forgotten"}},
 		`budget "overall": Limit is -1`:                                 {overall(-1, 1)},
 		`budget "overall": Limit is NaN`:                                {overall(rate.Limit(math.NaN()), 1)},
 		`budget "overall": Burst is -1`:                                 {overall(1, -1)},

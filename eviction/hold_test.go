@@ -170,6 +170,18 @@ func TestE6HoldReachesWhatIsUnderWayAtOnce(t *testing.T) {
 	}
 }
 
+// E14: an action asks before each call, also before the first. The hold may have
+// come while the task waited for a worker.
+func TestE14HoldBeforeTheFirstCallMakesNone(t *testing.T) {
+	for _, options := range []sceneOptions{{}, {evict: true}, {confirm: true}, {pod: newPod("p", marked)}} {
+		play(t, options, func(s *scene) {
+			s.tracker.SetHold(time.Now(), "a", "", true)
+			require.Equal(s, eviction.OutcomeNotDue, s.act(s.Context(), s.work).Outcome)
+			require.Empty(s, s.verbs())
+		})
+	}
+}
+
 // E14: an administrator's taint acts while ours are held.
 func TestE14HeldTaintsDoNotAct(t *testing.T) {
 	pods := []*corev1.Pod{

@@ -159,7 +159,7 @@ var ofNodes = []mutant.Mutation{
 		"metav1.DeleteOptions{Preconditions: p} -> metav1.DeleteOptions{}",
 		ordinary(invariant.NeverEarly), schedules),
 	mutant.New("nothing is decided again between mark and delete",
-		"eviction", "(*run) believe",
+		"eviction", "(*run) do",
 		"r.task.Canceled() -> false",
 		ordinary(invariant.NeverEarly).From(870)),
 	mutant.New("an eviction is given up after five tries", "eviction", "(*pods) learn(_, attempt)",
