@@ -21,15 +21,14 @@
 //   - [Tracker.EvictPod] and [Tracker.EvictNode] make pods leave without a taint.
 //   - [Tracker.Overdue] is what to alert on. [Tracker.Pending] and
 //     [Tracker.PodsOn] list pods with their deadlines and reasons, and with what
-//     delays them.
+//     delays them. [Tracker.RemainingOn] tells when a node is empty.
 //
 // Of a node a Tracker reads the name, the UID and the taints. Of a pod it reads
 // the namespace, name, UID, node, tolerations, deletionTimestamp, owners, and
 // the conditions PodScheduled and DisruptionTarget. The functions in Config read
 // what they need. What is no pod and tolerates the taints of what is no node is
 // a [Subject], and an Action of the caller evicts it. Config.Lineage says which
-// of its taints count as one. Evictions without taints are keys of a
-// timedqueue.Queue, which is what a Tracker keeps its pods in.
+// of its taints count as one.
 //
 // A timedqueue.Dispatcher connects them:
 //

@@ -5,9 +5,7 @@ import (
 )
 
 // The functions below are for [Config].Exempt: pods that some controllers do
-// not evict. kube-controller-manager v1.37 exempts none of them. There only
-// pods that tolerate the taint stay, as those of DaemonSets do, and pods that
-// are terminating. A [Tracker] never evicts these either.
+// not evict. kube-controller-manager v1.37 exempts none of them.
 
 // IsMirrorPod reports whether a pod mirrors a static pod of its kubelet.
 // Deleting it stops nothing, because the kubelet creates another mirror pod.

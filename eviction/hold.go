@@ -112,10 +112,9 @@ func (c *Config) named(hold string) int {
 // node, everywhere. It reports whether there is a hold of that name. A hold on
 // a node ends with the node too; on one that was not observed it does nothing.
 //
-// A hold costs O(1) and the actions under way, and what matters holds at once.
-// Pods that are due are put aside by Start, a thousand a call. When a hold ends,
-// Start takes them back, a thousand a call, and goes on meanwhile in the order
-// of the deadlines. The end of a hold on one node costs the pods of the node.
+// A hold costs the actions under way. It counts at once; Start puts the pods
+// aside that become due, and takes them back when the hold ends, in the order of
+// their deadlines. The end of a hold on one node costs the pods of the node.
 func (t *Tracker) SetHold(now time.Time, hold, node string, held bool) bool {
 	now = t.pods.advance(now)
 	i := t.config.named(hold)

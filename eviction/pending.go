@@ -56,7 +56,7 @@ func (t *Tracker) Pending() iter.Seq[Pending] {
 }
 
 // PendingNodes returns the names of the nodes from which pods wait to be
-// evicted, in no order. PodsOn lists the pods of one of them.
+// evicted, in no order. PodsOn lists the pods of each.
 func (t *Tracker) PendingNodes() []string {
 	var names []string
 	for name, n := range t.nodes.byName {

@@ -20,12 +20,11 @@ import (
 //
 // A change of a node costs its pods, so one of 100,000 pods costs tens of
 // milliseconds, in which no other call is made. A change of a pod costs
-// O(log n), and so does Start. Start may put aside, or take back, a thousand
-// pods that are held, besides. For the cost of budgets see [timedqueue.Queue]. A
+// O(log n), and so does Start, which also puts aside, or takes back, up to a
+// thousand pods that are held. For the cost of budgets see [timedqueue.Queue]. A
 // pod costs about 185 bytes besides the strings and tolerations of its object,
-// whether it has a deadline or not, and up to 100 more if few others have its
-// namespace and tolerations. There is no timer and no goroutine. A Tracker is
-// not safe for concurrent use.
+// and up to 100 more if few others have its namespace and tolerations. A Tracker
+// is not safe for concurrent use.
 type Tracker struct {
 	config *Config
 	shares shares
@@ -172,9 +171,8 @@ func (t *Tracker) forget(now time.Time, e *entry) {
 func (t *Tracker) MarkSynced() { t.synced = true }
 
 // Start hands out one task to do now, decided from the newest view that the
-// tracker has. It may return none, while Next says now. Then thousands of pods
-// are being put where they wait for a budget, as with [timedqueue.Queue.Start],
-// or for the end of a [Hold].
+// tracker has. It may return none while Next says now: thousands of pods are
+// being put where they wait for a budget or for the end of a [Hold].
 func (t *Tracker) Start(now time.Time) (Task, bool) {
 	if !t.synced {
 		return Task{}, false
