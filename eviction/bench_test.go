@@ -269,11 +269,11 @@ func BenchmarkC3LongestTurns(b *testing.B) {
 			tracker.Acting()
 		})
 		var waiting []string
-		turn("page", func() { waiting = tracker.PendingNodes() })
+		turn("page", func() { waiting = tracker.Nodes() })
 		for part := range slices.Chunk(waiting, 20) {
 			turn("page", func() {
 				for _, node := range part {
-					for range tracker.PodsOn(node) {
+					for range tracker.PendingOn(node) {
 						continue
 					}
 				}

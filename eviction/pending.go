@@ -2,6 +2,8 @@ package eviction
 
 import (
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -25,8 +27,6 @@ type Pending struct {
 	Budget string
 	// Hold is the name of the hold that it waits for, empty if there is none.
 	Hold string
-	// Waiting says that Waiting counts it: there is something to do, now or later.
-	Waiting bool
 	// Acting says that an action is under way.
 	Acting bool
 }
@@ -42,12 +42,12 @@ func (t *Tracker) Waiting() int { return t.pods.stages.waiting }
 
 // Pending goes through the pods that Waiting counts, in no order. It costs as
 // much as there are, and the tracker must not be used before it ends. A caller
-// that must not hold its lock for as long goes through PendingNodes.
+// that must not hold its lock for as long takes PendingOn of each of Nodes.
 func (t *Tracker) Pending() iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
-		for _, n := range t.nodes.byName {
-			for _, e := range n.pods {
-				if e.Value().state.waits() && !yield(t.pods.describe(e)) {
+		for name := range t.nodes.byName {
+			for p := range t.PendingOn(name) {
+				if !yield(p) {
 					return
 				}
 			}
@@ -55,16 +55,20 @@ func (t *Tracker) Pending() iter.Seq[Pending] {
 	}
 }
 
-// PendingNodes returns the names of the nodes from which pods wait to be
-// evicted, in no order. PodsOn lists the pods of each.
-func (t *Tracker) PendingNodes() []string {
-	var names []string
-	for name, n := range t.nodes.byName {
-		if n.waiting > 0 {
-			names = append(names, name)
+// Nodes returns the names of the nodes that Len counts, in no order.
+func (t *Tracker) Nodes() []string {
+	names := make([]string, 0, len(t.nodes.byName))
+	return slices.AppendSeq(names, maps.Keys(t.nodes.byName))
+}
+
+// PendingOn goes through the pods of a node that Waiting counts. It is like
+// PodsOn otherwise.
+func (t *Tracker) PendingOn(node string) iter.Seq[Pending] {
+	return func(yield func(Pending) bool) {
+		if n, known := t.nodes.byName[node]; known && n.waiting > 0 {
+			t.podsOn(node, func(p *pod) bool { return p.state.waits() })(yield)
 		}
 	}
-	return names
 }
 
 // PodsOn goes through the pods of a node that the tracker knows, whether

@@ -50,14 +50,12 @@ func TestC3PendingIsListedNodeByNode(t *testing.T) {
 			delete(stay, types.UID(fmt.Sprintf("3-%d", p)))
 		}
 		listed := map[types.UID]int{}
-		names := tracker.PendingNodes()
-		require.Len(t, names, nodes-1)
-		require.NotContains(t, names, "node-3")
+		names := tracker.Nodes()
+		require.Len(t, names, nodes)
 		for _, name := range names {
-			for p := range tracker.PodsOn(name) {
-				if p.Waiting {
-					listed[p.Pod.UID]++
-				}
+			for p := range tracker.PendingOn(name) {
+				listed[p.Pod.UID]++
+				require.Equal(t, name, p.Node)
 			}
 			n := random.IntN(nodes)
 			for p := range pods { // the node goes, or one pod of it
@@ -80,6 +78,7 @@ func TestC3PendingIsListedNodeByNode(t *testing.T) {
 		for id := range stay {
 			require.Equal(t, 1, listed[id], "seed %d: %s", seed, id)
 		}
+		require.NotContains(t, listed, types.UID("3-0"), "it does not wait")
 	}
 }
 

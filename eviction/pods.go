@@ -348,7 +348,6 @@ func (s *pods) describe(e *entry) Pending {
 		Pod:      p.key(e.Key()),
 		Node:     p.node.name,
 		Decision: must.decision(),
-		Waiting:  p.state.waits(),
 		Acting:   p.state == evicting,
 	}
 	if n := s.attempts.notesOn(e); n != nil {

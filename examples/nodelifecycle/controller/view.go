@@ -66,12 +66,13 @@ func (v *view) Overdue(now time.Time) (since time.Time, is bool) {
 // eviction.Tracker.
 func (v *view) Delayed(budget string) int { return v.evictions.Delayed(budget) }
 
-// PendingNodes returns the nodes from which pods wait to be evicted; see
+// Nodes returns the names of the nodes that evictions know; see
 // eviction.Tracker.
-func (v *view) PendingNodes() []string { return v.evictions.PendingNodes() }
+func (v *view) Nodes() []string { return v.evictions.Nodes() }
 
-// PodsOn goes through the pods of a node; see eviction.Tracker.
-func (v *view) PodsOn(node string) iter.Seq[eviction.Pending] { return v.evictions.PodsOn(node) }
+// PendingOn goes through the pods of a node that wait to be evicted; see
+// eviction.Tracker.
+func (v *view) PendingOn(node string) iter.Seq[eviction.Pending] { return v.evictions.PendingOn(node) }
 
 // Len returns how many nodes and pods the controller knows.
 func (v *view) Len() (nodes, pods int) { return len(v.objects.nodes), len(v.objects.pods) }

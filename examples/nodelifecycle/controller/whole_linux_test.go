@@ -368,11 +368,11 @@ func (w *whole) metrics() {
 // page goes through /pending.
 func (w *whole) page() {
 	var nodes []string
-	w.turn("page", func() { nodes = w.c.PendingNodes() })
+	w.turn("page", func() { nodes = w.c.Nodes() })
 	for part := range slices.Chunk(nodes, 20) {
 		w.turn("page", func() {
 			for _, node := range part {
-				for range w.c.PodsOn(node) {
+				for range w.c.PendingOn(node) {
 					continue
 				}
 			}

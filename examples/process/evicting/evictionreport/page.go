@@ -97,7 +97,7 @@ func list(ctx context.Context, read Read, limit int) (listing, error) {
 	var l listing
 	var nodes []string
 	read(func(state State) {
-		l.now, l.pending, nodes = time.Now(), state.Waiting(), state.PendingNodes()
+		l.now, l.pending, nodes = time.Now(), state.Waiting(), state.Nodes()
 	})
 	first := first{limit: limit}
 	part := make([]eviction.Pending, 0, atOnce)
@@ -106,15 +106,13 @@ func list(ctx context.Context, read Read, limit int) (listing, error) {
 		var took time.Duration
 		read(func(state State) {
 			began := time.Now()
-			for ; len(nodes) > 0 && len(part) < atOnce; nodes = nodes[1:] {
-				part = slices.AppendSeq(part, state.PodsOn(nodes[0]))
+			for n := 0; len(nodes) > 0 && n+len(part) < atOnce; n++ {
+				part = slices.AppendSeq(part, state.PendingOn(nodes[0]))
+				nodes = nodes[1:]
 			}
 			took = time.Since(began)
 		})
 		for _, p := range part {
-			if !p.Waiting {
-				continue
-			}
 			if p.Decision.DueAt(l.now) {
 				l.overdue++
 			}
@@ -130,8 +128,8 @@ func list(ctx context.Context, read Read, limit int) (listing, error) {
 }
 
 const (
-	// atOnce is how many pods are read while nothing else uses the state, and those
-	// of one node at most besides.
+	// atOnce is how many nodes and pods are read while nothing else uses the state,
+	// except that a node is read as a whole.
 	atOnce = 2000
 	// pauses is for how many times as long others have the state to themselves.
 	pauses = 3

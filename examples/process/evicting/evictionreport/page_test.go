@@ -36,20 +36,14 @@ func (w waiting) Delayed(string) int { return 0 }
 
 func (w waiting) Overdue(time.Time) (since time.Time, is bool) { return since, false }
 
-// PendingNodes are two nodes, with all the pods on the second.
-func (w waiting) PendingNodes() []string { return []string{"empty by now", "all"} }
+// Nodes are two, with all the pods on the second.
+func (w waiting) Nodes() []string { return []string{"empty by now", "all"} }
 
-// PodsOn shows pods that wait for nothing, too.
-func (w waiting) PodsOn(node string) iter.Seq[eviction.Pending] {
+func (w waiting) PendingOn(node string) iter.Seq[eviction.Pending] {
 	if node != "all" {
 		return slices.Values[[]eviction.Pending](nil)
 	}
-	shown := []eviction.Pending{{Pod: eviction.Key{Name: "waits for nothing"}}}
-	for _, p := range w {
-		p.Waiting = true
-		shown = append(shown, p)
-	}
-	return slices.Values(shown)
+	return slices.Values(w)
 }
 
 func (w waiting) read(look func(State)) { look(w) }
@@ -265,9 +259,9 @@ type endless struct {
 	parts *int
 }
 
-func (e endless) PendingNodes() []string { return make([]string, 1000) }
+func (e endless) Nodes() []string { return make([]string, 1000) }
 
-func (e endless) PodsOn(string) iter.Seq[eviction.Pending] {
+func (e endless) PendingOn(string) iter.Seq[eviction.Pending] {
 	*e.parts++
 	time.Sleep(time.Second)
 	return slices.Values(make([]eviction.Pending, atOnce))
@@ -305,7 +299,7 @@ func TestC5PageIsBoundedInTime(t *testing.T) {
 // idle is an endless state whose parts take no time.
 type idle struct{ endless }
 
-func (i idle) PodsOn(string) iter.Seq[eviction.Pending] {
+func (i idle) PendingOn(string) iter.Seq[eviction.Pending] {
 	*i.parts++
 	return slices.Values(make([]eviction.Pending, atOnce))
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // State is what there is to show. An eviction.Tracker is one, and its methods
-// say more. All but PendingNodes and PodsOn read running counts.
+// say more. All but Nodes and PendingOn read running counts.
 type State interface {
 	// Waiting returns how many pods wait to be evicted, now or later, or are being
 	// evicted, and Acting how many of them are.
@@ -23,10 +23,10 @@ type State interface {
 	Overdue(now time.Time) (since time.Time, is bool)
 	// Delayed returns how many are due and wait for a share of a budget.
 	Delayed(budget string) int
-	// PendingNodes returns the nodes from which pods wait to be evicted, and PodsOn
-	// the pods of one of them, others included.
-	PendingNodes() []string
-	PodsOn(node string) iter.Seq[eviction.Pending]
+	// Nodes returns the names of all nodes, and PendingOn the pods of one of them
+	// that wait to be evicted.
+	Nodes() []string
+	PendingOn(node string) iter.Seq[eviction.Pending]
 }
 
 var _ State = (*eviction.Tracker)(nil)
