@@ -111,7 +111,7 @@ func (c *Controller) Unanswered(now time.Time) { c.silences.health.Unanswered(no
 // they can again after a blindness, and that was not known.
 func (c *Controller) hear(now time.Time, observe func()) (regained bool) {
 	observe()
-	if !c.silences.regains(now) {
+	if !c.silences.regains() {
 		return false
 	}
 	c.obey(now, c.zones.unconfirm(now))

@@ -55,7 +55,7 @@ func newSilences(config Config, o *objects, now time.Time) (*silences, error) {
 
 // regains reports whether heartbeats can be heard again after a blindness, and
 // that was not known.
-func (s *silences) regains(now time.Time) bool {
+func (s *silences) regains() bool {
 	before := s.blindnesses
 	s.blindnesses = 1 + s.health.Blindnesses()
 	return s.blindnesses != before
