@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -102,7 +103,7 @@ func (w *whole) start() {
 		Name: agentName, Life: w.life, Controller: daemonset.Config{},
 	})
 	if err != nil {
-		w.err = err
+		w.err = errors.Join(w.err, err)
 		return
 	}
 	w.process = process
@@ -111,7 +112,7 @@ func (w *whole) start() {
 func (w *whole) rollOut() {
 	w.image = "agent:2"
 	patch := []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "agent:2"}]`)
-	w.err = w.world.Users().Patch(network.DaemonSets.Resource(), types.JSONPatchType, patch, agent)
+	w.err = errors.Join(w.err, w.world.Users().Patch(network.DaemonSets.Resource(), types.JSONPatchType, patch, agent))
 }
 
 // WrotePod counts what happens to the pods of the set.
@@ -135,7 +136,8 @@ func (w *whole) complaints(quiet time.Duration) []string {
 		found = append(found, "no pod of the DaemonSet was ever made")
 	}
 	if w.last > quiet {
-		found = append(found, fmt.Sprintf("a pod of the DaemonSet came or went at %v, after all was over at %v", w.last, quiet))
+		found = append(found,
+			fmt.Sprintf("a pod of the DaemonSet came or went at %v, after all was over at %v", w.last, quiet))
 	}
 	var old []string
 	full := false // the limit of a rollout: one node without a pod that is ready
@@ -143,7 +145,7 @@ func (w *whole) complaints(quiet time.Duration) []string {
 		pods := w.podsOn(node)
 		ready := len(pods) == 1 && model.PodReady(pods[0])
 		switch full = full || !ready; {
-		case !isReady(node) || len(node.Spec.Taints) > 0:
+		case !model.NodeReady(node) || len(node.Spec.Taints) > 0:
 		case !ready:
 			found = append(found, fmt.Sprintf("node %s is ready and has %s", node.Name, described(pods)))
 		case pods[0].Spec.Containers[0].Image != w.image:
@@ -161,15 +163,6 @@ func (w *whole) podsOn(node *corev1.Node) []*corev1.Pod {
 	return slices.DeleteFunc(w.world.PodsOn(node.Name), func(pod *corev1.Pod) bool {
 		return model.WorkloadOf(pod) != agent
 	})
-}
-
-func isReady(node *corev1.Node) bool {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 func described(pods []*corev1.Pod) string {

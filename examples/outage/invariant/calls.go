@@ -153,7 +153,8 @@ func (j *Judge) lastBeat(s *sent, n *seenNode) time.Duration {
 	if m == nil {
 		return -1
 	}
-	if read := n.lease; read.ok && read.at >= s.after-confirmationLasts && !s.view.judge.world.KnowsLease(s.view.client, n.name) {
+	read := n.lease
+	if read.ok && read.at >= s.after-confirmationLasts && !j.world.KnowsLease(s.view.client, n.name) {
 		return read.beat
 	}
 	return m.LastBeat

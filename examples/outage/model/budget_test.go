@@ -71,7 +71,8 @@ func TestEvictionKeepsItsPreconditions(t *testing.T) {
 func TestBudgetAllowsAsManyAsItHasToSpare(t *testing.T) {
 	w, s, budget := protected(t, 3, 2)
 	require.Equal(t, 1, budget.Allowed)
-	first, second := &network.Call{Verb: network.Evict, Kind: network.Pods, Name: "db-0"}, &network.Call{Verb: network.Evict, Kind: network.Pods, Name: "db-1"}
+	first := &network.Call{Verb: network.Evict, Kind: network.Pods, Name: "db-0"}
+	second := &network.Call{Verb: network.Evict, Kind: network.Pods, Name: "db-1"}
 	s.client.Call(first, func(*network.Call) {})
 	s.client.Call(second, func(*network.Call) {})
 	run(w, w.Elapsed()+10*time.Millisecond)

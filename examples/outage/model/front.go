@@ -5,11 +5,9 @@ import (
 	"strconv"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
@@ -85,11 +83,11 @@ func (f front) object(call *network.Call) {
 	options := apiserver.WriteOptions{Subresource: call.Subresource}
 	switch call.Verb {
 	case network.Get:
-		f.answer(call)(rules.Get(resource, key))
+		call.Reply(rules.Get(resource, key))
 	case network.Create:
-		f.answer(call)(rules.Create(now, resource, key.Namespace, call.Object, options))
+		call.Reply(rules.Create(now, resource, key.Namespace, call.Object, options))
 	case network.Update:
-		f.answer(call)(rules.Update(now, resource, key.Namespace, call.Object, options))
+		call.Reply(rules.Update(now, resource, key.Namespace, call.Object, options))
 	case network.Patch:
 		f.patch(call, options)
 	case network.Delete, network.Evict:
@@ -107,26 +105,11 @@ func keyOf(call *network.Call) apiserver.Key {
 	return podKey(call.Name)
 }
 
-// answer returns a function that takes what the API server answers with.
-func (front) answer(call *network.Call) func(runtime.Object, error) {
-	return func(object runtime.Object, err error) {
-		call.Err = err
-		switch object := object.(type) {
-		case *corev1.Node:
-			call.Node = object
-		case *corev1.Pod:
-			call.Pod = object
-		default:
-			call.Answer = object
-		}
-	}
-}
-
 // patch applies a patch. One that changes nothing is no change to the API
 // server, and no watch shows it. Witnesses are told all the same.
 func (f front) patch(call *network.Call, options apiserver.WriteOptions) {
 	node, pod := f.Node(call.Name), f.Pod(call.Name)
-	f.answer(call)(f.server.rules.Patch(f.Now(), call.Kind.Resource(), keyOf(call), call.PatchType, call.Data, options))
+	call.Reply(f.server.rules.Patch(f.Now(), call.Kind.Resource(), keyOf(call), call.PatchType, call.Data, options))
 	switch {
 	case call.Err != nil:
 	case call.Kind == network.Nodes && f.Node(call.Name) == node:

@@ -272,6 +272,12 @@ func (m *Machine) EditIf(wrong func(*corev1.Node) bool, change func(*corev1.Node
 	}
 }
 
+// NodeReady reports whether a node says that it is ready.
+func NodeReady(node *corev1.Node) bool {
+	ready := condition(node, corev1.NodeReady)
+	return ready != nil && ready.Status == corev1.ConditionTrue
+}
+
 // PodReady reports whether a pod says that it is ready.
 func PodReady(pod *corev1.Pod) bool {
 	for i := range pod.Status.Conditions {

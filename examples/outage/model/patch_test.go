@@ -14,7 +14,10 @@ import (
 
 // patched asks for a patch of a node and returns the answer.
 func patched(w *World, s *seen, kind types.PatchType, subresource, data string) *network.Call {
-	call := &network.Call{Verb: network.Patch, Kind: network.Nodes, Name: "a", PatchType: kind, Data: []byte(data), Subresource: subresource}
+	call := &network.Call{
+		Verb: network.Patch, Kind: network.Nodes, Name: "a",
+		PatchType: kind, Data: []byte(data), Subresource: subresource,
+	}
 	s.client.Call(call, func(*network.Call) {})
 	run(w, w.Elapsed()+10*time.Millisecond)
 	return call
@@ -41,7 +44,9 @@ func TestPatchesAreRefusedAsByTheAPIServer(t *testing.T) {
 	require.Nil(t, guarded.Node)
 	broken := patched(w, s, types.JSONPatchType, "", `[{`)
 	require.True(t, apierrors.IsBadRequest(broken.Err))
-	missing := &network.Call{Verb: network.Patch, Kind: network.Pods, Name: "none", PatchType: types.JSONPatchType, Data: []byte(`[]`)}
+	missing := &network.Call{
+		Verb: network.Patch, Kind: network.Pods, Name: "none", PatchType: types.JSONPatchType, Data: []byte(`[]`),
+	}
 	s.client.Call(missing, func(*network.Call) {})
 	run(w, w.Elapsed()+10*time.Millisecond)
 	require.True(t, apierrors.IsNotFound(missing.Err))

@@ -122,11 +122,7 @@ func openingOf(node *corev1.Node) opening {
 
 // acceptsPods reports whether a node is there, ready and not cordoned.
 func acceptsPods(node *corev1.Node) bool {
-	if node == nil || node.Spec.Unschedulable {
-		return false
-	}
-	ready := condition(node, corev1.NodeReady)
-	return ready != nil && ready.Status == corev1.ConditionTrue
+	return node != nil && !node.Spec.Unschedulable && NodeReady(node)
 }
 
 // refresh brings the lists of open machines up to date.

@@ -131,6 +131,19 @@ func (n *Network) process(call *Call) {
 // Wait is how long the client waits for an answer.
 func (c *Call) Wait() time.Duration { return cmp.Or(c.Timeout, CallTimeout) }
 
+// Reply gives the call the answer of a server.
+func (c *Call) Reply(object runtime.Object, err error) {
+	c.Err = err
+	switch object := object.(type) {
+	case *corev1.Node:
+		c.Node = object
+	case *corev1.Pod:
+		c.Pod = object
+	default:
+		c.Answer = object
+	}
+}
+
 // Result returns the object of the answer, nil if there is none. A list is in
 // LeaseList alone.
 func (c *Call) Result() runtime.Object {

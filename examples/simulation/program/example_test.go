@@ -18,7 +18,7 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
 
-// A marker is somebody's controller: each node gets an annotation. It has a
+// A marker is a user's controller: each node gets an annotation. It has a
 // fault: it remembers the names of the nodes that have it.
 type marker struct {
 	queue   *timedqueue.Queue[string, struct{}]
@@ -96,7 +96,7 @@ func play(steps []step) (unmarked []string) {
 	return unmarked
 }
 
-// A controller of somebody else is put into a simulated cluster. Random steps
+// A controller that is not ours is put into a simulated cluster. Random steps
 // find its fault, and what does not matter is taken away.
 func Example() {
 	all := []string{"is replaced", "sees a crash of the controller", "sees answers get lost"}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/simulation/network"
+	"github.com/kubelife/lifecycle/examples/simulation/virtualtime"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -44,9 +45,9 @@ type Process struct {
 	abandons bool                 // errands, whose results are lost
 	ended    bool
 	synced   bool
-	lookSoon func()        // plans a look at what is to be done for now
-	awake    bool          // one is planned
-	alarm    time.Duration // the earliest look planned for later, zero if none
+	lookSoon func() // plans a look at what is to be done for now
+	awake    bool   // one is planned
+	alarm    virtualtime.Alarm
 }
 
 // New returns a process that has just started.
@@ -169,29 +170,10 @@ func (p *Process) look() {
 	}
 }
 
-// breather is how long a process waits that is promised work for now and then
-// gets none, as in timedqueue.Dispatcher. Otherwise time would stand still.
-const breather = time.Millisecond
-
-// setAlarm plans a look for when there is something to do next.
+// setAlarm plans a look for when there is something to do next, by the process's
+// own clock.
 func (p *Process) setAlarm(now time.Time) {
-	next, ok := p.jobs.Next(now)
-	if !ok {
-		return
+	if next, ok := p.jobs.Next(now); ok {
+		p.alarm.Set(p.network.Timeline, p.network.Now().Add(next.Sub(now)), func() { p.Do(p.Wake) })
 	}
-	wait := next.Sub(now)
-	if wait <= 0 {
-		wait = breather
-	}
-	at := p.network.Elapsed() + wait
-	if p.alarm != 0 && p.alarm <= at {
-		return
-	}
-	p.alarm = at
-	p.At(at, func() {
-		if p.alarm == at {
-			p.alarm = 0
-		}
-		p.Wake()
-	})
 }
