@@ -157,6 +157,13 @@ func (r *ruling) comesAfter(due time.Time) bool { return !r.leaves() || due.Befo
 type request struct {
 	due    time.Time
 	reason string
+	while  func(*corev1.Node) bool // of a node; nil for always
+}
+
+// holdsFor reports whether a request about a node, nil for none, still holds for
+// the node as it was just read.
+func (r *request) holdsFor(node *corev1.Node) bool {
+	return r != nil && (r.while == nil || r.while(node))
 }
 
 // requests are the wishes that concern a pod; nil for none.

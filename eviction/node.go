@@ -103,7 +103,7 @@ func (n *node) evictFor(asked NodeRequest) bool {
 		return false
 	}
 	if n.eviction == nil {
-		n.eviction = &request{due: asked.Since, reason: asked.Reason}
+		n.eviction = &request{due: asked.Since, reason: asked.Reason, while: asked.While}
 	}
 	return true
 }

@@ -166,6 +166,28 @@ func TestE9ReevaluateKnowsThatTheNodeIsEvicted(t *testing.T) {
 	require.Equal(t, eviction.ReasonNoTaints, task.Reevaluate(newPod("p"), again, at(11)).Reason)
 }
 
+// E6: a node that was just read is asked whether its pods should still leave. The
+// watch may show seconds later that it should not be emptied any more.
+func TestE6NodeThatWasReadDecidesWhetherItIsStillEmptied(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a")))
+	marked := func(node *corev1.Node) bool { return node.Labels["empty"] == "yes" }
+	c.EvictNode(at(10), "n1", eviction.NodeRequest{Reason: "drain", While: marked})
+	task := c.start(10, "p")[0]
+	still, not := newNode("n1"), newNode("n1")
+	still.Labels = map[string]string{"empty": "yes"}
+	require.Equal(t, eviction.ReasonNodeEvicted, task.Reevaluate(newPod("p"), still, at(11)).Reason)
+	require.Equal(t, eviction.ReasonNoTaints, task.Reevaluate(newPod("p"), not, at(11)).Reason)
+	tainted := newNode("n1", "b@5")
+	require.Equal(t, "b", task.Reevaluate(newPod("p"), tainted, at(11)).Taint.Key, "a taint needs no request")
+
+	require.True(t, c.EvictNode(at(10), "n9", eviction.NodeRequest{While: marked}))
+	c.ObserveNode(at(12), newNode("n9"))
+	c.pod(12, newPod("late", on("n9")))
+	awaited := c.start(12, "late")[0]
+	require.Equal(t, eviction.ReasonNoTaints,
+		awaited.Reevaluate(newPod("late", on("n9")), newNode("n9"), at(13)).Reason)
+}
+
 // E10: a request for a node that is not known waits for it. It is for one node
 // of that name, and ends with it.
 func TestE10RequestForANodeThatIsNotKnownWaitsForIt(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -58,6 +59,11 @@ type NodeRequest struct {
 	// UID is that of the node. Empty means the present or else the next node of
 	// that name.
 	UID types.UID
+	// While, unless nil, says of a node that was just read whether its pods should
+	// still leave. It must be a pure function; [Task.Reevaluate] calls it, on the
+	// goroutine of the action. So a caller that empties what is not ready evicts
+	// nothing more from a node that its watch has yet to show as ready.
+	While func(*corev1.Node) bool
 }
 
 // EvictNode makes all pods of a node leave now, whatever they tolerate. Pods

@@ -63,7 +63,7 @@ func (t Task) Reevaluate(live *corev1.Pod, node *corev1.Node, now time.Time) Dec
 	asked, seen := t.asked, t.pod
 	seen.Tolerations = t.config.tolerationsOf(live)
 	same := node != nil && node.UID == t.node // else it is another of that name
-	if !same || isOfNode(live) {
+	if !same || isOfNode(live) || !asked.node.holdsFor(node) {
 		asked.node = nil
 	}
 	var on []Taint

@@ -131,8 +131,14 @@ func (s writeState) underWay() bool { return s == writing || s == releasing }
 func (s writeState) holdsToken() bool { return s == released || s == releasing }
 
 // notReady reports whether a node was reported not to be ready, by its kubelet
-// or by us. A node without any report is starting.
-func (n *node) notReady() bool { return n.ready != "" && n.ready != corev1.ConditionTrue }
+// or by us.
+func (n *node) notReady() bool { return isNotReady(n.ready) }
+
+// isNotReady reports whether a status of Ready says so. A node without any report
+// is starting.
+func isNotReady(ready corev1.ConditionStatus) bool {
+	return ready != "" && ready != corev1.ConditionTrue
+}
 
 // accepted records that the API server has accepted a write of ours, unless it
 // has not.

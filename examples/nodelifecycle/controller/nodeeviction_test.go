@@ -101,6 +101,22 @@ func TestE9PodThatArrivesOnAnEvictedNodeGoesAtOnce(t *testing.T) {
 	require.Equal(t, map[string]time.Duration{"late": 0}, w.evicted(arrived))
 }
 
+// E6: an eviction that reads its node finds that it is ready again, before the
+// watch has shown it.
+func TestE6EmptyingAsksTheNodeThatWasRead(t *testing.T) {
+	w := byNode(t, "a", "b")
+	w.silent["a-003"] = true
+	w.report("a-003", corev1.ConditionFalse)
+	w.advance(timeout + interval)
+	task, node := deeds[eviction.Task](w)[0], w.nodes["a-003"]
+	pod := w.addPod("web-a-003", "a-003").DeepCopy()
+	pod.UID = task.Pod.UID
+	require.True(t, task.Reevaluate(pod, node, w.now).DueAt(w.now))
+	ready := node.DeepCopy()
+	ready.Status.Conditions[0].Status = corev1.ConditionTrue
+	require.False(t, task.Reevaluate(pod, ready, w.now).DueAt(w.now))
+}
+
 // E9: a node that is ready again is not evicted. If its eviction has begun, the
 // pods that have not left stay.
 func TestE9NodeThatIsReadyAgainKeepsItsPods(t *testing.T) {

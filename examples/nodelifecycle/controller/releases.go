@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
@@ -250,7 +251,10 @@ func (r *releases) finish(now time.Time, n *node, outcome timedqueue.Outcome) {
 func (r *releases) empty(now time.Time, item timedqueue.Item[string, *node]) (pods int) {
 	n := item.Value
 	n.emptied = true
-	r.evictions.EvictNode(now, item.Key, eviction.NodeRequest{Reason: "the node is not ready"})
+	r.evictions.EvictNode(now, item.Key, eviction.NodeRequest{
+		Reason: "the node is not ready",
+		While:  func(node *corev1.Node) bool { return isNotReady(nodehealth.ReadyStatus(node)) },
+	})
 	outcome := timedqueue.OutcomeSkipped
 	if r.isEmptying(item.Key) {
 		outcome = timedqueue.OutcomeDone
