@@ -349,7 +349,7 @@ func (m *Monitor[K]) watch(since time.Time, key K, r *record[K], seen Observatio
 }
 
 func (m *Monitor[K]) forget(r *record[K]) {
-	m.expiry.Drop(r.entry)
+	m.expiry.Remove(r.entry.Key())
 	r.enter(absent)
 }
 

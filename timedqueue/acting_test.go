@@ -329,7 +329,7 @@ func TestQ14RemovedEntryIsVacated(t *testing.T) {
 		}
 		startItems(t, q, at(0))
 		requireNoNext(t, q, at(0))
-		q.Drop(e)
+		q.Remove("1a")
 		if acts {
 			startItems(t, q, at(0))
 			requireNoNext(t, q, at(0))
@@ -337,7 +337,7 @@ func TestQ14RemovedEntryIsVacated(t *testing.T) {
 		}
 		startItems(t, q, at(0), "2a")
 		q.Occupy(e) // it is in the queue no more
-		require.Empty(t, q.occupied)
+		require.Empty(t, q.slots.grants)
 	}
 }
 

@@ -1,6 +1,7 @@
 package timedqueue
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -146,6 +147,37 @@ func benchmarkAddAndDrain(b *testing.B, config testConfig) {
 	for b.Loop() {
 		fill(q, keys)
 		drain(b, q)
+	}
+}
+
+// A Dispatcher with one worker drains 10,000 items that are due at one time.
+func BenchmarkDrain10000Dispatched(b *testing.B) {
+	keys := manyKeys(benchItems)
+	q := newTestQueue(b, unlimited)
+	acted, stop := 0, func() {}
+	act := func(context.Context, Item[string, int]) Result {
+		if acted++; acted == benchItems {
+			stop()
+		}
+		return done
+	}
+	dispatcher, err := NewDispatcher(q, act, DispatcherConfig{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		for i, key := range keys {
+			q.Add(key, i, at(0))
+		}
+		ctx, cancel := context.WithCancel(b.Context())
+		acted, stop = 0, cancel
+		b.StartTimer()
+		if err := dispatcher.Run(ctx); err != nil || q.Len() > 0 {
+			b.Fatalf("%d items are left: %v", q.Len(), err)
+		}
+		cancel()
 	}
 }
 

@@ -6,6 +6,10 @@ import (
 	"slices"
 )
 
+// ErrInvalidConfig is wrapped by each error that a constructor of this package
+// returns.
+var ErrInvalidConfig = errors.New("invalid timedqueue config")
+
 // QueueConfig says how fast a [Queue] hands out its items and how it retries
 // them. The zero value has no budget: items start when they are due.
 type QueueConfig[K comparable, V any] struct {

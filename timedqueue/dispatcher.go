@@ -251,6 +251,9 @@ func (d *Dispatcher) poll() step {
 	return step{wait: d.wait(now)}
 }
 
+// errZeroJob is what is wrong with a source that a caller has written.
+var errZeroJob = errors.New("a source handed out the zero value of Job, want a job of Jobs")
+
 // startJob starts a job unless Run is to stop.
 func (d *Dispatcher) startJob(now time.Time) (job Job, found bool) {
 	if d.broken != nil {

@@ -86,6 +86,14 @@ func (s state) member() bool { return s != out && s != removed }
 // handedOut reports whether an action is under way.
 func (s state) handedOut() bool { return s >= acting }
 
+// describe sets what a new item, or one that was started, says of the entry.
+func (e *Entry[K, V]) describe(item *Item[K, V], c *clock) {
+	item.Key, item.Value, item.Attempts = e.key, e.value, int(e.attempts)
+	if e.due != never {
+		item.Due = c.time(e.due)
+	}
+}
+
 func (e *Entry[K, V]) setIndex(i int32) { e.index = i }
 
 // freeList keeps entries for reuse, so that a key that is removed and added

@@ -1,6 +1,8 @@
 package timedqueue
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,7 +16,7 @@ func TestEntryOfAKeyThatIsNewHasNoDueTime(t *testing.T) {
 	require.Equal(t, "a", e.Key())
 	require.Equal(t, 1, *e.Value())
 	require.Equal(t, 1, q.Len())
-	require.Zero(t, q.pending)
+	require.Empty(t, pendingKeys(q))
 	_, ok := q.Due(e)
 	require.False(t, ok)
 	mustHold(t, q, at(time.Hour))
@@ -34,18 +36,18 @@ func TestEntryOfAKeyThatIsNewHasNoDueTime(t *testing.T) {
 	due, ok := q.Due(e)
 	require.True(t, ok)
 	require.Equal(t, at(2*time.Hour), due)
-	require.Equal(t, 1, q.pending)
+	require.Len(t, pendingKeys(q), 1)
 	q.Unschedule(e)
-	require.Zero(t, q.pending)
+	require.Empty(t, pendingKeys(q))
 	mustHold(t, q, at(3*time.Hour))
 	q.Schedule(e, at(0))
 	item := mustStart(t, q, at(3*time.Hour), "a")
 	require.True(t, q.Acting(e))
-	require.Equal(t, 1, q.pending)
+	require.Len(t, pendingKeys(q), 1)
 	q.Finish(at(3*time.Hour), item, Result{Outcome: OutcomeContinued, Idle: true})
 	require.Equal(t, 1, q.Len(), "it stays, without a due time")
-	require.Zero(t, q.pending)
-	q.Drop(e)
+	require.Empty(t, pendingKeys(q))
+	q.Release(e)
 	requireNothingLeft(t, q)
 }
 
@@ -61,7 +63,6 @@ func TestStaleEntryIsIgnored(t *testing.T) {
 		q.Unschedule(e)
 		*e.Value() = in("another")
 		q.Refile(e)
-		q.Drop(e)
 		require.False(t, q.Acting(e))
 		_, ok := q.Due(e)
 		require.False(t, ok)
@@ -97,10 +98,10 @@ func TestKeepOfAKeyThatWasRemovedDuringItsAction(t *testing.T) {
 			e, isNew := q.Keep("a", 2)
 			require.True(t, isNew)
 			require.True(t, q.Acting(e))
-			require.Equal(t, 1, q.pending)
+			require.Len(t, pendingKeys(q), 1)
 			q.Finish(at(0), item, Result{Outcome: outcome, At: at(0)})
 			require.Equal(t, 1, q.Len())
-			require.Zero(t, q.pending, "the result is not about it")
+			require.Empty(t, pendingKeys(q), "the result is not about it")
 			mustHold(t, q, at(time.Hour))
 			q.Schedule(e, at(0))
 			item = mustStart(t, q, at(time.Hour), "a")
@@ -180,15 +181,14 @@ func TestAllHasWhatIsPending(t *testing.T) {
 	q.Remove("removed")
 	mustHold(t, q, seconds(1))
 	want := map[string]bool{"acting": true, "without a token": false, "later": false}
-	require.Equal(t, len(want), q.pending)
-	got := map[string]bool{}
-	for e := range q.all() {
-		got[e.Key()] = q.Acting(e)
+	require.ElementsMatch(t, slices.Collect(maps.Keys(want)), pendingKeys(q))
+	for _, key := range pendingKeys(q) {
+		e, _ := q.Find(key)
+		require.Equal(t, want[key], q.Acting(e))
 	}
-	require.Equal(t, want, got)
-	for stop := range 3 { // at any of them
+	for stop := range 4 { // at any of them, and of the removed one
 		seen := 0
-		for range q.all() {
+		for range q.all {
 			seen++
 			if seen > stop {
 				break

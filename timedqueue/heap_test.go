@@ -69,9 +69,9 @@ func TestC3QueueShrinksWhenFewAreLeft(t *testing.T) {
 	for i := range most - mostCopied {
 		q.Remove(strconv.Itoa(i))
 	}
-	require.Equal(t, most, q.peak, "nothing was copied")
+	require.Equal(t, most, q.entries.peak, "nothing was copied")
 	q.Remove(strconv.Itoa(most - 1))
-	require.Equal(t, mostCopied-1, q.peak)
+	require.Equal(t, mostCopied-1, q.entries.peak)
 }
 
 // Q7: what waits, rests, is acted on or was removed meanwhile is still known
@@ -97,9 +97,9 @@ func TestQ7QueueKeepsAllEntriesWhenItShrinks(t *testing.T) {
 			for i := range gone {
 				q.Remove(strconv.Itoa(i))
 			}
-			require.Less(t, q.peak, gone)
-			require.Len(t, q.entries, 3+map[bool]int{true: 1}[resting])
-			for key, e := range q.entries {
+			require.Less(t, q.entries.peak, gone)
+			require.Len(t, q.entries.byKey, 3+map[bool]int{true: 1}[resting])
+			for key, e := range q.entries.byKey {
 				require.Equal(t, key, e.key)
 			}
 			q.Add("removed", 1, at(3))

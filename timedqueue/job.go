@@ -55,22 +55,22 @@ type Unspent interface {
 // performs a task. NewJobDispatcher and [NewThrottle] return an error that names
 // the tasks.
 func Jobs[T, R any](core Core[T, R], act func(ctx context.Context, task T) R) Source[Job] {
-	return &jobs[T, R]{core: core, act: act}
+	return &jobs[T, R]{core: core, tasks: inPlaceOf(core), act: act}
 }
 
 type jobs[T, R any] struct {
-	core Core[T, R]
-	act  func(context.Context, T) R
-	free []*job[T, R] // for reuse, so that a task allocates nothing
+	core  Core[T, R]
+	tasks inPlace[T, R] // of core
+	act   func(context.Context, T) R
+	free  []*job[T, R] // for reuse, so that a task allocates nothing
 }
 
 func (s *jobs[T, R]) Start(now time.Time) (Job, bool) {
-	task, found := s.core.Start(now)
-	if !found {
+	j := s.newJob()
+	if !s.tasks.startTask(now, &j.task) {
+		s.free = append(s.free, j)
 		return Job{}, false
 	}
-	j := s.newJob()
-	j.task = task
 	return Job{task: j}, true
 }
 
@@ -134,8 +134,41 @@ func (j *job[T, R]) finish(now time.Time) {
 		granted.settle(now, j.unspent(granted.tokens))
 	}
 	s := j.of
-	s.core.Finish(now, j.task, j.result)
+	s.tasks.finishTask(now, &j.task, &j.result)
 	var none R
 	j.result, j.charges = none, j.charges[:0]
 	s.free = append(s.free, j)
 }
+
+// inPlace is a [Core] whose tasks and results stay where they are. To copy those
+// of a queue through Start and Finish would cost half as much as the queue.
+type inPlace[T, R any] interface {
+	startTask(now time.Time, task *T) bool
+	finishTask(now time.Time, task *T, result *R)
+	// core returns the core itself.
+	core() any
+}
+
+// inPlaceOf returns a core as one whose tasks stay in place. A type that embeds
+// a queue has the queue's methods, and may have a Start or Finish of its own.
+// So it must be asked for those.
+func inPlaceOf[T, R any](core Core[T, R]) inPlace[T, R] {
+	if quick, is := core.(inPlace[T, R]); is && quick.core() == any(core) {
+		return quick
+	}
+	return copying[T, R]{core}
+}
+
+// copying is any core.
+type copying[T, R any] struct{ of Core[T, R] }
+
+func (c copying[T, R]) startTask(now time.Time, task *T) (found bool) {
+	*task, found = c.of.Start(now)
+	return found
+}
+
+func (c copying[T, R]) finishTask(now time.Time, task *T, result *R) {
+	c.of.Finish(now, *task, *result)
+}
+
+func (c copying[T, R]) core() any { return c.of }

@@ -278,3 +278,38 @@ func TestRunReturnsAnErrorForAJobOfNoSource(t *testing.T) {
 		})
 	}
 }
+
+// doubled is a queue whose values are handed out doubled.
+type doubled struct {
+	*Queue[string, int]
+	finished int
+}
+
+func (d *doubled) Start(now time.Time) (Item[string, int], bool) {
+	item, found := d.Queue.Start(now)
+	item.Value *= 2
+	return item, found
+}
+
+func (d *doubled) Finish(now time.Time, item Item[string, int], result Result) {
+	d.finished++
+	d.Queue.Finish(now, item, result)
+}
+
+// A core that embeds a queue may have a Start and a Finish of its own.
+func TestCoreThatEmbedsAQueueIsAskedItself(t *testing.T) {
+	core := &doubled{Queue: newTestQueue(t, unlimited)}
+	core.Add("a", 2, at(0))
+	var value int
+	source := Jobs(core, func(_ context.Context, item Item[string, int]) Result {
+		value = item.Value
+		return done
+	})
+	job, found := source.Start(at(0))
+	require.True(t, found)
+	job.Perform(t.Context())
+	job.Finish(at(0))
+	require.Equal(t, 4, value)
+	require.Equal(t, 1, core.finished)
+	requireNothingLeft(t, core.Queue)
+}

@@ -112,6 +112,25 @@ func (m *limits[K, V]) freeLane() *lane[K, V] {
 	return l
 }
 
+// hashOfShares is a hash of the names of an entry's shares, which tells whether
+// these have changed. To keep the names would take more than the entry. It is
+// zero if there are none.
+func (m *limits[K, V]) hashOfShares(e *Entry[K, V]) uint32 {
+	if len(m.shared) == 0 {
+		return 0
+	}
+	const offset, prime = 2166136261, 16777619 // FNV-1a
+	hash := uint32(offset)
+	for _, b := range m.shared {
+		name := b.shareOf(e)
+		for i := range len(name) {
+			hash = (hash ^ uint32(name[i])) * prime
+		}
+		hash = (hash ^ '\n') * prime // ends the name
+	}
+	return max(hash, 1)
+}
+
 // moved says that a key that the queue knows belongs to other shares now. They
 // begin empty if they are new, or were removed.
 func (m *limits[K, V]) moved(e *Entry[K, V]) {
@@ -195,6 +214,42 @@ const (
 func (m *limits[K, V]) first() *Entry[K, V] {
 	if p := m.open.first(); p != nil {
 		return p.element.first().items.first().element
+	}
+	return nil
+}
+
+// earliest returns when the first of the items that wait here was due, or never.
+func (m *limits[K, V]) earliest() time.Duration {
+	due := never
+	for _, l := range m.lanes {
+		if first := l.items.first(); first != nil {
+			due = min(due, first.element.due)
+		}
+	}
+	return due
+}
+
+// all ranges over the items that wait here in no order, and reports whether it
+// came to the end.
+func (m *limits[K, V]) all(yield func(*Entry[K, V]) bool) bool {
+	for _, l := range m.lanes {
+		if !l.items.all(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// blocking returns a budget that delays an entry, as far as is known, or nil.
+func (m *limits[K, V]) blocking(e *Entry[K, V]) *budget[K, V] {
+	if e.state == ready {
+		l := m.lanes[e.link]
+		if wait, ok := l.share.admits(m.clock.now, l.holder); !ok || wait > 0 {
+			return l.share.budget
+		}
+	}
+	if e.state == ready || e.state == waiting && e.due <= m.clock.now {
+		return m.shut()
 	}
 	return nil
 }

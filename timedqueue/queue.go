@@ -2,10 +2,6 @@ package timedqueue
 
 import (
 	"fmt"
-	"iter"
-	"maps"
-	"math"
-	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -26,37 +22,13 @@ import (
 // Now never goes backwards inside a queue: an earlier now than the last one
 // counts as the last one. A Queue is not safe for concurrent use.
 type Queue[K comparable, V any] struct {
-	clock   clock
-	backoff Backoff
-	limits  *limits[K, V]
-
-	entries  map[K]*Entry[K, V]
-	freeList freeList[K, V]
-	members  int // entries in the queue; entries also holds removed ones
-	pending  int // members that are not idle
-	peak     int // the most entries since the queue last released memory
-	order    uint32
-	starts   uint32
-
-	waiting  []timeline[K, V] // by kind, the last that of all other kinds
-	kinds    []string
-	kindOf   func(K, V) string
-	before   func(a, b *Entry[K, V]) bool
-	acting   []action[K, V] // under way, by the index of their entries
-	backoffs map[*Entry[K, V]]failure
-	occupied map[*Entry[K, V]]*grant[K, V]
-}
-
-// An action is that on an entry which was handed out.
-type action[K comparable, V any] struct {
-	entry *Entry[K, V]
-	grant *grant[K, V] // nil if no token was taken
-}
-
-// A failure is a backoff that has not ended.
-type failure struct {
-	until time.Duration // the end of the backoff
-	due   time.Duration // when the item would be due without it
+	clock    clock
+	entries  entries[K, V]
+	waiting  timelines[K, V]
+	limits   *limits[K, V] // with the due items that wait for them
+	actions  actions[K, V]
+	failures failures[K, V]
+	slots    slots[K, V]
 }
 
 // An Item is a key that [Queue.Start] handed out, or that [Queue.Get] showed.
@@ -81,43 +53,23 @@ func NewQueue[K comparable, V any](config QueueConfig[K, V], now time.Time) (*Qu
 	if now.IsZero() {
 		return nil, fmt.Errorf("%w: now is zero, want the present time", ErrInvalidConfig)
 	}
+	before := orderOf[K](config.Less)
 	q := &Queue[K, V]{
 		clock:    clock{epoch: now},
-		backoff:  config.Backoff.withDefaults(),
-		before:   orderOf[K](config.Less),
-		entries:  make(map[K]*Entry[K, V]),
-		kinds:    config.kinds(),
-		kindOf:   config.KindOf,
-		backoffs: make(map[*Entry[K, V]]failure),
-		occupied: make(map[*Entry[K, V]]*grant[K, V]),
+		entries:  newEntries[K, V](),
+		waiting:  newTimelines(config, before),
+		failures: newFailures[K, V](config.Backoff),
 	}
-	q.limits = newLimits(config.Budgets, &q.clock, q.before)
-	q.waiting = make([]timeline[K, V], len(q.kinds)+1)
-	for i := range q.waiting {
-		q.waiting[i] = newTimeline(q.before)
-	}
+	q.limits = newLimits(config.Budgets, &q.clock, before)
+	q.slots = newSlots(q.limits)
 	return q, nil
-}
-
-// orderOf orders entries with the same due time.
-func orderOf[K comparable, V any](less func(a, b V) bool) func(a, b *Entry[K, V]) bool {
-	inserted := func(a, b *Entry[K, V]) bool { return int32(a.order-b.order) < 0 }
-	if less == nil {
-		return inserted
-	}
-	return func(a, b *Entry[K, V]) bool {
-		if less(a.value, b.value) {
-			return true
-		}
-		return !less(b.value, a.value) && inserted(a, b)
-	}
 }
 
 // Add puts a key into the queue, due at a time; the zero time means now. When
 // the key is there already, Add changes nothing and returns false. A key that
 // was removed while it is acted on waits until that action ends.
 func (q *Queue[K, V]) Add(key K, value V, due time.Time) bool {
-	e, isNew := q.insert(key, value)
+	e, isNew := q.entries.insert(key, value)
 	if isNew {
 		q.schedule(e, q.clock.due(due))
 	}
@@ -136,7 +88,7 @@ func (q *Queue[K, V]) Add(key K, value V, due time.Time) bool {
 // During an action, the key stays whatever the result, due as Set says. If the
 // action fails, its backoff counts as well.
 func (q *Queue[K, V]) Set(key K, value V, due time.Time) (isNew bool) {
-	e, isNew := q.insert(key, value)
+	e, isNew := q.entries.insert(key, value)
 	if !isNew {
 		e.value = value
 		q.Refile(e)
@@ -148,23 +100,21 @@ func (q *Queue[K, V]) Set(key K, value V, due time.Time) (isNew bool) {
 // Retry ends the backoff of a key, which is then due as if its last action had
 // not failed. It reports whether the key backed off.
 func (q *Queue[K, V]) Retry(key K) bool {
-	e, ok := q.member(key)
+	e, ok := q.entries.member(key)
 	if !ok {
 		return false
 	}
-	f, backsOff := q.backoffs[e]
-	if !backsOff {
-		return false
+	due, backedOff := q.failures.end(e)
+	if backedOff {
+		q.schedule(e, due)
 	}
-	delete(q.backoffs, e)
-	q.schedule(e, f.due)
-	return true
+	return backedOff
 }
 
 // Remove removes a key, and reports whether it was in the queue. The result of
 // an action that is under way no longer matters.
 func (q *Queue[K, V]) Remove(key K) bool {
-	e, ok := q.member(key)
+	e, ok := q.entries.member(key)
 	if ok {
 		q.remove(e)
 	}
@@ -174,28 +124,28 @@ func (q *Queue[K, V]) Remove(key K) bool {
 // Get returns the item of a key that is in the queue. Its Due is zero if it has
 // no due time.
 func (q *Queue[K, V]) Get(key K) (item Item[K, V], found bool) {
-	e, found := q.member(key)
+	e, found := q.entries.member(key)
 	if found {
-		q.describe(&item, e)
+		e.describe(&item, &q.clock)
 	}
 	return item, found
 }
 
 // Len returns how many keys are in the queue.
-func (q *Queue[K, V]) Len() int { return q.members }
+func (q *Queue[K, V]) Len() int { return q.entries.members }
 
 // Keep returns the entry of a key, for a caller that keeps its record of the
 // key in the queue; see [Entry]. If the key is not in the queue, Keep puts it
 // there, with the value and without a due time, and returns true.
 func (q *Queue[K, V]) Keep(key K, value V) (*Entry[K, V], bool) {
-	e, isNew := q.insert(key, value)
+	e, isNew := q.entries.insert(key, value)
 	e.kept = true
 	return e, isNew
 }
 
 // Find returns the entry of a key that is in the queue.
 func (q *Queue[K, V]) Find(key K) (*Entry[K, V], bool) {
-	e, ok := q.member(key)
+	e, ok := q.entries.member(key)
 	if ok {
 		e.kept = true
 	}
@@ -215,20 +165,22 @@ func (q *Queue[K, V]) Schedule(e *Entry[K, V], due time.Time) {
 // (An entry that a result leaves without a due time keeps its place.) During an
 // action Unschedule wins over the action's result, as Schedule does.
 func (q *Queue[K, V]) Unschedule(e *Entry[K, V]) {
-	if e.state.member() {
-		q.unschedule(e)
+	switch e.state {
+	case waiting, ready:
+		q.takeOut(e)
+		e.state = idle
+	case acting:
+		e.state = changed
+	case idle, changed, replaced:
+	case out, removed:
+		return
 	}
+	q.failures.end(e)
+	e.due, e.attempts, e.order = never, 0, 0
 }
 
-// Drop is Remove for an entry.
-func (q *Queue[K, V]) Drop(e *Entry[K, V]) {
-	if e.state.member() {
-		q.remove(e)
-	}
-}
-
-// Release is Drop for a caller that does not use the entry again. The queue may
-// use it for another key then.
+// Release is Remove for an entry that the caller does not use again. The queue
+// may use it for another key then.
 func (q *Queue[K, V]) Release(e *Entry[K, V]) {
 	if e.state.member() {
 		e.kept = false
@@ -248,21 +200,14 @@ func (q *Queue[K, V]) Refile(e *Entry[K, V]) {
 	switch e.state {
 	case ready:
 		q.limits.leave(e)
-		q.wait(e, e.due)
+		q.waiting.push(e, e.due)
 	case waiting:
-		q.timelineOf(e).move(e)
-		if q.kind(e) != e.link {
-			q.takeOut(e)
-			q.wait(e, e.due)
-		}
+		q.waiting.refile(e)
 	case out, idle, acting, changed, removed, replaced:
 	}
-	if q.Occupied(e) {
-		q.Vacate(e)
-		q.Occupy(e)
-	}
+	q.slots.refile(e)
 	former := e.shares
-	e.shares = q.hashOfShares(e)
+	e.shares = q.limits.hashOfShares(e)
 	// Only now are the heaps in order again, which this may change.
 	if former != 0 && former != e.shares {
 		q.limits.moved(e)
@@ -282,18 +227,8 @@ func (q *Queue[K, V]) Due(e *Entry[K, V]) (time.Time, bool) {
 // budget delays. It is false if nothing has a due time. It costs O(kinds and
 // shares).
 func (q *Queue[K, V]) Earliest() (time.Time, bool) {
-	earliest := never
-	for i := range q.waiting {
-		if first := q.waiting[i].first(); first != nil {
-			earliest = min(earliest, first.due)
-		}
-	}
-	for _, l := range q.limits.lanes {
-		if first := l.items.first(); first != nil {
-			earliest = min(earliest, first.element.due)
-		}
-	}
-	return q.clock.time(earliest), earliest != never
+	due := min(earliest(q.waiting.byKind), q.limits.earliest())
+	return q.clock.time(due), due != never
 }
 
 // Acting reports whether an entry was handed out and its action has not ended.
@@ -302,41 +237,27 @@ func (q *Queue[K, V]) Acting(e *Entry[K, V]) bool { return e.state.handedOut() }
 // Blocking returns the name of a budget that delays an entry, as far as that is
 // known. Start may not have examined an entry that has just become due.
 func (q *Queue[K, V]) Blocking(e *Entry[K, V]) (string, bool) {
-	if e.state == ready {
-		l := q.limits.lanes[e.link]
-		if wait, ok := l.share.admits(q.clock.now, l.holder); !ok || wait > 0 {
-			return l.share.budget.Name, true
-		}
-	}
-	if e.state == ready || e.state == waiting && e.due <= q.clock.now {
-		if shut := q.limits.shut(); shut != nil {
-			return shut.Name, true
-		}
+	if b := q.limits.blocking(e); b != nil {
+		return b.Name, true
 	}
 	return "", false
 }
 
-// all returns the entries that have a due time or are acted on, in no order. The
-// queue must not be changed while they are ranged over.
-func (q *Queue[K, V]) all() iter.Seq[*Entry[K, V]] {
-	return func(yield func(*Entry[K, V]) bool) {
-		for i := range q.waiting {
-			if !q.waiting[i].all(yield) {
-				return
-			}
-		}
-		for _, l := range q.limits.lanes {
-			if !l.items.all(yield) {
-				return
-			}
-		}
-		for _, a := range q.acting {
-			if a.entry.state.member() && !yield(a.entry) {
-				return
-			}
-		}
+// Occupy makes an entry count for MaxActing until Vacate, whether it acts or
+// not. It is for work that goes on after its action, such as a pod that was
+// evicted and has yet to terminate. It waits for no free slot. Refile moves its
+// slots. An entry that is to act again needs others, so vacate it first.
+func (q *Queue[K, V]) Occupy(e *Entry[K, V]) {
+	if e.state.member() {
+		q.slots.occupy(e)
 	}
 }
+
+// Occupied reports whether an entry counts for MaxActing since Occupy.
+func (q *Queue[K, V]) Occupied(e *Entry[K, V]) bool { return q.slots.occupied(e) }
+
+// Vacate ends what Occupy began. An entry that is removed is vacated.
+func (q *Queue[K, V]) Vacate(e *Entry[K, V]) { q.slots.vacate(e) }
 
 // Advance sets the queue's time and returns it: now, or the latest time that
 // any call has passed if that is later.
@@ -412,131 +333,130 @@ func (q *Queue[K, V]) RemoveShare(now time.Time, budget, share string) {
 	}
 }
 
-// insert returns the entry of a key, and true if the key is new to the queue.
-func (q *Queue[K, V]) insert(key K, value V) (*Entry[K, V], bool) {
-	e, known := q.entries[key]
-	if known && e.state.member() {
-		return e, false
-	}
-	q.members++
-	if known { // removed during an action that has not ended
-		e.value, e.attempts, e.order, e.due = value, 0, 0, never
-		e.state, e.shares = replaced, 0
-		q.pending++
-		return e, true
-	}
-	e = q.freeList.take()
-	e.key, e.value, e.due, e.state = key, value, never, idle
-	q.entries[key] = e
-	q.peak = max(q.peak, len(q.entries))
-	return e, true
+// Start hands out the first item that is due and for which each budget has a
+// token, and spends those. The item is acting until [Queue.Finish].
+//
+// When thousands of items or shares must be moved first, Start may hand out
+// nothing although it could. Next then returns now, and the next Start goes on.
+func (q *Queue[K, V]) Start(now time.Time) (item Item[K, V], found bool) {
+	found = q.startTask(now, &item)
+	return item, found
 }
 
-// hashOfShares is a hash of the names of an entry's shares, which tells whether
-// these have changed. To keep the names would take more than the entry. It is
-// zero if there are none.
-func (q *Queue[K, V]) hashOfShares(e *Entry[K, V]) uint32 {
-	if len(q.limits.shared) == 0 {
-		return 0
+// Next returns when to call Start: no later than it can next hand something
+// out, and now or before when it can already. With shares the time may be
+// earlier, because Start first moves due items to their shares. Next returns
+// false when nothing waits, or a limit of zero or MaxActing holds what waits.
+// Then only a change of the queue makes a difference.
+func (q *Queue[K, V]) Next(now time.Time) (time.Time, bool) {
+	return starter[K, V]{q, q.waiting.byKind}.Next(now)
+}
+
+// OfKind returns the items of one kind of work as a source. A [Throttle] or
+// [InOrder] can then treat the kinds of one queue differently. A name that is
+// not in QueueConfig.Kinds means all other kinds.
+func (q *Queue[K, V]) OfKind(name string) Source[Item[K, V]] {
+	kind := q.waiting.kindNamed(name)
+	return starter[K, V]{q, q.waiting.byKind[kind : kind+1]}
+}
+
+// Finish takes the result of the action on an item that Start has handed out.
+// Finish each started item once. A second Finish, or one for an item of another
+// queue, changes nothing.
+func (q *Queue[K, V]) Finish(now time.Time, item Item[K, V], result Result) {
+	q.finishTask(now, &item, &result)
+}
+
+// core, startTask and finishTask make a queue an [inPlace].
+func (q *Queue[K, V]) core() any { return q }
+
+func (q *Queue[K, V]) startTask(now time.Time, item *Item[K, V]) bool {
+	return starter[K, V]{q, q.waiting.byKind}.start(now, item)
+}
+
+func (q *Queue[K, V]) finishTask(now time.Time, item *Item[K, V], result *Result) {
+	e := item.entry
+	if !q.actions.has(e, item.start) {
+		return
 	}
-	const offset, prime = 2166136261, 16777619 // FNV-1a
-	hash := uint32(offset)
-	for _, b := range q.limits.shared {
-		name := b.shareOf(e)
-		for i := range len(name) {
-			hash = (hash ^ uint32(name[i])) * prime
-		}
-		hash = (hash ^ '\n') * prime // ends the name
+	q.Advance(now)
+	outcome := result.outcome()
+	q.limits.settle(q.actions.end(e), outcome.returnsTokens())
+	switch e.state {
+	case removed:
+		q.forget(e)
+	case replaced:
+		q.applyLate(e, OutcomeDone, result)
+	case changed:
+		q.applyLate(e, outcome, result)
+	default:
+		q.applyResult(e, outcome, result)
 	}
-	return max(hash, 1)
+}
+
+// applyResult applies the result of an action during which its key has not
+// changed.
+func (q *Queue[K, V]) applyResult(e *Entry[K, V], outcome Outcome, result *Result) {
+	switch outcome {
+	case OutcomeDone, OutcomeSkipped:
+		q.forget(e)
+		return
+	case OutcomeFailed:
+		until := q.failures.add(e, q.clock.now, q.clock.now, result.RetryAfter)
+		q.waiting.push(e, until)
+		return
+	}
+	if outcome == OutcomeContinued {
+		e.attempts = 0
+	}
+	if result.Idle {
+		e.state, e.due = idle, never
+	} else {
+		q.waiting.push(e, q.clock.distance(result.At))
+	}
+}
+
+// applyLate applies the result of an action during which its key was given
+// another due time, or none.
+func (q *Queue[K, V]) applyLate(e *Entry[K, V], outcome Outcome, result *Result) {
+	switch {
+	case e.due == never:
+		e.state, e.attempts = idle, 0
+		return
+	case outcome == OutcomeFailed:
+		e.due = q.failures.add(e, q.clock.now, e.due, result.RetryAfter)
+	case outcome != OutcomePostponed:
+		e.attempts = 0
+	}
+	q.waiting.push(e, e.due)
 }
 
 // schedule makes an entry due at a time, or at the end of its backoff.
 func (q *Queue[K, V]) schedule(e *Entry[K, V], due time.Duration) {
 	if e.shares == 0 { // Keep may have had a value that was not complete
-		e.shares = q.hashOfShares(e)
+		e.shares = q.limits.hashOfShares(e)
 	}
-	if f, backsOff := q.backoffs[e]; backsOff {
-		q.backoffs[e] = failure{f.until, due}
-		due = max(due, f.until)
-	}
+	due = q.failures.schedule(e, due)
 	switch e.state {
 	case idle:
-		q.pending++
-		q.wait(e, due)
+		q.waiting.push(e, due)
 	case waiting:
 		if due != e.due {
-			e.due = due
-			q.timelineOf(e).move(e)
+			q.waiting.move(e, due)
 		}
 	case ready:
 		if due != e.due {
 			q.limits.leave(e)
-			q.wait(e, due)
+			q.waiting.push(e, due)
 		}
 	case acting:
-		q.assignOrder(e)
+		q.waiting.assignOrder(e)
 		e.state, e.due = changed, due
 	case changed, replaced:
-		q.assignOrder(e)
+		q.waiting.assignOrder(e)
 		e.due = due
 	case out, removed:
 	}
-}
-
-// unschedule removes the due time of an entry.
-func (q *Queue[K, V]) unschedule(e *Entry[K, V]) {
-	delete(q.backoffs, e)
-	switch e.state {
-	case waiting, ready:
-		q.takeOut(e)
-		q.makeIdle(e)
-	case acting:
-		e.state = changed
-	case out, idle, changed, removed, replaced:
-	}
-	e.due, e.attempts, e.order = never, 0, 0
-}
-
-// wait puts an entry into the timeline of its kind.
-func (q *Queue[K, V]) wait(e *Entry[K, V], due time.Duration) {
-	q.assignOrder(e)
-	e.state, e.due, e.link = waiting, due, q.kind(e)
-	q.timelineOf(e).push(e)
-}
-
-// timelineOf returns the timeline of a waiting entry's kind.
-func (q *Queue[K, V]) timelineOf(e *Entry[K, V]) *timeline[K, V] { return &q.waiting[e.link] }
-
-// kind returns the number of an entry's kind.
-func (q *Queue[K, V]) kind(e *Entry[K, V]) uint32 {
-	if len(q.kinds) == 0 {
-		return 0
-	}
-	return q.kindNamed(q.kindOf(e.key, e.value))
-}
-
-// kindNamed returns the number of a kind, which may be none of those told apart.
-func (q *Queue[K, V]) kindNamed(name string) uint32 {
-	if i, found := slices.BinarySearch(q.kinds, name); found {
-		return uint32(i)
-	}
-	return uint32(len(q.kinds))
-}
-
-// assignOrder gives an entry its place among those due at the same time, if it
-// has none: it is new or was unscheduled.
-func (q *Queue[K, V]) assignOrder(e *Entry[K, V]) {
-	if e.order == 0 {
-		q.order = max(q.order+1, 1) // zero is none
-		e.order = q.order
-	}
-}
-
-// makeIdle makes an entry idle that is in no heap.
-func (q *Queue[K, V]) makeIdle(e *Entry[K, V]) {
-	e.state, e.due, e.attempts = idle, never, 0
-	q.pending--
 }
 
 // takeOut takes an item out of the timeline or lane that it is in, and in order.
@@ -545,21 +465,17 @@ func (q *Queue[K, V]) takeOut(e *Entry[K, V]) {
 		q.limits.leave(e)
 		return
 	}
-	q.timelineOf(e).remove(e)
+	q.waiting.remove(e)
 }
 
 func (q *Queue[K, V]) remove(e *Entry[K, V]) {
-	q.members--
-	delete(q.backoffs, e)
-	q.Vacate(e)
+	q.failures.end(e)
 	switch e.state {
 	case waiting, ready:
 		q.takeOut(e)
-		q.pending--
 	case acting, changed, replaced:
-		var none V
-		e.state, e.value = removed, none
-		q.pending--
+		q.slots.vacate(e)
+		q.entries.removeActing(e)
 		return
 	case out, idle, removed:
 	}
@@ -568,111 +484,24 @@ func (q *Queue[K, V]) remove(e *Entry[K, V]) {
 
 // forget drops an entry that is in no heap and not acted on.
 func (q *Queue[K, V]) forget(e *Entry[K, V]) {
-	q.Vacate(e)
-	delete(q.entries, e.key)
-	q.freeList.giveBack(e, len(q.entries))
-	if q.peak > keptWhenEmpty && len(q.entries) < min(q.peak/16, mostCopied) {
+	q.slots.vacate(e)
+	q.entries.forget(e)
+	if q.entries.wasteful() {
 		q.shrink()
 	}
 }
 
-// mostCopied bounds the keys that are copied at once to release memory: the
-// caller holds a lock.
-const mostCopied = 1 << 14
-
-// shrink releases the memory of removed entries, since a map does not shrink.
-// To range over a map costs as much as its largest size. So it ranges over the
-// heaps, unless there are entries that are in none.
+// shrink releases memory after many entries have left.
 func (q *Queue[K, V]) shrink() {
-	entries := make(map[K]*Entry[K, V], len(q.entries))
-	if q.members != q.pending {
-		maps.Copy(entries, q.entries)
-	} else {
-		for e := range q.all() {
-			entries[e.key] = e
-		}
-		for _, a := range q.acting { // all does not return removed ones
-			entries[a.entry.key] = a.entry
-		}
-	}
-	q.entries, q.peak = entries, len(entries)
-	backoffs := make(map[*Entry[K, V]]failure, len(q.backoffs))
-	maps.Copy(backoffs, q.backoffs)
-	q.backoffs = backoffs
-	q.freeList, q.limits.unused = freeList[K, V]{}, nil
-	q.acting = slices.Clone(q.acting)
-	for i := range q.waiting {
-		if q.waiting[i].len() == 0 {
-			q.waiting[i].heap.release()
-		}
-	}
+	q.entries.shrink(q.all)
+	q.waiting.shrink()
+	q.limits.unused = nil
+	q.actions.shrink()
+	q.failures.shrink()
 }
 
-func (q *Queue[K, V]) member(key K) (*Entry[K, V], bool) {
-	e, ok := q.entries[key]
-	if !ok || !e.state.member() {
-		return nil, false
-	}
-	return e, true
-}
-
-// describe sets what an item says of an entry.
-func (q *Queue[K, V]) describe(item *Item[K, V], e *Entry[K, V]) {
-	item.Key, item.Value, item.Attempts = e.key, e.value, int(e.attempts)
-	if e.due != never {
-		item.Due = q.clock.time(e.due)
-	}
-}
-
-// applyResult applies the result of an action during which its key has not
-// changed.
-func (q *Queue[K, V]) applyResult(e *Entry[K, V], result *Result) {
-	switch result.Outcome {
-	case OutcomeDone, OutcomeSkipped:
-		q.members--
-		q.pending--
-		q.forget(e)
-	case OutcomeContinued, OutcomePostponed:
-		attempts := e.attempts
-		if result.Outcome == OutcomeContinued {
-			attempts = 0
-		}
-		if result.Idle {
-			q.makeIdle(e)
-		} else {
-			q.wait(e, q.clock.distance(result.At))
-		}
-		e.attempts = attempts
-	default:
-		q.retry(e, q.clock.now, result.RetryAfter)
-	}
-}
-
-// applyLate applies the result of an action during which its key was given
-// another due time, or none.
-func (q *Queue[K, V]) applyLate(e *Entry[K, V], result *Result) {
-	switch {
-	case e.due == never:
-		q.makeIdle(e)
-		return
-	case result.Outcome == OutcomeFailed:
-		q.retry(e, e.due, result.RetryAfter)
-		return
-	case result.Outcome != OutcomePostponed:
-		e.attempts = 0
-	}
-	q.wait(e, e.due)
-}
-
-// retry makes a failed entry wait until it is due, and its backoff has ended.
-func (q *Queue[K, V]) retry(e *Entry[K, V], due, wait time.Duration) {
-	if wait <= 0 {
-		wait = q.backoff.delay(int(e.attempts))
-	}
-	if e.attempts < math.MaxUint16 {
-		e.attempts++
-	}
-	until := q.clock.now + min(wait, maxWait)
-	q.backoffs[e] = failure{until, due}
-	q.wait(e, max(due, until))
+// all ranges over the entries that wait or are acted on, in no order. The queue
+// must not be changed meanwhile.
+func (q *Queue[K, V]) all(yield func(*Entry[K, V]) bool) {
+	_ = q.waiting.all(yield) && q.limits.all(yield) && q.actions.all(yield)
 }

@@ -94,19 +94,30 @@ func startAll[V any](q *Queue[string, V], now time.Time) []string {
 	}
 }
 
+// pendingKeys returns the keys that have a due time or are acted on.
+func pendingKeys[V any](q *Queue[string, V]) []string {
+	var keys []string
+	for e := range q.all {
+		if e.state.member() {
+			keys = append(keys, e.key)
+		}
+	}
+	return keys
+}
+
 // requireNothingLeft checks that an empty queue holds no record of its keys.
 func requireNothingLeft[V any](t *testing.T, q *Queue[string, V]) {
 	t.Helper()
 	require.Zero(t, q.Len())
-	require.Zero(t, q.pending)
-	require.Empty(t, q.entries)
-	for i := range q.waiting {
-		require.Zero(t, q.waiting[i].len())
+	require.Empty(t, pendingKeys(q))
+	require.Empty(t, q.entries.byKey)
+	for i := range q.waiting.byKind {
+		require.Zero(t, q.waiting.byKind[i].len())
 	}
 	require.Zero(t, q.limits.open.len())
 	require.Zero(t, q.limits.closed.len())
-	require.Empty(t, q.acting)
-	require.Empty(t, q.backoffs)
+	require.Empty(t, q.actions.underWay)
+	require.Empty(t, q.failures.of)
 }
 
 // requireShares checks that a budget has these shares and no others.

@@ -66,7 +66,7 @@ var everywhere = []string{
 	"Add", "Add again", "Add of what acts and was removed", "Remove", "Remove of what acts",
 	"Set", "Set of what acts", "Set of a new key", "Set during a backoff", "Retry",
 	"failed after a call said when", "Keep", "Find", "Schedule",
-	"Unschedule", "Unschedule of what acts", "Drop", "Release", "Release of what acts",
+	"Unschedule", "Unschedule of what acts", "Release", "Release of what acts",
 	"Refile", "stale entry", "Start", "Finish Done", "Finish Skipped", "Finish Failed",
 	"Finish Continued", "Finish Postponed", "no outcome", "RetryAfter", "Err", "At", "Idle", "no At",
 	"At and Idle",

@@ -43,7 +43,7 @@ type Result struct {
 }
 
 // outcome returns what a result counts as.
-func (r Result) outcome() Outcome {
+func (r *Result) outcome() Outcome {
 	switch r.Outcome {
 	case OutcomeDone, OutcomeSkipped:
 		if r.Err == nil {

@@ -103,7 +103,7 @@ func TestQ11ItemWithoutADueTimeWaitsUntilItIsScheduled(t *testing.T) {
 		q.Add("a", 1, at(0))
 		q.Finish(at(0), mustStart(t, q, at(0), "a"), Result{Outcome: outcome, Idle: true})
 		require.Equal(t, 1, q.Len())
-		require.Zero(t, q.pending)
+		require.Empty(t, pendingKeys(q))
 		mustHold(t, q, at(1000*time.Hour))
 		_, ok := q.Next(at(1000 * time.Hour))
 		require.False(t, ok)

@@ -1,25 +1,38 @@
 package timedqueue
 
-// Occupy makes an entry count for MaxActing until Vacate, whether it acts or
-// not. It is for work that goes on after its action, such as a pod that was
-// evicted and has yet to terminate. It waits for no free slot. Refile moves its
-// slots. An entry that is to act again needs others, so vacate it first.
-func (q *Queue[K, V]) Occupy(e *Entry[K, V]) {
-	if _, does := q.occupied[e]; !does && e.state.member() {
-		q.occupied[e] = q.limits.occupy(e)
-	}
+// slots are the entries of a queue that count for MaxActing although they need
+// not act; see [Queue.Occupy].
+type slots[K comparable, V any] struct {
+	limits *limits[K, V]
+	grants map[*Entry[K, V]]*grant[K, V]
 }
 
-// Occupied reports whether an entry counts for MaxActing since Occupy.
-func (q *Queue[K, V]) Occupied(e *Entry[K, V]) bool {
-	_, does := q.occupied[e]
+func newSlots[K comparable, V any](m *limits[K, V]) slots[K, V] {
+	return slots[K, V]{m, make(map[*Entry[K, V]]*grant[K, V])}
+}
+
+func (s *slots[K, V]) occupied(e *Entry[K, V]) bool {
+	_, does := s.grants[e]
 	return does
 }
 
-// Vacate ends what Occupy began. An entry that is removed is vacated.
-func (q *Queue[K, V]) Vacate(e *Entry[K, V]) {
-	if g, does := q.occupied[e]; does {
-		delete(q.occupied, e)
-		q.limits.settle(g, false)
+func (s *slots[K, V]) occupy(e *Entry[K, V]) {
+	if !s.occupied(e) {
+		s.grants[e] = s.limits.occupy(e)
+	}
+}
+
+func (s *slots[K, V]) vacate(e *Entry[K, V]) {
+	if g, does := s.grants[e]; does {
+		delete(s.grants, e)
+		s.limits.settle(g, false)
+	}
+}
+
+// refile takes the slots that an entry needs after its value was changed.
+func (s *slots[K, V]) refile(e *Entry[K, V]) {
+	if s.occupied(e) {
+		s.vacate(e)
+		s.occupy(e)
 	}
 }

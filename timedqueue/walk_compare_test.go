@@ -18,7 +18,6 @@ func same[T comparable](what string, got, want T) error {
 func (w *walk) compare() error {
 	err := errors.Join(
 		same("Len", w.queue.Len(), len(w.want.items)),
-		same("pending", w.queue.pending, w.want.pending()),
 		w.compareAll(),
 		soundness(w.queue),
 	)
@@ -44,7 +43,7 @@ func (w *walk) compareKey(key int) error {
 	if item.idle != got.Due.IsZero() || !item.idle && near(due) && !got.Due.Equal(due) {
 		return fmt.Errorf("Get(%d).Due is %v, want %v, idle %v", key, got.Due, due, item.idle)
 	}
-	return w.compareEntry(w.queue.entries[key], item)
+	return w.compareEntry(w.queue.entries.byKey[key], item)
 }
 
 func (w *walk) compareEntry(e *Entry[int, work], item *refItem) error {
@@ -61,7 +60,10 @@ func (w *walk) compareEntry(e *Entry[int, work], item *refItem) error {
 
 func (w *walk) compareAll() error {
 	seen := 0
-	for e := range w.queue.all() {
+	for e := range w.queue.all {
+		if !e.state.member() {
+			continue // it was removed during its action
+		}
 		item := w.want.find(e.Key())
 		if item == nil || item.idle && w.want.acting(item.key) == nil || *e.Value() != item.value {
 			return fmt.Errorf("all has key %d with %v", e.Key(), *e.Value())
@@ -131,11 +133,11 @@ func (w *walk) empty() error {
 			shares += len(b.shares)
 		}
 	}
-	left := len(w.queue.entries) + len(w.queue.acting) + len(w.queue.backoffs)
+	left := len(w.queue.entries.byKey) + len(w.queue.actions.underWay) + len(w.queue.failures.of)
 	left += limits.open.len() + limits.closed.len() + limits.idle.len()
-	left += w.queue.Len() + w.queue.pending
-	for i := range w.queue.waiting {
-		left += w.queue.waiting[i].len()
+	left += w.queue.Len() + len(w.queue.slots.grants)
+	for i := range w.queue.waiting.byKind {
+		left += w.queue.waiting.byKind[i].len()
 	}
 	return errors.Join(
 		same("the number of shares left", shares, 0),
@@ -165,21 +167,17 @@ func soundness[K comparable, V any](q *Queue[K, V]) error {
 		ordered("closed", &m.closed, indexOfShare),
 		ordered("idle", &m.idle, indexOfShare),
 	)
-	for i := range q.waiting {
-		err = errors.Join(err, soundTimeline(&q.waiting[i]))
+	for i := range q.waiting.byKind {
+		err = errors.Join(err, soundTimeline(&q.waiting.byKind[i]))
 	}
-	for i, a := range q.acting {
+	for i, a := range q.actions.underWay {
 		e := a.entry
 		if int(e.index) != i || !e.state.handedOut() {
 			err = errors.Join(err, fmt.Errorf("acting %d is wrong: %v at %d", i, e.state, e.index))
 		}
 	}
-	pending := 0
-	for _, e := range q.entries {
-		if e.state.member() && e.state != idle {
-			pending++
-		}
-		if _, backsOff := q.backoffs[e]; backsOff && e.state != waiting && e.state != ready {
+	for _, e := range q.entries.byKey {
+		if _, backsOff := q.failures.of[e]; backsOff && e.state != waiting && e.state != ready {
 			err = errors.Join(err, fmt.Errorf("an entry that is %v backs off", e.state))
 		}
 	}
@@ -196,7 +194,6 @@ func soundness[K comparable, V any](q *Queue[K, V]) error {
 		}
 	}
 	return errors.Join(err,
-		same("the count of pending entries", q.pending, pending),
 		same("the count of lanes", m.liveLanes(), lanes))
 }
 

@@ -214,7 +214,7 @@ func (w *walk) set(key int) error {
 	value, due := w.value(), w.due()
 	w.did("Set(%d, %v, %v)", key, value, due.Sub(epoch))
 	item, acting := w.want.find(key), w.want.acting(key)
-	if e, known := w.queue.entries[key]; known && item != nil {
+	if e, known := w.queue.entries.byKey[key]; known && item != nil {
 		w.reach("changed its share while it waited for a token", e.state == ready &&
 			value.zone != e.value.zone)
 		w.reach("Set", true)
@@ -264,13 +264,13 @@ func (w *walk) useEntry() error {
 	}
 	h := choice(w, w.handles...)
 	key, there := h.item.key, slices.Contains(w.want.items, h.item)
-	if !there && w.queue.entries[key] == h.entry {
+	if !there && w.queue.entries.byKey[key] == h.entry {
 		return nil // the key came back to its place during its action
 	}
 	w.reach("stale entry", !there)
 	acts := there && w.want.acting(key) != nil
-	switch w.choose.IntN(5) {
-	case 4:
+	switch w.choose.IntN(4) {
+	case 3:
 		if !there {
 			return nil // the caller may not use it again
 		}
@@ -295,13 +295,6 @@ func (w *walk) useEntry() error {
 			w.want.unschedule(key)
 			w.reach("Unschedule", true)
 			w.reach("Unschedule of what acts", acts)
-		}
-	case 2:
-		w.did("Drop(%d), there: %v", key, there)
-		w.queue.Drop(h.entry)
-		if there {
-			w.want.remove(key)
-			w.reach("Drop", true)
 		}
 	default:
 		value := w.value()

@@ -236,7 +236,7 @@ func (w *writes) putFirst(now time.Time, item timedqueue.Item[string, *node]) bo
 		// A write to a node of that name is under way, maybe to its former self, or
 		// it has to be read first. The end of that gives the node its turn back.
 		if added {
-			w.queue.Drop(e)
+			w.queue.Remove(item.Key)
 		}
 		w.releases.putOff(now, item)
 		return false

@@ -125,13 +125,14 @@ var ofNodes = []mutant.Mutation{
 	mutant.New("a node that waits is told of nowhere", controller, "(*Controller) replan(now)",
 		`n.notReady() && !c.isActedOn(n) -> false`,
 		unit("nodelifecycle/controller", "TestEventsAboutNodesThatWaitAreBounded")),
-	mutant.New("a token is spent while nothing is due", "timedqueue", "(q *Queue) first",
-		`f := q.limits.first() ->
-			f := q.limits.first()
-			for _, b := range q.limits.shared {
-				for _, s := range b.shares {
-					if wait, ok := s.bucket.until(q.clock.now); f == nil && s.items == 0 && ok && wait == 0 {
-						s.bucket.take(q.clock.now)
+	mutant.New("a token is spent while nothing is due", "timedqueue", "(s starter) first",
+		`f := s.queue.limits.first() ->
+			f := s.queue.limits.first()
+			now := s.queue.clock.now
+			for _, b := range s.queue.limits.shared {
+				for _, idle := range b.shares {
+					if wait, ok := idle.bucket.until(now); f == nil && idle.items == 0 && ok && wait == 0 {
+						idle.bucket.take(now)
 					}
 				}
 			}`,
