@@ -139,3 +139,31 @@ func TestQ5FinishOfAnItemThatGetShowedChangesNothing(t *testing.T) {
 	q.Finish(at(0), shown, Result{Outcome: OutcomeFailed})
 	mustHold(t, q, at(time.Hour)) // the action is still under way
 }
+
+func TestActionsKnowTheStartThatTheyAreOf(t *testing.T) {
+	var s actions[string, int]
+	a, b, c := new(Entry[string, int]), new(Entry[string, int]), new(Entry[string, int])
+	grants := map[*Entry[string, int]]*grant[string, int]{a: {}, b: {}, c: nil}
+	for _, e := range []*Entry[string, int]{a, b, c} {
+		s.begin(e, grants[e])
+		require.Equal(t, acting, e.state)
+		require.True(t, s.has(e, e.link))
+		require.False(t, s.has(e, e.link+1))
+	}
+	require.False(t, s.has(nil, 1))
+	var others actions[string, int]
+	require.False(t, others.has(a, a.link), "it is of another queue")
+
+	former := a.link
+	require.Same(t, grants[a], s.end(a))
+	a.state = idle // the queue's part
+	require.False(t, s.has(a, former))
+	s.begin(a, nil)
+	require.False(t, s.has(a, former), "it was started again")
+	s.shrink()
+	var left []*Entry[string, int]
+	s.all(func(e *Entry[string, int]) bool { left = append(left, e); return true })
+	require.ElementsMatch(t, []*Entry[string, int]{a, b, c}, left)
+	require.Same(t, grants[b], s.end(b))
+	require.Nil(t, s.end(c))
+}
