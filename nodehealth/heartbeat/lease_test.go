@@ -146,3 +146,34 @@ func TestRenewedLeaseChangesOnlyWhatABeatChanges(t *testing.T) {
 	require.Nil(t, keptLease(last).ManagedFields)
 	require.NotNil(t, last.ManagedFields)
 }
+
+// The API server's store was restored from a backup: the lease has an older
+// version, or it is from before the lease was made. The next beat renews it.
+func TestH7ALeaseOfARestoredBackupIsRenewed(t *testing.T) {
+	for name, restore := range map[string]func(api *fleetAPI, backup *coordinationv1.Lease){
+		"older": func(api *fleetAPI, backup *coordinationv1.Lease) { api.leases["a"] = backup },
+		"gone":  func(api *fleetAPI, _ *coordinationv1.Lease) { delete(api.leases, "a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api := newFleetAPI()
+				runLease(t, api)
+				time.Sleep(time.Minute)
+				backup, version := api.lease("a"), api.version
+				time.Sleep(time.Minute)
+				api.mu.Lock()
+				restore(api, backup)
+				api.version = version // so later writes have versions that were there before
+				api.mu.Unlock()
+				restored := time.Now()
+				for range 6 {
+					time.Sleep(longestGap)
+					renewed := api.lease("a")
+					require.NotNil(t, renewed)
+					require.WithinDuration(t, time.Now(), renewed.Spec.RenewTime.Time, longestGap)
+					require.True(t, renewed.Spec.RenewTime.After(restored))
+				}
+			})
+		})
+	}
+}
