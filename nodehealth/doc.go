@@ -52,10 +52,11 @@
 //     change, and forget them when they are deleted.
 //   - Call MarkSynced once the first lists are observed.
 //   - With Config.SightTimeout write something to the API server more often than
-//     that, a lease say, and tell Answered or Unanswered what came of it.
+//     that, for example a lease, and pass the result to Answered or Unanswered.
 //   - For a task of [StateSilent] send UnknownPatch for the newest version of
 //     the node, and pass the result to Finish. A refused patch is
-//     [OutcomeFailed]: the node has just reported, and Observe will see that.
+//     [OutcomeFailed]: the node has changed. Read it before the next attempt,
+//     because the watch of nodes may deliver nothing.
 //   - For a task of [StateAlive] record that, or report [OutcomeDone]. The
 //     kubelet itself writes that a node is Ready.
 //

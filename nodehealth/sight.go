@@ -8,8 +8,8 @@ type Sight struct {
 	// ago than Config.SightTimeout.
 	Blind bool
 	// LostAt is the last proof before the current blindness, or when requests
-	// began to fail; see [Monitor.Unanswered]. It stays the same through further blindness within
-	// Config.UnbrokenPeriod, and is zero while silence counts.
+	// began to fail; see [Monitor.Unanswered]. Further blindness within
+	// Config.UnbrokenPeriod does not change it. It is zero while silence counts.
 	LostAt time.Time
 	// RegainedAt is when the last blindness ended, or the monitor began, and
 	// CountsFrom when silence counts again if no other follows. Both are zero while

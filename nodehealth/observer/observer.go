@@ -167,8 +167,8 @@ func (o *Observer) perform(ctx context.Context, task Task) Result {
 }
 
 // read returns the versions of the leases of nodes. Without a resourceVersion
-// in the options a list is as new as the request. A list of one is what needs
-// no right to get.
+// in the options a list is as new as the request. A list of one lease needs no
+// right to get.
 func (o *Observer) read(ctx context.Context, nodes []string) (map[string]string, error) {
 	options := []metav1.ListOptions{{}}
 	if len(nodes) <= fewNodes {
