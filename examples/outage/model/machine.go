@@ -75,7 +75,7 @@ func (w *World) AddMachine(name, zone, rack string) *Machine {
 	w.machines = append(w.machines, m)
 	w.machine[name] = m
 	m.register()
-	m.report()
+	m.Report()
 	w.kubelets.Start(m)
 	return m
 }
@@ -134,8 +134,8 @@ func (m *Machine) status(kind corev1.NodeConditionType) corev1.ConditionStatus {
 	return corev1.ConditionFalse
 }
 
-// report writes the status.
-func (m *Machine) report() {
+// Report writes the status of the machine's node.
+func (m *Machine) Report() {
 	before := m.node
 	after := *before
 	now := metav1.NewTime(m.Clock().Truncate(time.Second))
@@ -300,6 +300,13 @@ func withCondition(pod *corev1.Pod, c corev1.PodCondition) *corev1.Pod {
 	}
 	after.Status.Conditions = append(after.Status.Conditions, c)
 	return &after
+}
+
+// collectPod deletes a pod if there is still no node of the name.
+func (w *World) collectPod(pod *corev1.Pod) {
+	if now := w.Pod(pod.Name); now != nil && now.UID == pod.UID && w.Node(pod.Spec.NodeName) == nil {
+		w.dropPod(pod.Name)
+	}
 }
 
 // collectPods deletes the pods of a node that does not exist any more.

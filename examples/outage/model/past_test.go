@@ -128,3 +128,47 @@ func TestSilentMachineSurfacesOnce(t *testing.T) {
 	run(w, 3*time.Minute)
 	require.Greater(t, m.Beats, beats+1)
 }
+
+// A list from the past is followed by what has changed since, at once, and is
+// never older than what the watch has shown. A later moment of a past is one.
+func TestListsOfThePastAreFollowedAtOnce(t *testing.T) {
+	w, s := world(t)
+	all := func(*network.Client, network.Kind) bool { return true }
+	cordon := func() { w.Machine("a").Edit(func(n *corev1.Node) { n.Spec.Unschedulable = !n.Spec.Unschedulable }) }
+	past := w.Remember()
+	run(w, 2*time.Second)
+	cordon()
+	between := w.Node("a").ResourceVersion
+	w.AddMachine("c", "z", "z/0")
+	w.Machine("b").Unregister()
+	run(w, 4*time.Second)
+	later := past.At(3 * time.Second)
+	cordon()
+	run(w, 5*time.Second)
+
+	end := w.ListPast(later, all)
+	var versions, names []string
+	client := w.NewClient("controller", 2, func() {})
+	tell := func(object any) {
+		node, _ := object.(*corev1.Node)
+		versions, names = append(versions, node.ResourceVersion), append(names, node.Name)
+	}
+	client.Inform(network.Nodes, cache.ResourceEventHandlerFuncs{
+		AddFunc: tell, UpdateFunc: func(_, after any) { tell(after) },
+	})
+	run(w, 5*time.Second+10*time.Millisecond)
+	require.Equal(t, []string{"a", "c"}, names, "what there was at 3 s")
+	require.Equal(t, between, versions[0])
+	run(w, 5*time.Second+30*time.Millisecond)
+	require.Equal(t, w.Node("a").ResourceVersion, CachedNode(client, "a").ResourceVersion)
+
+	require.Equal(t, []string{"a", "c", "a"}, names)
+
+	w.BreakWatches(all)() // both list again
+	run(w, 6*time.Second)
+	require.Len(t, versions, 3, "there is nothing new")
+	require.Equal(t, w.Node("a").ResourceVersion, CachedNode(s.client, "a").ResourceVersion)
+	end()
+	later.Forget()
+	past.Forget()
+}

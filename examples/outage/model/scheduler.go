@@ -42,7 +42,8 @@ type waiting struct {
 	uid  types.UID
 }
 
-// scheduleEvery is how often the scheduler looks at the pods that wait.
+// scheduleEvery is how often the scheduler looks at the pods that wait, unless
+// the world's Config says otherwise.
 const scheduleEvery = time.Second
 
 // schedule makes a pod wait for a node.
@@ -54,7 +55,7 @@ func (w *World) schedule(pod *corev1.Pod) {
 func (w *World) wakeScheduler() {
 	if !w.pending.awake && len(w.pending.pods) > 0 {
 		w.pending.awake = true
-		w.After(scheduleEvery, w.scheduleAll)
+		w.After(w.config.Scheduling.Pick(w.pending.random), w.scheduleAll)
 	}
 }
 

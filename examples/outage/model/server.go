@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,8 +43,11 @@ type server struct {
 type podRecord struct {
 	object *corev1.Pod
 	owner  *Workload
-	slot   int // in Machine.pods
+	slot   int // in Machine.pods; nowhere: it was bound to none that there was
 }
+
+// nowhere is the slot of a pod on no machine.
+const nowhere = -1
 
 func newServer(w *World) server {
 	// The watches of the model are told of each change, and need no history.
@@ -124,6 +128,14 @@ func (w *World) Nodes() []*corev1.Node {
 
 // Pods returns all pods by name.
 func (w *World) Pods() []*corev1.Pod { return sortedByName[*corev1.Pod](w.server.store, podResource) }
+
+// ObjectsOf returns all objects of a kind that is not leases, by name.
+func ObjectsOf[O network.Object](w *World, kind network.Kind) []O {
+	return sortedByName[O](w.server.store, kind.Resource())
+}
+
+// Version is the resourceVersion of the last change of anything.
+func (w *World) Version() uint64 { return w.server.store.Version() }
 
 // PodsOn returns the pods that are bound to a node, in no order of meaning but
 // the same in each run.
@@ -243,8 +255,13 @@ func (w *World) objectChanged(call *network.Call, kind network.Kind, c *apiserve
 		witness.Wrote(Write{call, kind, before, after})
 	}
 	w.announce(kind, shown, after == nil)
-	if after == nil && kind == network.DaemonSets {
-		w.After(collectAfter.Pick(w.collecting), func() { w.collect(apiserver.MetaOf(shown).GetUID()) })
+	switch kind {
+	case network.DaemonSets:
+		w.ownerChanged(as[*appsv1.DaemonSet](before), as[*appsv1.DaemonSet](after))
+	case network.Revisions:
+		if revision := as[*appsv1.ControllerRevision](after); revision != nil {
+			w.dependentChanged(revision)
+		}
 	}
 }
 
@@ -259,6 +276,11 @@ func (w *World) podChanged(call *network.Call, before, after *corev1.Pod, shown 
 		record.owner.podChanged(before, after)
 	case before == nil && after.Spec.NodeName == "":
 		w.schedule(after)
+	case before == nil && w.Node(after.Spec.NodeName) == nil:
+		w.After(orphanedPodsStay, func() { w.collectPod(after) })
+	}
+	if after != nil {
+		w.dependentChanged(after)
 	}
 	w.kubelets.SawPod(before, after)
 }
@@ -268,8 +290,8 @@ func (w *World) recordPod(before, after *corev1.Pod) *podRecord {
 	if after == nil {
 		record := w.server.pods[before.Name]
 		delete(w.server.pods, before.Name)
-		if on := before.Spec.NodeName; on != "" {
-			w.machine[on].removePod(record)
+		if before.Spec.NodeName != "" && record.slot != nowhere {
+			w.machine[before.Spec.NodeName].removePod(record)
 		}
 		return record
 	}
@@ -281,6 +303,10 @@ func (w *World) recordPod(before, after *corev1.Pod) *podRecord {
 	record.object = after
 	if on := after.Spec.NodeName; on != "" && (before == nil || before.Spec.NodeName == "") {
 		m := w.machine[on]
+		if m == nil {
+			record.slot = nowhere
+			return record
+		}
 		record.slot = len(m.pods)
 		m.pods = append(m.pods, record)
 	}

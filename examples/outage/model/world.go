@@ -23,6 +23,9 @@ type Config struct {
 	Latency network.Span
 	// WatchDelay is how long an event takes to a client's watch.
 	WatchDelay network.Span
+	// Scheduling is how long the scheduler takes to look at pods that wait. Zero is
+	// a second.
+	Scheduling network.Span
 }
 
 // A World is a cluster and its time. It is not safe for concurrent use.
@@ -52,6 +55,7 @@ type World struct {
 func New(config Config) *World {
 	config.BeatInterval = cmp.Or(config.BeatInterval, 10*time.Second)
 	config.StatusInterval = cmp.Or(config.StatusInterval, 5*time.Minute)
+	config.Scheduling = cmp.Or(config.Scheduling, network.Span{Min: scheduleEvery, Max: scheduleEvery})
 	if config.Start.IsZero() {
 		config.Start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	}

@@ -65,7 +65,7 @@ type Call struct {
 	Cause any
 
 	processed func()
-	lost      bool // its answer
+	loss      error // what its client gets instead of the answer, or nil
 }
 
 // BeginsWatch reports whether the call is the list with which a watch begins.
@@ -84,6 +84,7 @@ func (c *Client) Call(call *Call, answered func(*Call)) {
 	}
 	there, back := n.faults.journey(c, call)
 	there += n.fate(Message{Kind: MessageCall, Client: c, Call: call}).Later
+	there, back = n.faults.detour(c, call, there, back)
 	finish := func() {
 		n.faults.lose(call)
 		c.Do(func() {
@@ -94,12 +95,19 @@ func (c *Client) Call(call *Call, answered func(*Call)) {
 			c.wake()
 		})
 	}
+	if back < 0 {
+		n.After(call.Wait(), finish)
+		if call.Err == nil {
+			n.After(there, func() { n.arriveLate(call) })
+		}
+		return
+	}
 	n.After(there, func() {
 		if call.Err == nil {
 			call.Err = n.faults.refusal()
 		}
 		if call.Err == nil && n.faults.swallows(call) {
-			call.lost = true
+			call.loss = errTimeout
 			n.After(max(back, call.Wait()-there), finish)
 			return
 		}
@@ -108,7 +116,7 @@ func (c *Client) Call(call *Call, answered func(*Call)) {
 		}
 		fate := n.fate(Message{Kind: MessageAnswer, Client: c, Call: call})
 		if fate.Lost {
-			call.lost = true
+			call.loss = errTimeout
 			fate.Later = max(call.Wait()-there-back, 0)
 		}
 		n.After(back+fate.Later, finish)
@@ -126,6 +134,17 @@ func (n *Network) process(call *Call) {
 	for _, witness := range n.witnesses {
 		witness.Processed(call)
 	}
+}
+
+// arriveLate is the moment in which a call arrives whose client has given up.
+// The client's error stays as it is.
+func (n *Network) arriveLate(call *Call) {
+	given := call.Err
+	if call.Err = n.faults.refusal(); call.Err == nil && !n.faults.swallows(call) {
+		n.process(call)
+	}
+	call.forget()
+	call.Err = given
 }
 
 // Wait is how long the client waits for an answer.

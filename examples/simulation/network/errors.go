@@ -20,11 +20,20 @@ func (timeout) Error() string { return "timeout awaiting response headers" }
 // Timeout is what callers ask.
 func (timeout) Timeout() bool { return true }
 
-const notFoundCode = 404
+// errReset is what a client gets when a connection breaks.
+var errReset = errors.New("read: connection reset by peer")
+
+const (
+	notFoundCode       = 404
+	gatewayTimeoutCode = 504
+)
 
 // scripted is the error that a scenario asks for. A 404 comes from a proxy: its
 // body is no Status, and client-go marks it as an unexpected response.
 func scripted(call *Call, code int) error {
+	if code == 0 {
+		return errReset
+	}
 	const why = "the scenario says so"
 	if code == notFoundCode {
 		resource := call.Kind.Resource().GroupResource()

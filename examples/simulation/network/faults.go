@@ -16,9 +16,11 @@ type faults struct {
 	latencies     []*Span       // the last one counts
 	listLatencies []*Span       // likewise, of lists
 	errors        []*errorFault // each may fail a call
+	detours       []*detour     // each may delay a message of a call
 	readOnly      int           // how many say that nothing can be stored
 	readOnlyTimes []stretch
 	lostShares    []*float64
+	resetShares   []*float64 // of the answers that are lost at once
 	staleWatches  []*staleFault
 	lostCalls     []*func(*Call) bool // each may lose a call on its way
 	pasts         []*Past             // that are recorded
@@ -28,7 +30,13 @@ type faults struct {
 type errorFault struct {
 	share float64
 	codes []int
-	verbs []Verb
+	match func(*Call) bool
+}
+
+// detour delays a share of the calls on their way, and of the answers.
+type detour struct {
+	share float64
+	delay Span
 }
 
 // staleFault makes watches of some kinds late, of one process or of all.
@@ -85,17 +93,18 @@ func (f *faults) journey(c *Client, call *Call) (there, back time.Duration) {
 	}
 	if total > call.Wait() || f.loses(c, call) {
 		// It arrives all the same, but its caller has given up.
-		call.lost = true
+		call.loss = errTimeout
 		there = min(total/2, call.Wait())
 		return there, call.Wait() - there
 	}
+	f.reset(c, call)
 	return total / 2, total - total/2
 }
 
 // fails decides whether a call is to fail.
 func (f *faults) fails(c *Client, call *Call) bool {
 	for _, fault := range f.errors {
-		if slices.Contains(fault.verbs, call.Verb) && hit(c.random, fault.share) {
+		if fault.match(call) && hit(c.random, fault.share) {
 			code := fault.codes[c.random.IntN(len(fault.codes))]
 			call.Err = scripted(call, code)
 			return true
@@ -114,6 +123,46 @@ func (f *faults) loses(c *Client, call *Call) bool {
 	return false
 }
 
+// reset decides whether the connection is to break when a call has been dealt
+// with. What stands between the client and the server may say that with a
+// status.
+func (f *faults) reset(c *Client, call *Call) {
+	for _, share := range f.resetShares {
+		if call.Verb == List || !hit(c.random, *share) {
+			continue
+		}
+		if call.loss = errReset; c.random.IntN(2) == 0 {
+			call.loss = scripted(call, gatewayTimeoutCode)
+		}
+		return
+	}
+}
+
+// detour returns how long a call takes there and back if it or its answer is
+// delayed. The way back is negative if the client gives up before the call
+// arrives.
+func (f *faults) detour(c *Client, call *Call, there, back time.Duration) (thereNow, backNow time.Duration) {
+	on := func() (delay time.Duration) {
+		for _, d := range f.detours {
+			if call.Verb != List && hit(c.random, d.share) {
+				delay += d.delay.Pick(c.random)
+			}
+		}
+		return delay
+	}
+	forth, home := on(), on()
+	if forth+home == 0 {
+		return there, back
+	}
+	there += forth
+	back += home
+	if there+back > call.Wait() {
+		call.loss = errTimeout
+		back = call.Wait() - there
+	}
+	return there, back
+}
+
 // lose takes the answer away, whatever it says, when the API server is away by
 // then or answers get lost. A call that no server has heard has none.
 func (f *faults) lose(call *Call) {
@@ -122,8 +171,8 @@ func (f *faults) lose(call *Call) {
 		return
 	case f.cutOff():
 		call.Err = ErrConnection
-	case call.lost:
-		call.Err = errTimeout
+	case call.loss != nil:
+		call.Err = call.loss
 	default:
 		return
 	}
@@ -184,7 +233,13 @@ func (n *Network) ReadOnly() (mend func()) {
 // FailCalls makes a share of the clients' calls with one of the verbs fail with
 // one of the HTTP status codes, before they do anything.
 func (n *Network) FailCalls(share float64, codes []int, verbs ...Verb) (end func()) {
-	return During(&n.faults.errors, &errorFault{share, codes, verbs})
+	return n.RefuseCalls(share, codes, func(call *Call) bool { return slices.Contains(verbs, call.Verb) })
+}
+
+// RefuseCalls makes a share of the calls that match fail with one of the HTTP
+// status codes, before they do anything. Code 0 is a connection that breaks.
+func (n *Network) RefuseCalls(share float64, codes []int, match func(*Call) bool) (end func()) {
+	return During(&n.faults.errors, &errorFault{share, codes, match})
 }
 
 // SlowCalls makes calls take another time. One that takes longer than its
@@ -202,6 +257,19 @@ func (n *Network) SlowLists(latency Span) (end func()) {
 // callers see a timeout.
 func (n *Network) LoseAnswers(share float64) (end func()) {
 	return During(&n.faults.lostShares, &share)
+}
+
+// ResetAnswers makes a share of the calls do what they ask for, and their
+// callers see at once that the connection breaks.
+func (n *Network) ResetAnswers(share float64) (end func()) {
+	return During(&n.faults.resetShares, &share)
+}
+
+// DetainCalls delays a share of the calls other than lists on their way, and a
+// share of the answers. A client gives up after its timeout. Its call arrives
+// all the same, maybe after that.
+func (n *Network) DetainCalls(share float64, delay Span) (end func()) {
+	return During(&n.faults.detours, &detour{share, delay})
 }
 
 // LoseCalls loses the calls for which lost reports true, when they would take

@@ -2,6 +2,7 @@ package network
 
 import (
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -20,11 +21,25 @@ type dated struct {
 	change Change
 }
 
-// shownPast is a past that some clients see.
+// shownPast is a past that some watches see.
 type shownPast struct {
 	past  *Past
-	match func(*Client) bool
+	match func(*Client, Kind) bool
+	// lags: a watch that begins in it stays as late as it is old.
+	lags  bool
 	shows []*watch // that began in it
+}
+
+// matches reports whether a watch lists from it now. A list is never older than
+// what a watch has shown.
+func (s *shownPast) matches(w *watch) bool {
+	if !s.match(w.client, w.kind) {
+		return false
+	}
+	if s.lags {
+		return !w.synced && w.lists <= 1
+	}
+	return s.past.lists[w.kind].Version >= w.current()
 }
 
 // Remember returns a Past that begins now. It grows until Forget.
@@ -35,6 +50,39 @@ func (n *Network) Remember() *Past {
 	}
 	n.faults.pasts = append(n.faults.pasts, past)
 	return past
+}
+
+// At returns what there was at a later moment, and what has changed since. It
+// grows until it is forgotten, too.
+func (p *Past) At(at time.Duration) *Past {
+	later := &Past{network: p.network, at: max(at, p.at)}
+	for kind, list := range p.lists {
+		since := p.since[kind]
+		n := sort.Search(len(since), func(i int) bool { return since[i].at > at })
+		later.lists[kind] = list.after(since[:n])
+		later.since[kind] = slices.Clone(since[n:])
+	}
+	p.network.faults.pasts = append(p.network.faults.pasts, later)
+	return later
+}
+
+// after returns what there is after some changes.
+func (l Listing) after(changes []dated) Listing {
+	later := Listing{Objects: slices.Clone(l.Objects), Version: l.Version}
+	for _, d := range changes {
+		later.Version = versionOf(d.change.Object)
+		i := slices.IndexFunc(later.Objects, func(c Change) bool { return c.Name == d.change.Name })
+		switch {
+		case d.change.Gone && i >= 0:
+			later.Objects = slices.Delete(later.Objects, i, i+1)
+		case d.change.Gone:
+		case i >= 0:
+			later.Objects[i] = d.change
+		default:
+			later.Objects = append(later.Objects, d.change)
+		}
+	}
+	return later
 }
 
 // Forget ends the recording.
@@ -50,7 +98,7 @@ func (p *Past) Len(kind Kind) int { return len(p.since[kind]) }
 // catchUp is called. Reads of single objects, lists without a watch and writes
 // meet the present.
 func (n *Network) ShowPast(past *Past, match func(*Client) bool) (catchUp func()) {
-	shown := &shownPast{past: past, match: match}
+	shown := &shownPast{past: past, lags: true, match: func(c *Client, _ Kind) bool { return match(c) }}
 	end := During(&n.faults.shown, shown)
 	return func() {
 		end()
@@ -60,25 +108,34 @@ func (n *Network) ShowPast(past *Past, match func(*Client) bool) (catchUp func()
 	}
 }
 
-// pastFor returns the past in which a watch is to begin, or nil.
-func (f *faults) pastFor(w *watch) *Past {
-	if w.synced || w.lists > 1 {
-		return nil
-	}
+// ListPast answers all lists of the watches that match from a past, until end
+// is called. What has changed since follows as any other change does.
+func (n *Network) ListPast(past *Past, match func(*Client, Kind) bool) (end func()) {
+	return During(&n.faults.shown, &shownPast{past: past, match: match})
+}
+
+// pastFor returns the past from which a watch is to list, or nil.
+func (f *faults) pastFor(w *watch) *shownPast {
 	for _, shown := range slices.Backward(f.shown) {
-		if shown.match(w.client) {
-			shown.shows = append(shown.shows, w)
-			return shown.past
+		if shown.matches(w) {
+			return shown
 		}
 	}
 	return nil
 }
 
-// begin answers the first list from a past.
-func (w *watch) begin(past *Past) {
-	now := w.client.network.Elapsed()
-	w.lag = now - past.at
+// begin answers a list from a past.
+func (w *watch) begin(shown *shownPast) {
+	past, now := shown.past, w.client.network.Elapsed()
 	w.deliverAt(Change{Kind: w.kind, list: &past.lists[w.kind]}, now)
+	if !shown.lags {
+		for _, c := range past.since[w.kind] {
+			w.send(c.change)
+		}
+		return
+	}
+	shown.shows = append(shown.shows, w)
+	w.lag = now - past.at
 	for _, c := range past.since[w.kind] {
 		w.deliverAt(c.change, c.at+w.lag)
 	}

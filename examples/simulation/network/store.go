@@ -20,14 +20,11 @@ func (s Store) GetByKey(key string) (item any, exists bool, err error) {
 	return object, object != nil, nil
 }
 
-// LastSyncResourceVersion returns how far the watch is. There are no bookmarks.
-func (s Store) LastSyncResourceVersion() string {
-	watch := s.client.watches[s.kind]
-	if watch.newest != nil {
-		return watch.newest.GetResourceVersion()
-	}
-	return strconv.FormatUint(watch.version, 10)
-}
+// Version returns how far the watch is. There are no bookmarks.
+func (s Store) Version() uint64 { return s.client.watches[s.kind].current() }
+
+// LastSyncResourceVersion returns how far the watch is.
+func (s Store) LastSyncResourceVersion() string { return strconv.FormatUint(s.Version(), 10) }
 
 // LastStoreSyncResourceVersion returns how far the cache is. What the watch
 // receives is in it at once.

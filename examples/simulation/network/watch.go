@@ -1,7 +1,9 @@
 package network
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
@@ -49,7 +51,9 @@ type watch struct {
 
 	cached cached
 	lens   Lens // nil shows objects as they are
-	synced bool
+	// transform is that of the informer, nil if it keeps objects as they are.
+	transform func(Object) Object
+	synced    bool
 	// lost says that events are dropped until everything has been listed again.
 	// Broken counts the faults by which they are.
 	lost   bool
@@ -76,12 +80,20 @@ type watch struct {
 // Inform lists and watches the objects of a kind. The handler is told of them
 // like by an informer of client-go. To be called once a kind.
 func (c *Client) Inform(kind Kind, handler cache.ResourceEventHandler) {
+	c.InformTransformed(kind, handler, nil)
+}
+
+// InformTransformed is Inform with what an informer's transform makes of each
+// object before it is cached. It must not change what it is given.
+func (c *Client) InformTransformed(kind Kind, handler cache.ResourceEventHandler, transform func(Object) Object) {
 	w := &watch{
 		client:  c,
 		kind:    kind,
 		handler: handler,
 		random:  c.network.Random(c.Identity() + "/" + kind.String()),
 		cached:  cached{byName: make(map[string]Object)},
+
+		transform: transform,
 	}
 	w.next = w.arriveNext
 	w.lens = c.network.server.Lens(kind)
@@ -104,8 +116,8 @@ func (w *watch) list() {
 		w.lost = false
 		w.lists++
 		w.onTheWay = virtualtime.FIFO[Change]{} // the stream has ended
-		if past := network.faults.pastFor(w); past != nil {
-			w.begin(past)
+		if shown := network.faults.pastFor(w); shown != nil {
+			w.begin(shown)
 			return
 		}
 		all := network.server.All(w.kind)
@@ -199,12 +211,43 @@ func (w *watch) release() {
 func (w *watch) deliver(c Change) {
 	if c.list == nil {
 		w.newest = c.Object
-		w.apply(c)
+		w.apply(w.transformed(c))
 		return
 	}
 	w.version, w.newest = c.list.Version, nil
-	w.replace(c.list.Objects)
+	list := c.list.Objects
+	if w.transform != nil {
+		list = make([]Change, len(list))
+		for i, c := range c.list.Objects {
+			list[i] = w.transformed(c)
+		}
+	}
+	w.replace(list)
 	w.client.wake()
+}
+
+func (w *watch) transformed(c Change) Change {
+	if w.transform != nil {
+		c.Object = w.transform(c.Object)
+	}
+	return c
+}
+
+// current is how far the cache is.
+func (w *watch) current() uint64 {
+	if w.newest == nil {
+		return w.version
+	}
+	return versionOf(w.newest)
+}
+
+// versionOf is the version of an object, by which those of a server are in order.
+func versionOf(object Object) uint64 {
+	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	if err != nil {
+		panic(fmt.Sprintf("network: the version of %q: %v", object.GetName(), err))
+	}
+	return version
 }
 
 func (w *watch) apply(c Change) {
