@@ -108,7 +108,6 @@ var programCores = []string{
 var programEdges = append([]string{
 	"examples/controllerruntime/failover/controller.go", "examples/controllerruntime/failover/metrics.go",
 	"examples/controllerruntime/failover/stop.go",
-	"examples/daemonset/simulation/errand.go", "examples/daemonset/simulation/faults.go",
 	"examples/hollownode/simulation/calls.go", "examples/hollownode/simulation/faults.go",
 	"examples/hollownode/simulation/heartbeats.go", "examples/hollownode/simulation/reports.go",
 	"examples/outage/cluster/list.go", "examples/outage/exhaustive/explore.go",
@@ -126,8 +125,7 @@ var timelessEdges = []string{
 	"daemon/ownership/claimer.go", "daemon/revision/manager.go", "eviction/act.go", "eviction/action.go",
 	"nodehealth/heartbeat/stepper.go", "timedqueue/feed/handler.go",
 	"examples/daemonset/edge", "examples/hollownode/edge", "examples/nodelifecycle/edge",
-	"examples/daemonset/simulation/client.go", "examples/daemonset/simulation/cluster.go",
-	"examples/daemonset/simulation/kind.go", "examples/daemonset/simulation/process.go",
+	"examples/daemonset/simulation/kind.go",
 	"examples/hollownode/simulation/cluster.go",
 	"examples/hollownode/simulation/process.go",
 	"examples/simulation/network/watch.go", "examples/outage/simulation/replica.go",

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/daemonset/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // demoDefaults are the flags of the demonstration, unless they are given.
@@ -21,10 +22,10 @@ var demoDefaults = map[string]string{"kube-api-qps": "1000", "kube-api-burst": "
 
 // demoKubelets are quick, so that a rollout takes seconds.
 var demoKubelets = simulation.Kubelets{
-	Bind:   simulation.Span{Min: 10 * time.Millisecond, Max: 100 * time.Millisecond},
-	Begin:  simulation.Span{Min: 50 * time.Millisecond, Max: 100 * time.Millisecond},
-	Ready:  simulation.Span{Min: 400 * time.Millisecond, Max: 600 * time.Millisecond},
-	Stop:   simulation.Span{Min: 50 * time.Millisecond, Max: 200 * time.Millisecond},
+	Bind:   network.Span{Min: 10 * time.Millisecond, Max: 100 * time.Millisecond},
+	Begin:  network.Span{Min: 50 * time.Millisecond, Max: 100 * time.Millisecond},
+	Ready:  network.Span{Min: 400 * time.Millisecond, Max: 600 * time.Millisecond},
+	Stop:   network.Span{Min: 50 * time.Millisecond, Max: 200 * time.Millisecond},
 	Broken: ":" + badImage,
 }
 

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
-	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 const (
@@ -25,10 +25,10 @@ const (
 
 // quick are kubelets whose pods are ready within a second.
 var quick = Kubelets{
-	Bind:   Span{10 * time.Millisecond, 50 * time.Millisecond},
-	Begin:  Span{50 * time.Millisecond, 100 * time.Millisecond},
-	Ready:  Span{100 * time.Millisecond, 600 * time.Millisecond},
-	Stop:   Span{50 * time.Millisecond, 200 * time.Millisecond},
+	Bind:   network.Span{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond},
+	Begin:  network.Span{Min: 50 * time.Millisecond, Max: 100 * time.Millisecond},
+	Ready:  network.Span{Min: 100 * time.Millisecond, Max: 600 * time.Millisecond},
+	Stop:   network.Span{Min: 50 * time.Millisecond, Max: 200 * time.Millisecond},
 	Broken: BrokenImage,
 }
 
@@ -146,7 +146,7 @@ func TestAdoptionsShareARead(t *testing.T) {
 			pod.Labels = map[string]string{"app": "set-00"}
 			pod.Spec.NodeName = fmt.Sprintf("node-%03d", i)
 			pod.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent:1"}}
-			require.NoError(t, c.World.Create(resourceOf(invariant.Pods), pod))
+			require.NoError(t, c.World.Create(network.Pods.Resource(), pod))
 		}
 		c.create(1)
 		_, counts := c.play(nodes)

@@ -11,29 +11,27 @@ import (
 	"github.com/kubelife/lifecycle/daemon/revision"
 	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
-	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
+	"github.com/kubelife/lifecycle/examples/simulation/program"
 )
 
-type (
-	podResult = controller.Result[rollout.Result]
-	podAction = func(context.Context, controller.ChangePod) podResult
-)
+type podResult = controller.Result[rollout.Result]
 
-// asOtherKinds returns the action that changes pods as controllers of other kinds
-// may do it at times: something else comes first, or a pod is updated in place.
-func (p *process) asOtherKinds(change podAction) podAction {
-	return func(ctx context.Context, task controller.ChangePod) podResult {
+// asOtherKinds changes pods as controllers of other kinds may do it at times:
+// something else comes first, or a pod is updated in place.
+func (s *simulation) asOtherKinds(actions controller.Actions) controller.Actions {
+	change := actions.ChangePod
+	actions.ChangePod = func(ctx context.Context, task controller.ChangePod) podResult {
 		switch {
-		case task.Task.Refresh == nil && p.strikes(p.faults.notNow):
-			p.history.Deferrals = append(p.history.Deferrals, invariant.Deferral{
-				Life: p.life, At: p.Now(), Of: deferred(&task),
-			})
+		case task.Task.Refresh == nil && s.strikes(s.notNow):
+			s.recorder.deferred(deferred(&task))
 			return podResult{Done: &rollout.Result{Outcome: rollout.OutcomeNotNow}}
-		case p.strikes(p.faults.inPlace) && p.mayUpdate(&task.Task):
+		case s.strikes(s.inPlace) && s.mayUpdate(&task.Task):
 			return updateInPlace(ctx, &task.Task)
 		}
 		return change(ctx, task)
 	}
+	return actions
 }
 
 func deferred(task *controller.ChangePod) string {
@@ -45,12 +43,12 @@ func deferred(task *controller.ChangePod) string {
 
 // mayUpdate reports whether a rollout may update a pod instead of its deletion. An
 // update that does not restart it is none.
-func (p *process) mayUpdate(task *rollout.Task) bool {
+func (s *simulation) mayUpdate(task *rollout.Task) bool {
 	d := task.Delete
 	if d == nil || d.Reason != rollout.StepOutdated && d.Reason != rollout.StepOutdatedUnavailable {
 		return false
 	}
-	pod := get[*corev1.Pod](p.cluster, invariant.Pods, d.Pod)
+	pod := s.Pod(d.Pod)
 	return pod != nil && pod.UID == d.UID && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning &&
 		pod.Spec.Containers[0].Image != task.Spec.Template.Spec.Containers[0].Image
 }
@@ -65,7 +63,7 @@ func updateInPlace(ctx context.Context, task *rollout.Task) podResult {
 	if err != nil {
 		return podResult{Err: err}
 	}
-	pods := client[*corev1.Pod]{invariant.Pods}
+	pods := program.Client[*corev1.Pod]{Kind: network.Pods}
 	pod, err := pods.Patch(ctx, task.Delete.Pod, types.MergePatchType, patch, metav1.PatchOptions{})
 	done := rollout.Result{Outcome: rollout.OutcomeUpdated, Pod: pod, Err: err}
 	return podResult{Done: &done, Err: err, Sent: 1}

@@ -1,23 +1,28 @@
 package simulation
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
+	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 const (
 	appLabel  = "app"
-	poolLabel = "pool"
+	poolLabel = corev1.LabelTopologyZone
 	taintKey  = "maintenance"
 )
 
@@ -26,14 +31,18 @@ func nodeName(i int) string { return fmt.Sprintf("node-%d", i) }
 
 // actions returns what each action does.
 func (s *simulation) actions() map[Action]func(Step) {
+	all := s.faults()
+	maps.Copy(all, s.setActions())
+	maps.Copy(all, s.nodeActions())
+	maps.Copy(all, s.podActions())
+	return all
+}
+
+func (s *simulation) setActions() map[Action]func(Step) {
 	return map[Action]func(Step){
 		ActionCreateSet: s.createSet,
-		ActionDeleteSet: s.onSet(func(set *appsv1.DaemonSet, step Step) {
-			s.deleteSet(set, []metav1.DeletionPropagation{
-				metav1.DeletePropagationBackground, metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground,
-			}[step.N%3])
-		}),
-		ActionSetImage: s.onSpec(func(set *appsv1.DaemonSet, n int) { setImage(set, fmt.Sprintf("agent:%d", n)) }),
+		ActionDeleteSet: s.onSet(s.deleteSet),
+		ActionSetImage:  s.onSpec(func(set *appsv1.DaemonSet, n int) { setImage(set, fmt.Sprintf("agent:%d", n)) }),
 		ActionBreakImage: s.onSpec(func(set *appsv1.DaemonSet, n int) {
 			setImage(set, fmt.Sprintf("%s:%d", BrokenImage, n))
 		}),
@@ -46,53 +55,55 @@ func (s *simulation) actions() map[Action]func(Step) {
 		ActionAnnotateSet: s.onSpec(func(set *appsv1.DaemonSet, _ int) {
 			metav1.SetMetaDataAnnotation(&set.ObjectMeta, "note", s.number())
 		}),
+	}
+}
+
+func (s *simulation) nodeActions() map[Action]func(Step) {
+	return map[Action]func(Step){
 		ActionAddNode:      s.addNode,
-		ActionRemoveNode:   func(step Step) { s.removeNode(step.Node) },
-		ActionRecreateNode: func(step Step) { s.removeNode(step.Node); s.addNode(step) },
-		ActionTaint:        s.taint,
-		ActionLabel: func(step Step) {
-			s.changeNode(step.Node, func(node *corev1.Node) { node.Labels[poolLabel] = otherPool(node.Labels[poolLabel]) })
-		},
-		ActionKillNode: s.onMachine(func(m *machine, step Step) { m.deadUntil = s.Elapsed() + step.For }),
-		ActionFailPods: s.onMachine(func(m *machine, step Step) { m.failUntil = s.Elapsed() + step.For }),
-		ActionSlowNode: s.onMachine(func(m *machine, step Step) { m.slow = time.Duration(step.N) * time.Second }),
-
-		ActionDeletePod: s.onPod(func(pod *corev1.Pod, _ Step) { s.deletePod(pod) }),
-		ActionFailPod: s.onPod(func(pod *corev1.Pod, _ Step) {
-			s.changePod(pod, func(pod *corev1.Pod) { pod.Status = corev1.PodStatus{Phase: corev1.PodFailed} })
+		ActionRemoveNode:   s.onMachine(s.removeNode),
+		ActionRecreateNode: func(step Step) { s.onMachine(s.removeNode)(step); s.addNode(step) },
+		ActionTaint:        s.onMachine(s.taint),
+		ActionLabel: s.onMachine(func(m *model.Machine, _ Step) {
+			m.Edit(func(node *corev1.Node) {
+				node.Labels = maps.Clone(node.Labels)
+				node.Labels[poolLabel] = otherPool(node.Labels[poolLabel])
+			})
 		}),
-		ActionUnready:   s.onPod(s.makeUnready),
-		ActionOrphanPod: s.onPod(func(pod *corev1.Pod, _ Step) { s.orphan(invariant.Pods, pod) }),
+		ActionKillNode: s.onMachine(func(m *model.Machine, step Step) { s.After(step.For, m.Silence()) }),
+		ActionFailPods: s.onMachine(func(m *model.Machine, step Step) {
+			s.kubelets.host(m.Name).failUntil = s.Elapsed() + step.For
+		}),
+		ActionSlowNode: s.onMachine(func(m *model.Machine, step Step) {
+			s.kubelets.host(m.Name).slow = time.Duration(step.N) * time.Second
+		}),
+	}
+}
+
+func (s *simulation) podActions() map[Action]func(Step) {
+	pods, revisions := network.Pods, network.Revisions
+	return map[Action]func(Step){
+		ActionDeletePod: s.onPod(func(pod *corev1.Pod, _ Step) { s.DeletePod(pod.Name) }),
+		ActionFailPod:   s.onPod(func(pod *corev1.Pod, _ Step) { s.kubelets.report(pod, corev1.PodFailed) }),
+		ActionUnready:   s.onPod(func(pod *corev1.Pod, step Step) { s.kubelets.makeUnready(pod, step.For) }),
+		ActionOrphanPod: s.onPod(func(pod *corev1.Pod, _ Step) { s.own(pods, pod) }),
 		ActionRelabelPod: s.onPod(func(pod *corev1.Pod, _ Step) {
-			s.changePod(pod, func(pod *corev1.Pod) { pod.Labels[appLabel] = "none" })
+			s.patch(pods, pod, map[string]any{"labels": map[string]string{appLabel: "none"}})
 		}),
-		ActionStealPod:       s.onPod(func(pod *corev1.Pod, _ Step) { s.steal(invariant.Pods, pod) }),
+		ActionStealPod:       s.onPod(func(pod *corev1.Pod, _ Step) { s.own(pods, pod, thief) }),
 		ActionStrayPod:       s.createStray,
-		ActionOrphanRevision: s.onRevision(func(r *appsv1.ControllerRevision) { s.orphan(invariant.Revisions, r) }),
-		ActionStealRevision:  s.onRevision(func(r *appsv1.ControllerRevision) { s.steal(invariant.Revisions, r) }),
-
-		ActionErrors:      s.strike(&s.faults.errors),
-		ActionLoseAnswers: s.strike(&s.faults.lost),
-		ActionConflicts:   s.strike(&s.faults.conflicts),
-		ActionSlowCalls:   s.strike(&s.faults.slow),
-		ActionQuota:       s.strike(&s.faults.quota),
-		ActionNotNow:      s.strike(&s.faults.notNow),
-		ActionInPlace:     s.strike(&s.faults.inPlace),
-		ActionLate: func(step Step) {
-			s.faults.late[step.Kind] = lateness{s.Elapsed() + step.For, time.Duration(step.N) * time.Second}
-		},
-		ActionGap:  s.interrupt,
-		ActionKill: s.kill,
-		ActionHalt: s.halt,
+		ActionOrphanRevision: s.onRevision(func(r *appsv1.ControllerRevision) { s.own(revisions, r) }),
+		ActionStealRevision:  s.onRevision(func(r *appsv1.ControllerRevision) { s.own(revisions, r, thief) }),
 	}
 }
 
 // onSet returns an action on a set that exists and is not being deleted.
 func (s *simulation) onSet(do func(*appsv1.DaemonSet, Step)) func(Step) {
 	return func(step Step) {
-		set := get[*appsv1.DaemonSet](s.cluster, invariant.Sets, setName(step.Set))
-		if set != nil && set.DeletionTimestamp == nil {
-			do(set, step)
+		for _, set := range s.Sets() {
+			if set.Name == setName(step.Set) && set.DeletionTimestamp == nil {
+				do(set, step)
+			}
 		}
 	}
 }
@@ -107,7 +118,7 @@ func (s *simulation) onSpec(change func(set *appsv1.DaemonSet, n int)) func(Step
 func (s *simulation) changeSet(set *appsv1.DaemonSet, change func(*appsv1.DaemonSet)) {
 	next := set.DeepCopy()
 	change(next)
-	_, _ = s.server.Update(s.Now(), resourceOf(invariant.Sets), Namespace, next, apiserver.WriteOptions{})
+	_, _ = s.Server.Update(s.Now(), SetResource, s.Namespace, next, apiserver.WriteOptions{})
 }
 
 func setImage(set *appsv1.DaemonSet, image string) {
@@ -149,12 +160,22 @@ func setPlacement(set *appsv1.DaemonSet, n int) {
 
 func (s *simulation) createSet(step Step) {
 	name := setName(step.Set)
-	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}}
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{appLabel: name}}
 	set.Spec.Template.Labels = map[string]string{appLabel: name}
 	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent:1"}}
 	setStrategy(set, step.N)
-	_, _ = s.server.Create(s.Now(), resourceOf(invariant.Sets), Namespace, set, apiserver.WriteOptions{})
+	_ = s.Create(SetResource, set) // it fails if there is one
+}
+
+// deleteSet deletes a set. With a propagation that needs one it gets a finalizer
+// first, and the garbage collector takes it off when it is done.
+func (s *simulation) deleteSet(set *appsv1.DaemonSet, step Step) {
+	finalizer := []string{"", metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}[step.N%3]
+	if finalizer != "" {
+		s.patch(network.DaemonSets, set, map[string]any{"finalizers": []string{finalizer}})
+	}
+	_ = s.Delete(SetResource, set.Name) // it is there
 }
 
 func otherPool(pool string) string {
@@ -164,139 +185,106 @@ func otherPool(pool string) string {
 	return "blue"
 }
 
+// addNode adds a node that does not exist.
 func (s *simulation) addNode(step Step) {
 	name := nodeName(step.Node)
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{poolLabel: "blue"}}}
-	if step.Node%3 == 2 {
-		node.Labels[poolLabel] = "green"
-	}
-	if get[*corev1.Node](s.cluster, invariant.Nodes, name) == nil {
-		s.nodes[name] = &machine{}
-		_, _ = s.server.Create(s.Now(), resourceOf(invariant.Nodes), "", node, apiserver.WriteOptions{})
-	}
-}
-
-func (s *simulation) removeNode(n int) {
-	if node := get[*corev1.Node](s.cluster, invariant.Nodes, nodeName(n)); node != nil {
-		s.drop(invariant.Nodes, node)
+	switch register := s.register[name]; {
+	case s.Machine(name) == nil:
+		pool := "blue"
+		if step.Node%3 == 2 {
+			pool = "green"
+		}
+		s.AddMachine(name, pool, "")
+	case register != nil:
+		delete(s.register, name)
+		register()
 	}
 }
 
-func (s *simulation) changeNode(n int, change func(*corev1.Node)) {
-	if node := get[*corev1.Node](s.cluster, invariant.Nodes, nodeName(n)); node != nil {
-		next := node.DeepCopy()
-		change(next)
-		s.put(invariant.Nodes, node, next)
+func (s *simulation) removeNode(m *model.Machine, _ Step) {
+	if m.Node() != nil {
+		s.register[m.Name] = m.Unregister()
 	}
 }
 
 // taint taints a node for a time. N chooses the effect.
-func (s *simulation) taint(step Step) {
-	effect := []corev1.TaintEffect{
+func (s *simulation) taint(m *model.Machine, step Step) {
+	taint := corev1.Taint{Key: taintKey, Effect: []corev1.TaintEffect{
 		corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule,
-	}[step.N%3]
+	}[step.N%3]}
 	untaint := func(node *corev1.Node) {
-		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == effect })
+		node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool { return t == taint })
 	}
-	s.changeNode(step.Node, func(node *corev1.Node) {
+	m.Edit(func(node *corev1.Node) {
 		untaint(node)
-		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: taintKey, Effect: effect})
+		node.Spec.Taints = append(node.Spec.Taints, taint)
 	})
-	s.After(step.For, func() { s.changeNode(step.Node, untaint) })
+	s.After(step.For, func() { m.Edit(untaint) })
 }
 
-func (s *simulation) onMachine(do func(*machine, Step)) func(Step) {
+// onMachine returns an action on a machine, whether it has a node or not.
+func (s *simulation) onMachine(do func(*model.Machine, Step)) func(Step) {
 	return func(step Step) {
-		name := nodeName(step.Node)
-		m := s.nodes[name]
-		if m == nil {
-			return
+		if m := s.Machine(nodeName(step.Node)); m != nil {
+			do(m, step)
 		}
-		do(m, step)
-		s.After(step.For, func() { s.visitPods(name) })
 	}
 }
 
 // onPod returns an action on one of the pods.
 func (s *simulation) onPod(do func(*corev1.Pod, Step)) func(Step) {
 	return func(step Step) {
-		pods := list[*corev1.Pod](s.cluster, invariant.Pods)
-		pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+		pods := slices.DeleteFunc(s.Pods(), func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 		if len(pods) > 0 {
 			do(pods[step.Pod%len(pods)], step)
 		}
 	}
 }
 
-func (s *simulation) makeUnready(pod *corev1.Pod, step Step) {
-	if isReady(pod) {
-		s.unready[string(pod.UID)] = s.Elapsed() + step.For
-		s.changePod(pod, func(pod *corev1.Pod) { setReady(pod, corev1.ConditionFalse, s.Now()) })
-	}
-}
-
 // createStray creates a running pod that a set selects and that has no owner.
 func (s *simulation) createStray(step Step) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: Namespace, Name: "stray-" + s.number(), Labels: map[string]string{appLabel: setName(step.Set)},
+		Name: "stray-" + s.number(), Labels: map[string]string{appLabel: setName(step.Set)},
 	}}
 	pod.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent:1"}}
 	pod.Spec.NodeName = nodeName(step.Node)
-	_, _ = s.server.Create(s.Now(), resourceOf(invariant.Pods), Namespace, pod, apiserver.WriteOptions{})
+	_ = s.Create(network.Pods.Resource(), pod) // nothing has its name
 }
 
 func (s *simulation) onRevision(do func(*appsv1.ControllerRevision)) func(Step) {
 	return s.onSet(func(set *appsv1.DaemonSet, step Step) {
-		all := list[*appsv1.ControllerRevision](s.cluster, invariant.Revisions)
-		all = slices.DeleteFunc(all, func(r *appsv1.ControllerRevision) bool { return !metav1.IsControlledBy(r, set) })
+		all := slices.DeleteFunc(s.Revisions(), func(r *appsv1.ControllerRevision) bool {
+			return !metav1.IsControlledBy(r, set)
+		})
 		if len(all) > 0 {
 			do(all[step.Pod%len(all)])
 		}
 	})
 }
 
-// strike has a fault strike a quarter, a half or all of the calls.
-func (s *simulation) strike(f *fault) func(Step) {
-	return func(step Step) { *f = fault{s.Elapsed() + step.For, []float64{0.25, 0.5, 1}[step.N%3]} }
+// thief is a controller that takes what is not its own.
+var thief = metav1.OwnerReference{
+	APIVersion: "example.com/v1", Kind: "Thief", Name: "thief", UID: "thief", Controller: ptr.To(true),
 }
 
-// interrupt has the watch of a kind miss everything for a time.
-func (s *simulation) interrupt(step Step) {
-	if s.process.ended {
-		return
-	}
-	w := s.process.watches[step.Kind]
-	w.Break()
-	s.After(step.For, func() {
-		if w.Broken() {
-			// The list is at least as new as what the watch has shown.
-			version := max(w.Version(), s.logs[step.Kind].VersionAt(s.Now().Add(-s.between(0, 5*time.Second))))
-			w.List(version, func() time.Duration { return s.watchDelay(&s.faults, step.Kind) })
-		}
-	})
+// own gives an object other owners, or none.
+func (s *simulation) own(kind network.Kind, object metav1.Object, owners ...metav1.OwnerReference) {
+	s.patch(kind, object, map[string]any{"ownerReferences": owners})
 }
 
-func (s *simulation) kill(step Step) {
-	if s.process.ended {
-		return
+// patch changes the metadata of an object that exists.
+func (s *simulation) patch(kind network.Kind, object metav1.Object, metadata map[string]any) {
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err == nil {
+		err = s.Patch(kind.Resource(), types.MergePatchType, patch, object.GetName())
 	}
-	s.process.end()
-	s.After(step.For, func() {
-		// It cannot fail, because the first start did not, with the same settings.
-		if err := s.takeOver(time.Duration(step.N) * time.Second); err != nil {
-			panic(err)
-		}
-	})
+	if err != nil {
+		panic(fmt.Sprintf("simulation: change %s %s: %v", kind, object.GetName(), err))
+	}
 }
 
-func (s *simulation) halt(step Step) {
-	s.halted = max(s.halted, s.Elapsed()+step.For)
-	if !s.process.ended {
-		s.process.halt()
-	}
-	s.After(step.For, func() {
-		if s.Elapsed() >= s.halted && !s.process.ended {
-			s.process.resume()
-		}
-	})
+// number returns a name that no object has had.
+func (s *simulation) number() string {
+	s.names++
+	return strconv.Itoa(s.names)
 }

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"maps"
 	"math"
 	"time"
 
@@ -11,7 +12,10 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
+	"github.com/kubelife/lifecycle/examples/outage/daemonsets"
+	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // WorldConfig is what a [World] begins with.
@@ -22,79 +26,111 @@ type WorldConfig struct {
 	Kubelets   Kubelets
 }
 
-// A World is a cluster that its caller plays with, instead of a [Scenario]. It
-// begins empty, and nothing goes wrong in it. It is not safe for concurrent
-// use.
+// A World is a cluster in which the controller runs. It begins empty, and
+// nothing goes wrong in it unless its caller says so. It is not safe for
+// concurrent use.
 type World struct {
-	// Client is that of users. Its namespace is [Namespace].
+	// Client is that of users. Its namespace is [model.Namespace].
 	apiserver.Client
+	*model.World
 
-	cluster *cluster
-	process *process
+	config   WorldConfig
+	kubelets *kubelets
+	recorder *recorder
+	process  *daemonsets.Process
+	// wrap changes what the actions of the controller do. Nil leaves them.
+	wrap func(controller.Actions) controller.Actions
 }
 
 // The resources of a [World].
 var (
-	NodeResource = resourceOf(invariant.Nodes)
-	SetResource  = resourceOf(invariant.Sets)
+	NodeResource = network.Nodes.Resource()
+	SetResource  = network.DaemonSets.Resource()
 )
+
+// birth is when the time of each World begins.
+var birth = time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
 
 // NewWorld returns a World in which the controller runs.
 func NewWorld(config WorldConfig) (*World, error) {
-	c := newCluster(config.Seed, config.Kubelets)
-	w := &World{Client: apiserver.Client{Server: c.server, Namespace: Namespace, Now: c.Now}, cluster: c}
-	requests := config.Controller.Requests
-	w.cluster.history.PerSecond, w.cluster.history.Burst = float64(requests.PerSecond), requests.Burst
-	var err error
-	if w.process, err = start(w.cluster, &faults{}, config.Controller, 0); err != nil {
-		return nil, err
-	}
-	w.cluster.watching = w.process.told
-	return w, nil
+	w := newWorld(config)
+	return w, w.start()
 }
 
-// Elapsed returns how much time has passed.
-func (w *World) Elapsed() time.Duration { return w.cluster.Elapsed() }
+func newWorld(config WorldConfig) *World {
+	cluster := model.New(model.Config{
+		Seed: config.Seed, Start: birth, Scheduling: config.Kubelets.Bind,
+		Latency:    network.Span{Min: 2 * time.Millisecond, Max: 40 * time.Millisecond},
+		WatchDelay: network.Span{Min: time.Millisecond, Max: 50 * time.Millisecond},
+	})
+	w := &World{
+		Client: cluster.Users(), World: cluster, config: config,
+		kubelets: newKubelets(cluster, config.Kubelets), recorder: newRecorder(cluster),
+	}
+	requests := config.Controller.Requests
+	w.recorder.history.PerSecond, w.recorder.history.Burst = float64(requests.PerSecond), requests.Burst
+	cluster.Run(w.kubelets)
+	cluster.Watch(w.recorder)
+	return w
+}
+
+// start begins a life of the controller.
+func (w *World) start() (err error) {
+	life := w.recorder.begin()
+	w.process, err = daemonsets.Start(w.World, daemonsets.Config{
+		Name: "daemonsets", Life: len(w.recorder.history.Lives), Controller: w.config.Controller, Wrap: w.wrap,
+		Began: func() any { return w.recorder.decision(life, w.process.Client) },
+	})
+	return err
+}
 
 // Advance lets everything happen up to a time.
-func (w *World) Advance(until time.Duration) { w.cluster.Run(until, math.MaxInt) }
-
-// At plans something that happens in the World.
-func (w *World) At(at time.Duration, do func()) { w.cluster.After(at-w.Elapsed(), do) }
+func (w *World) Advance(until time.Duration) { w.Timeline.Run(until, math.MaxInt) }
 
 // History returns what has happened. It grows.
-func (w *World) History() *invariant.History { return w.cluster.history }
+func (w *World) History() *invariant.History { return w.recorder.history }
 
 // End leaves the cluster alone until nothing is under way any more, and returns
 // what has happened by then. It also returns from when on no request may have
 // been sent.
 func (w *World) End() (history *invariant.History, quietFrom time.Time) {
 	w.Advance(w.Elapsed() + RestTime)
-	w.process.end()
-	w.cluster.history.End = w.cluster.Now()
-	return w.cluster.history, w.cluster.Now().Add(-5 * time.Minute)
+	w.end()
+	return w.History(), w.Now().Add(-5 * time.Minute)
 }
 
-// Nodes returns all nodes by name. They must not be changed.
-func (w *World) Nodes() []*corev1.Node { return list[*corev1.Node](w.cluster, invariant.Nodes) }
-
-// Pods returns all pods by name. They must not be changed.
-func (w *World) Pods() []*corev1.Pod { return list[*corev1.Pod](w.cluster, invariant.Pods) }
+// end ends the controller and the history.
+func (w *World) end() {
+	w.process.End("the end")
+	w.recorder.history.End = w.Now()
+}
 
 // Sets returns all DaemonSets by name. They must not be changed.
-func (w *World) Sets() []*appsv1.DaemonSet { return list[*appsv1.DaemonSet](w.cluster, invariant.Sets) }
+func (w *World) Sets() []*appsv1.DaemonSet {
+	return model.ObjectsOf[*appsv1.DaemonSet](w.World, network.DaemonSets)
+}
 
 // Revisions returns all ControllerRevisions by name. They must not be changed.
 func (w *World) Revisions() []*appsv1.ControllerRevision {
-	return list[*appsv1.ControllerRevision](w.cluster, invariant.Revisions)
+	return model.ObjectsOf[*appsv1.ControllerRevision](w.World, network.Revisions)
 }
 
-// Create creates objects. A node gets a kubelet.
+// Create creates objects. A node gets a machine, which is ready, and has its
+// labels and taints.
 func (w *World) Create(resource schema.GroupVersionResource, objects ...runtime.Object) error {
 	for _, object := range objects {
-		if node, ok := object.(*corev1.Node); ok {
-			w.cluster.nodes[node.Name] = &machine{}
+		node, ok := object.(*corev1.Node)
+		if !ok {
+			if err := w.Client.Create(resource, object); err != nil {
+				return err
+			}
+			continue
 		}
+		w.AddMachine(node.Name, "", "").Edit(func(made *corev1.Node) {
+			made.Labels = maps.Clone(made.Labels)
+			maps.Copy(made.Labels, node.Labels)
+			made.Spec.Taints = node.Spec.Taints
+		})
 	}
-	return w.Client.Create(resource, objects...)
+	return nil
 }

@@ -30,36 +30,62 @@ type Config struct {
 	Name       string
 	Life       int
 	Controller controller.Config
+	// Wrap changes what the actions of the controller do. Nil leaves them.
+	Wrap func(controller.Actions) controller.Actions
+	// Began is that of [program.Config].
+	Began func() any
+}
+
+// A Process is one life of the controller.
+type Process struct {
+	*program.Process
+
+	// Core is the controller itself. Its turns go through Update.
+	Core *controller.Controller
 }
 
 // jobTimeout is that of daemonset/runner.
 const jobTimeout = 30 * time.Second
 
 // Start begins a life of the controller. It goes on until its End.
-func Start(world *model.World, config Config) (*program.Process, error) {
+func Start(world *model.World, config Config) (*Process, error) {
 	core, err := controller.NewController(config.Controller, world.Now())
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", config.Name, err)
 	}
 	p := program.New(world.Network, program.Config{
 		Name: config.Name, Life: config.Life, Workers: config.Controller.MostUnderWay(), JobTimeout: jobTimeout,
-		Synced: func() { core.MarkSynced(world.Now()) },
+		Synced: func() { core.MarkSynced(world.Now()) }, Began: config.Began,
 	})
 	e, err := newEdge(core, p)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", config.Name, err)
 	}
-	jobs, err := core.Jobs(e.Actions(), world.Now())
+	actions := e.Actions()
+	if config.Wrap != nil {
+		actions = config.Wrap(actions)
+	}
+	jobs, err := core.Jobs(actions, world.Now())
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", config.Name, err)
 	}
 	p.Perform(jobs)
 	p.Inform(network.DaemonSets, e.Sets)
-	p.Inform(network.Pods, e.Pods)
-	p.Inform(network.Nodes, e.Nodes)
+	p.InformTransformed(network.Pods, e.Pods, trimmed)
+	p.InformTransformed(network.Nodes, e.Nodes, trimmed)
 	p.Inform(network.Revisions, e.Revisions)
 	p.Every(time.Second, e.Expire)
-	return p, nil
+	return &Process{p, core}, nil
+}
+
+// trimmed is what the informers of the program keep of pods and nodes. Of sets
+// and revisions they drop nothing that a world has.
+func trimmed(object network.Object) network.Object {
+	kept, err := edge.Trim(object)
+	if trimmed, ok := kept.(network.Object); ok && err == nil {
+		return trimmed
+	}
+	return object
 }
 
 func newEdge(core *controller.Controller, p *program.Process) (*edge.Edge[*appsv1.DaemonSet], error) {

@@ -17,7 +17,6 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 	"github.com/kubelife/lifecycle/examples/simulation/network"
-	"github.com/kubelife/lifecycle/examples/simulation/program"
 )
 
 // whole is a world in which the DaemonSet controller runs beside node lifecycle
@@ -27,7 +26,7 @@ type whole struct {
 
 	world   *model.World
 	random  *rand.Rand
-	process *program.Process
+	process *daemonsets.Process
 	life    int
 	err     error
 	image   string
