@@ -54,7 +54,10 @@ func (d *demo) script() []demonstration.Step {
 	return []demonstration.Step{
 		{
 			Title: fmt.Sprintf("create agent and proxy, on %d nodes", demoNodes),
-			Do:    func() error { return errors.Join(d.addNodes(1, demoNodes), d.createSets()) },
+			Do: func() error {
+				d.addNodes(1, demoNodes)
+				return d.createSets()
+			},
 			Lacks: d.lacks,
 		},
 		{
@@ -64,7 +67,10 @@ func (d *demo) script() []demonstration.Step {
 		},
 		{
 			Title: fmt.Sprintf("%d nodes join", demoLater),
-			Do:    func() error { return d.addNodes(demoNodes+1, demoNodes+demoLater) },
+			Do: func() error {
+				d.addNodes(demoNodes+1, demoNodes+demoLater)
+				return nil
+			},
 			Lacks: d.lacks,
 		},
 		{
@@ -132,13 +138,10 @@ func nodeNames(from, to int) (names []string) {
 }
 
 // addNodes makes the nodes of these numbers.
-func (d *demo) addNodes(from, to int) error {
-	var nodes []runtime.Object
+func (d *demo) addNodes(from, to int) {
 	for _, name := range nodeNames(from, to) {
-		labels := map[string]string{corev1.LabelHostname: name}
-		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
+		d.AddMachine(name, "", "")
 	}
-	return d.Create(simulation.NodeResource, nodes...)
 }
 
 // taint gives nodes a taint. No effect removes it.

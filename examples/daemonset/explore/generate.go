@@ -94,7 +94,7 @@ func (g *generator) step(do simulation.Action) simulation.Step {
 	return simulation.Step{
 		Do: do, Set: g.IntN(g.sets), Node: g.IntN(g.names), Pod: g.IntN(20), N: n,
 		For:  time.Second + time.Duration(g.Int64N(int64(longest))),
-		Kind: invariant.Kind(g.IntN(int(invariant.Kinds))),
+		Kind: invariant.Kinds[g.IntN(len(invariant.Kinds))],
 	}
 }
 

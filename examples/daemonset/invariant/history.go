@@ -5,24 +5,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
-// Kind is a kind of object that a controller watches.
-type Kind uint8
-
-// Kinds of objects.
+// Kinds of objects that a controller watches.
 const (
-	Sets Kind = iota
-	Pods
-	Nodes
-	Revisions
-	// Kinds is how many there are.
-	Kinds
+	Sets      = network.DaemonSets
+	Pods      = network.Pods
+	Nodes     = network.Nodes
+	Revisions = network.Revisions
 )
 
-func (k Kind) String() string {
-	return [...]string{"daemonsets", "pods", "nodes", "controllerrevisions"}[k]
-}
+// Kinds are all of them.
+var Kinds = []network.Kind{Sets, Pods, Nodes, Revisions}
 
 // A History is what an API server has stored and answered. Events that it
 // orders have a number each, across all of it.
@@ -59,7 +55,7 @@ type Decision struct {
 	At    time.Time
 	// Seen are the versions up to which its watches had shown the changes of each
 	// kind. What the API server has stored later it could not know.
-	Seen [Kinds]uint64
+	Seen map[network.Kind]uint64
 }
 
 // A Call is a request of a controller's process.
@@ -68,7 +64,7 @@ type Call struct {
 	// Request is what it asks for, as in "patch daemonsets/status".
 	Request string
 	// Kind and Name are those of the object that it is about.
-	Kind Kind
+	Kind network.Kind
 	Name string
 	// Ended is the number of the event in which the client had the answer or gave
 	// up. It is zero if the process has ended before.
@@ -76,8 +72,8 @@ type Call struct {
 	// Answered says that there was an answer, and no error other than that there
 	// is no such object.
 	Answered bool
-	// Answer is the object of the answer, of a deletion as that has left it. It is
-	// nil if there is no such object.
+	// Answer is the object as the call has left it, which an answer tells. It is nil
+	// if there is no such object.
 	Answer metav1.Object
 	// Missing is the version at which there was no such object, or zero.
 	Missing uint64
@@ -85,7 +81,7 @@ type Call struct {
 
 // A Change is one step of an object.
 type Change struct {
-	Kind    Kind
+	Kind    network.Kind
 	Version uint64
 	At      time.Time
 	// Before is nil for a creation, and After for a removal.

@@ -6,11 +6,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // timeline is what became of the objects of one name.
 type timeline struct {
-	kind    Kind
+	kind    network.Kind
 	name    string
 	changes []*Change
 	answers []*Call // with an object of it, in the order of their arrival
@@ -30,7 +32,7 @@ func (t *timeline) last() metav1.Object { return t.changes[len(t.changes)-1].Aft
 
 // identity names a timeline.
 type identity struct {
-	kind Kind
+	kind network.Kind
 	name string
 }
 

@@ -34,7 +34,7 @@ func Check(h *History, quietFrom time.Time) []Violation {
 			j.revisionWrite(change)
 		case Sets:
 			j.statusWrite(change)
-		case Nodes, Kinds:
+		default:
 			j.violate(OthersUntouched, change.At, "node %s was written", change.Object().GetName())
 		}
 	}

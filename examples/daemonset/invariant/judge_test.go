@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 var begin = time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
@@ -85,27 +87,35 @@ func leavingPod(pod *corev1.Pod) *corev1.Pod {
 }
 
 // store adds a change.
-func (s *story) store(kind Kind, before, after metav1.Object, by *Call) {
+func (s *story) store(kind network.Kind, before, after metav1.Object, by *Call) {
 	s.Changes = append(s.Changes, &Change{
 		Kind: kind, Version: uint64(len(s.Changes) + 1), At: begin, Before: before, After: after, By: by,
 	})
 }
 
 // other has another client write, and the watches show it.
-func (s *story) other(kind Kind, before, after metav1.Object) {
+func (s *story) other(kind network.Kind, before, after metav1.Object) {
 	s.store(kind, before, after, nil)
 	s.seen = uint64(len(s.Changes))
 }
 
 // unseen has another client write, and no watch show it.
-func (s *story) unseen(kind Kind, before, after metav1.Object) { s.store(kind, before, after, nil) }
+func (s *story) unseen(kind network.Kind, before, after metav1.Object) {
+	s.store(kind, before, after, nil)
+}
 
-// own has the controller write.
-func (s *story) own(kind Kind, before, after metav1.Object) {
-	d := &Decision{Life: s.life, Order: uint64(2*len(s.Calls) + 1), At: begin}
-	for kind := range Kinds {
+// decision is one that the controller makes now.
+func (s *story) decision() *Decision {
+	d := &Decision{Life: s.life, Order: uint64(2*len(s.Calls) + 1), At: begin, Seen: make(map[network.Kind]uint64)}
+	for _, kind := range Kinds {
 		d.Seen[kind] = s.seen
 	}
+	return d
+}
+
+// own has the controller write.
+func (s *story) own(kind network.Kind, before, after metav1.Object) {
+	d := s.decision()
 	object := after
 	if object == nil {
 		object = before
@@ -117,10 +127,7 @@ func (s *story) own(kind Kind, before, after metav1.Object) {
 
 // read has the controller read a pod.
 func (s *story) read(name string) {
-	d := &Decision{Life: s.life, Order: uint64(2*len(s.Calls) + 1), At: begin}
-	for kind := range Kinds {
-		d.Seen[kind] = s.seen
-	}
+	d := s.decision()
 	call := &Call{Decision: d, Kind: Pods, Name: name, Ended: d.Order + 1, Answered: true}
 	call.Missing = uint64(len(s.Changes))
 	for _, change := range s.Changes {

@@ -48,9 +48,7 @@ func newCalls(t *testing.T, perSecond float64, nodes int) *calls {
 	require.NoError(t, err)
 	c := &calls{T: t, World: world}
 	for i := range nodes {
-		require.NoError(t, c.Create(NodeResource, &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%03d", i)},
-		}))
+		c.AddMachine(fmt.Sprintf("node-%03d", i), "", "")
 	}
 	return c
 }

@@ -52,8 +52,8 @@ func (s *simulation) strikes(shares []*float64) bool {
 }
 
 // ofKind matches the watches of a kind.
-func ofKind(kind invariant.Kind) func(*network.Client, network.Kind) bool {
-	return func(_ *network.Client, watched network.Kind) bool { return watched == kindOf[kind] }
+func ofKind(kind network.Kind) func(*network.Client, network.Kind) bool {
+	return func(_ *network.Client, watched network.Kind) bool { return watched == kind }
 }
 
 // interrupt has the watch of a kind miss everything for a time. What it lists
@@ -68,7 +68,7 @@ func (s *simulation) interrupt(step Step) {
 }
 
 // listPast has watches of a kind list now what there was some time ago.
-func (s *simulation) listPast(kind invariant.Kind, age time.Duration) {
+func (s *simulation) listPast(kind network.Kind, age time.Duration) {
 	past := s.past.At(s.Elapsed() - age)
 	end := s.ListPast(past, ofKind(kind))
 	s.After(time.Second, func() {
@@ -85,7 +85,7 @@ func (s *simulation) kill(step Step) {
 	s.process.End("crash")
 	s.After(step.For, func() {
 		oldest := network.Span{Max: time.Duration(step.N) * time.Second}
-		for kind := range invariant.Kinds {
+		for _, kind := range invariant.Kinds {
 			s.listPast(kind, oldest.Pick(s.random))
 		}
 		// It cannot fail, because the first start did not, with the same settings.
@@ -93,7 +93,7 @@ func (s *simulation) kill(step Step) {
 			panic(err)
 		}
 		if s.Elapsed() < s.halted {
-			s.setHalted(true)
+			s.hold()
 		}
 	})
 }
@@ -101,21 +101,18 @@ func (s *simulation) kill(step Step) {
 func (s *simulation) halt(step Step) {
 	s.halted = max(s.halted, s.Elapsed()+step.For)
 	if !s.process.Stopped() {
-		s.setHalted(true)
+		s.hold()
 	}
 	s.After(step.For, func() {
 		if s.Elapsed() >= s.halted && !s.process.Stopped() {
-			s.setHalted(false)
+			s.process.Update(s.process.Core.Resume)
+			s.recorder.Resume()
 		}
 	})
 }
 
-// setHalted has the core delete no pod, or lets it do so again.
-func (s *simulation) setHalted(halted bool) {
-	turn := s.process.Core.Resume
-	if halted {
-		turn = s.process.Core.Halt
-	}
-	s.process.Update(turn)
-	s.recorder.halted(halted)
+// hold has the core delete no pod.
+func (s *simulation) hold() {
+	s.process.Update(s.process.Core.Halt)
+	s.recorder.Halt()
 }

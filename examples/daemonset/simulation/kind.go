@@ -24,7 +24,7 @@ func (s *simulation) asOtherKinds(actions controller.Actions) controller.Actions
 	actions.ChangePod = func(ctx context.Context, task controller.ChangePod) podResult {
 		switch {
 		case task.Task.Refresh == nil && s.strikes(s.notNow):
-			s.recorder.deferred(deferred(&task))
+			s.recorder.Defer(deferred(&task))
 			return podResult{Done: &rollout.Result{Outcome: rollout.OutcomeNotNow}}
 		case s.strikes(s.inPlace) && s.mayUpdate(&task.Task):
 			return updateInPlace(ctx, &task.Task)

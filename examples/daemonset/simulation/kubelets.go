@@ -3,7 +3,6 @@ package simulation
 import (
 	"encoding/json"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
@@ -41,18 +40,12 @@ var ofScenarios = Kubelets{
 	Broken: BrokenImage,
 }
 
-// The times that are the same for all kubelets.
-var (
-	// seesNode is how long a kubelet takes to go on with its pods when its node has
-	// changed or is back.
-	seesNode = network.Span{Min: time.Second, Max: 30 * time.Second}
-	// admits is how long a new node keeps the taint of its admission. Nothing else
-	// here takes it off.
-	admits = network.Span{Max: 2 * time.Second}
-)
+// seesNode is how long a kubelet takes to go on with its pods when its node has
+// changed or is back.
+var seesNode = network.Span{Min: time.Second, Max: 30 * time.Second}
 
-// kubelets are those of a world. They send no heartbeats: nothing here waits for
-// them.
+// kubelets are those of a world. They say nothing of their nodes: nothing here waits for
+// that.
 type kubelets struct {
 	Kubelets
 
@@ -96,12 +89,8 @@ func (*kubelets) Start(*model.Machine) {}
 // Complete implements [model.Kubelets].
 func (*kubelets) Complete(*corev1.Pod) {}
 
-// Speak reports that the node is ready.
-func (*kubelets) Speak(m *model.Machine) {
-	if m.Reaches() && m.Node() != nil && !model.NodeReady(m.Node()) {
-		m.Report()
-	}
-}
+// Speak implements [model.Kubelets].
+func (*kubelets) Speak(*model.Machine) {}
 
 // Reached has the pods of a machine go on that is back.
 func (k *kubelets) Reached(m *model.Machine) {
@@ -111,23 +100,9 @@ func (k *kubelets) Reached(m *model.Machine) {
 }
 
 // SawNode has the pods of a node go on by and by.
-func (k *kubelets) SawNode(m *model.Machine, before *corev1.Node) {
-	if m.Node() == nil {
-		return
-	}
+func (k *kubelets) SawNode(m *model.Machine, _ *corev1.Node) {
 	k.world.After(seesNode.Pick(k.random), func() { k.visit(m.Name) })
-	if before == nil {
-		k.world.After(admits.Pick(k.random), func() { m.EditIf(isNew, admit) })
-	}
 }
-
-func isNew(node *corev1.Node) bool { return slices.ContainsFunc(node.Spec.Taints, isAdmission) }
-
-func admit(node *corev1.Node) {
-	node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), isAdmission)
-}
-
-func isAdmission(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady }
 
 // SawPod plans what happens to a pod next.
 func (k *kubelets) SawPod(before, after *corev1.Pod) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -53,7 +52,7 @@ func (s *simulation) setActions() map[Action]func(Step) {
 			set.Spec.RevisionHistoryLimit = ptr.To([]int32{0, 1, 2, 10}[n%4])
 		}),
 		ActionAnnotateSet: s.onSpec(func(set *appsv1.DaemonSet, _ int) {
-			metav1.SetMetaDataAnnotation(&set.ObjectMeta, "note", s.number())
+			metav1.SetMetaDataAnnotation(&set.ObjectMeta, "note", set.ResourceVersion)
 		}),
 	}
 }
@@ -198,6 +197,7 @@ func (s *simulation) addNode(step Step) {
 	case register != nil:
 		delete(s.register, name)
 		register()
+		s.Machine(name).Edit(func(node *corev1.Node) { node.Spec.Taints = nil }) // that of its admission
 	}
 }
 
@@ -244,7 +244,7 @@ func (s *simulation) onPod(do func(*corev1.Pod, Step)) func(Step) {
 // createStray creates a running pod that a set selects and that has no owner.
 func (s *simulation) createStray(step Step) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: "stray-" + s.number(), Labels: map[string]string{appLabel: setName(step.Set)},
+		GenerateName: "stray-", Labels: map[string]string{appLabel: setName(step.Set)},
 	}}
 	pod.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent:1"}}
 	pod.Spec.NodeName = nodeName(step.Node)
@@ -281,10 +281,4 @@ func (s *simulation) patch(kind network.Kind, object metav1.Object, metadata map
 	if err != nil {
 		panic(fmt.Sprintf("simulation: change %s %s: %v", kind, object.GetName(), err))
 	}
-}
-
-// number returns a name that no object has had.
-func (s *simulation) number() string {
-	s.names++
-	return strconv.Itoa(s.names)
 }

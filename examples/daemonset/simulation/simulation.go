@@ -34,8 +34,7 @@ type simulation struct {
 	random   *rand.Rand
 	past     *network.Past     // from the beginning on
 	register map[string]func() // nodes that were removed
-	names    int
-	halted   time.Duration // until when
+	halted   time.Duration     // until when
 	// notNow and inPlace are the shares of tasks before which something else comes,
 	// and of deletions in whose place running pods are updated.
 	notNow, inPlace []*float64

@@ -1,14 +1,9 @@
 package simulation
 
 import (
-	"maps"
-	"math"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
@@ -36,7 +31,7 @@ type World struct {
 
 	config   WorldConfig
 	kubelets *kubelets
-	recorder *recorder
+	recorder *invariant.Recorder
 	process  *daemonsets.Process
 	// wrap changes what the actions of the controller do. Nil leaves them.
 	wrap func(controller.Actions) controller.Actions
@@ -65,30 +60,26 @@ func newWorld(config WorldConfig) *World {
 	})
 	w := &World{
 		Client: cluster.Users(), World: cluster, config: config,
-		kubelets: newKubelets(cluster, config.Kubelets), recorder: newRecorder(cluster),
+		kubelets: newKubelets(cluster, config.Kubelets), recorder: invariant.Record(cluster),
 	}
 	requests := config.Controller.Requests
-	w.recorder.history.PerSecond, w.recorder.history.Burst = float64(requests.PerSecond), requests.Burst
+	w.History().PerSecond, w.History().Burst = float64(requests.PerSecond), requests.Burst
 	cluster.Run(w.kubelets)
-	cluster.Watch(w.recorder)
 	return w
 }
 
 // start begins a life of the controller.
 func (w *World) start() (err error) {
-	life := w.recorder.begin()
+	decide := w.recorder.Begin()
 	w.process, err = daemonsets.Start(w.World, daemonsets.Config{
-		Name: "daemonsets", Life: len(w.recorder.history.Lives), Controller: w.config.Controller, Wrap: w.wrap,
-		Began: func() any { return w.recorder.decision(life, w.process.Client) },
+		Name: "daemonsets", Life: len(w.History().Lives), Controller: w.config.Controller, Wrap: w.wrap,
+		Began: func() any { return decide(w.process.Client) },
 	})
 	return err
 }
 
-// Advance lets everything happen up to a time.
-func (w *World) Advance(until time.Duration) { w.Timeline.Run(until, math.MaxInt) }
-
 // History returns what has happened. It grows.
-func (w *World) History() *invariant.History { return w.recorder.history }
+func (w *World) History() *invariant.History { return w.recorder.History }
 
 // End leaves the cluster alone until nothing is under way any more, and returns
 // what has happened by then. It also returns from when on no request may have
@@ -102,7 +93,7 @@ func (w *World) End() (history *invariant.History, quietFrom time.Time) {
 // end ends the controller and the history.
 func (w *World) end() {
 	w.process.End("the end")
-	w.recorder.history.End = w.Now()
+	w.History().End = w.Now()
 }
 
 // Sets returns all DaemonSets by name. They must not be changed.
@@ -113,24 +104,4 @@ func (w *World) Sets() []*appsv1.DaemonSet {
 // Revisions returns all ControllerRevisions by name. They must not be changed.
 func (w *World) Revisions() []*appsv1.ControllerRevision {
 	return model.ObjectsOf[*appsv1.ControllerRevision](w.World, network.Revisions)
-}
-
-// Create creates objects. A node gets a machine, which is ready, and has its
-// labels and taints.
-func (w *World) Create(resource schema.GroupVersionResource, objects ...runtime.Object) error {
-	for _, object := range objects {
-		node, ok := object.(*corev1.Node)
-		if !ok {
-			if err := w.Client.Create(resource, object); err != nil {
-				return err
-			}
-			continue
-		}
-		w.AddMachine(node.Name, "", "").Edit(func(made *corev1.Node) {
-			made.Labels = maps.Clone(made.Labels)
-			maps.Copy(made.Labels, node.Labels)
-			made.Spec.Taints = node.Spec.Taints
-		})
-	}
-	return nil
 }

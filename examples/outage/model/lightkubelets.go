@@ -40,7 +40,7 @@ func (k lightKubelets) Speak(m *Machine) {
 		return
 	}
 	if m.reported == never || k.world.Elapsed()-m.reported >= k.world.config.StatusInterval || m.misreported() {
-		m.Report()
+		m.report()
 	}
 }
 

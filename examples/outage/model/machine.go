@@ -75,7 +75,7 @@ func (w *World) AddMachine(name, zone, rack string) *Machine {
 	w.machines = append(w.machines, m)
 	w.machine[name] = m
 	m.register()
-	m.Report()
+	m.report()
 	w.kubelets.Start(m)
 	return m
 }
@@ -134,8 +134,8 @@ func (m *Machine) status(kind corev1.NodeConditionType) corev1.ConditionStatus {
 	return corev1.ConditionFalse
 }
 
-// Report writes the status of the machine's node.
-func (m *Machine) Report() {
+// report writes the status.
+func (m *Machine) report() {
 	before := m.node
 	after := *before
 	now := metav1.NewTime(m.Clock().Truncate(time.Second))

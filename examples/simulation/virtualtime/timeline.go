@@ -56,6 +56,12 @@ func (t *Timeline) Step(until time.Duration) bool {
 	return true
 }
 
+// Advance lets everything happen that is planned up to a time since the start.
+func (t *Timeline) Advance(until time.Duration) {
+	for t.Step(until) {
+	}
+}
+
 // Run lets everything happen that is planned up to a time since the start. It
 // reports whether it has ended within so many events.
 func (t *Timeline) Run(until time.Duration, most int) bool {
