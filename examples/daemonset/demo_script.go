@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
-	"github.com/kubelife/lifecycle/examples/daemonset/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 const (
@@ -150,7 +150,7 @@ func (d *demo) taint(effect corev1.TaintEffect, nodes []string) error {
 	if effect != "" {
 		patch = fmt.Appendf(nil, `{"spec":{"taints":[{"key":"maintenance","effect":%q}]}}`, effect)
 	}
-	return d.Patch(simulation.NodeResource, types.MergePatchType, patch, nodes...)
+	return d.Patch(network.Nodes.Resource(), types.MergePatchType, patch, nodes...)
 }
 
 // createSets creates the sets with the first image.
@@ -172,7 +172,7 @@ func (d *demo) createSets() error {
 		created.Spec.RevisionHistoryLimit = ptr.To(int32(10))
 		sets = append(sets, created)
 	}
-	return d.Create(simulation.SetResource, sets...)
+	return d.Create(network.DaemonSets.Resource(), sets...)
 }
 
 // rollOut gives each set another image.
@@ -198,7 +198,7 @@ func (d *demo) rollBack(number int64) error {
 
 func (d *demo) patchSets(patchOf func(set string) []byte) error {
 	for _, set := range demoSets {
-		err := d.Patch(simulation.SetResource, types.StrategicMergePatchType, patchOf(set.name), set.name)
+		err := d.Patch(network.DaemonSets.Resource(), types.StrategicMergePatchType, patchOf(set.name), set.name)
 		if err != nil {
 			return err
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/daemonset/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // prepared sets the demonstration up, with flags besides its own.
@@ -87,7 +87,7 @@ func TestDemonstrationIsInterrupted(t *testing.T) {
 // A step that does not get to its end is the last one.
 func TestDemonstrationEndsWhenAStepDoes(t *testing.T) {
 	d := prepared(t, 0)
-	d.At(4*time.Second, func() { require.NoError(t, d.Delete(simulation.SetResource, "proxy")) })
+	d.At(4*time.Second, func() { require.NoError(t, d.Delete(network.DaemonSets.Resource(), "proxy")) })
 	out, err := demonstrated(t, d)
 	require.ErrorIs(t, err, demonstration.ErrNotHeld)
 	require.Contains(t, out, "FAIL  after each of the 7 steps pods and status were as they should\n"+

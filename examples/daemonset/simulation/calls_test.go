@@ -65,14 +65,14 @@ func (c *calls) create(sets int) {
 		set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateDaemonSet{
 			MaxUnavailable: ptr.To(intstr.FromString("10%")),
 		}
-		require.NoError(c, c.World.Create(SetResource, set))
+		require.NoError(c, c.World.Create(network.DaemonSets.Resource(), set))
 	}
 }
 
 // rollOut gives all sets another image.
 func (c *calls) rollOut() {
 	for _, set := range c.Sets() {
-		require.NoError(c, c.Patch(SetResource, types.StrategicMergePatchType,
+		require.NoError(c, c.Patch(network.DaemonSets.Resource(), types.StrategicMergePatchType,
 			[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"agent","image":"agent:2"}]}}}}`), set.Name))
 	}
 }

@@ -6,15 +6,14 @@
 //	...
 //	violations := invariant.Check(history, history.End)
 //
-// What the API server stores and answers is that of
-// examples/simulation/apiserver, whose answers are compared with
-// kube-apiserver's. Besides the controller these clients act on it, always on
-// the newest state:
+// The cluster is a world of examples/outage/model, whose scheduler binds pods
+// and whose garbage collector deletes them. The controller runs in it as in
+// examples/outage/daemonsets. This package adds
 //
-//   - a scheduler that binds a pod to the node that its affinity names;
-//   - kubelets that start, fail and stop pods, or do nothing for a time;
-//   - garbage collectors of pods without node and objects without owner;
-//   - users that change sets, nodes and pods as the steps of the scenario say.
+//   - kubelets that start, fail and stop pods after random times, or do nothing
+//     for a time;
+//   - users that change sets, nodes and pods as the steps of the scenario say;
+//   - what goes wrong, as steps too.
 //
 // # What goes wrong
 //
@@ -27,5 +26,6 @@
 // # What is left out
 //
 // There is one namespace, and no second controller of daemon sets. Pods need no
-// resources. Templates have no node affinity and no host ports.
+// resources. Templates have no node affinity and no host ports. Nodes send no
+// heartbeats.
 package simulation

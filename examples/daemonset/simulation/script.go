@@ -117,7 +117,7 @@ func (s *simulation) onSpec(change func(set *appsv1.DaemonSet, n int)) func(Step
 func (s *simulation) changeSet(set *appsv1.DaemonSet, change func(*appsv1.DaemonSet)) {
 	next := set.DeepCopy()
 	change(next)
-	_, _ = s.Server.Update(s.Now(), SetResource, s.Namespace, next, apiserver.WriteOptions{})
+	_, _ = s.Server.Update(s.Now(), network.DaemonSets.Resource(), s.Namespace, next, apiserver.WriteOptions{})
 }
 
 func setImage(set *appsv1.DaemonSet, image string) {
@@ -164,7 +164,7 @@ func (s *simulation) createSet(step Step) {
 	set.Spec.Template.Labels = map[string]string{appLabel: name}
 	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent:1"}}
 	setStrategy(set, step.N)
-	_ = s.Create(SetResource, set) // it fails if there is one
+	_ = s.Create(network.DaemonSets.Resource(), set) // it fails if there is one
 }
 
 // deleteSet deletes a set. With a propagation that needs one it gets a finalizer
@@ -174,7 +174,7 @@ func (s *simulation) deleteSet(set *appsv1.DaemonSet, step Step) {
 	if finalizer != "" {
 		s.patch(network.DaemonSets, set, map[string]any{"finalizers": []string{finalizer}})
 	}
-	_ = s.Delete(SetResource, set.Name) // it is there
+	_ = s.Delete(network.DaemonSets.Resource(), set.Name) // it is there
 }
 
 func otherPool(pool string) string {

@@ -37,12 +37,6 @@ type World struct {
 	wrap func(controller.Actions) controller.Actions
 }
 
-// The resources of a [World].
-var (
-	NodeResource = network.Nodes.Resource()
-	SetResource  = network.DaemonSets.Resource()
-)
-
 // birth is when the time of each World begins.
 var birth = time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
 
