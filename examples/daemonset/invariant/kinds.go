@@ -11,7 +11,8 @@ import (
 type Deferral struct {
 	Life *Life
 	At   time.Time
-	// Of is the pod to delete, or the node and the revision of the pod to create.
+	// Of is the UID of the pod to delete, or that of the node and the revision of
+	// the pod to create.
 	Of string
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/kubelife/lifecycle/daemon/revision"
 	"github.com/kubelife/lifecycle/daemon/rollout"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
+	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/simulation/network"
 	"github.com/kubelife/lifecycle/examples/simulation/program"
 )
@@ -24,7 +25,7 @@ func (s *simulation) asOtherKinds(actions controller.Actions) controller.Actions
 	actions.ChangePod = func(ctx context.Context, task controller.ChangePod) podResult {
 		switch {
 		case task.Task.Refresh == nil && s.strikes(s.notNow):
-			s.recorder.Defer(deferred(&task))
+			s.recorder.Defer(s.deferred(&task))
 			return podResult{Done: &rollout.Result{Outcome: rollout.OutcomeNotNow}}
 		case s.strikes(s.inPlace) && s.mayUpdate(&task.Task):
 			return updateInPlace(ctx, &task.Task)
@@ -34,11 +35,18 @@ func (s *simulation) asOtherKinds(actions controller.Actions) controller.Actions
 	return actions
 }
 
-func deferred(task *controller.ChangePod) string {
-	if creation := task.Task.Create; creation != nil {
-		return string(task.Task.Owner) + " " + creation.Node + " " + creation.Revision
+// deferred names a task. Of two nodes of a name the second one has no part in
+// what came before a creation for the first.
+func (s *simulation) deferred(task *controller.ChangePod) string {
+	creation := task.Task.Create
+	if creation == nil {
+		return string(task.Task.Delete.UID)
 	}
-	return string(task.Task.Delete.UID)
+	node := creation.Node
+	if known := model.CachedNode(s.process.Client, node); known != nil {
+		node = string(known.UID)
+	}
+	return string(task.Task.Owner) + " " + node + " " + creation.Revision
 }
 
 // mayUpdate reports whether a rollout may update a pod instead of its deletion. An

@@ -91,7 +91,8 @@ func TestPodOnNoNodeIsCollected(t *testing.T) {
 	require.Nil(t, w.Pod("on-b"))
 	require.Nil(t, w.Pod("on-none"))
 	require.NotNil(t, w.Pod("on-late"))
-	w.DeletePod("on-late")
-	run(w, 4*time.Minute)
+	w.Machine("late").Unregister()
+	run(w, 5*time.Minute)
+	require.Nil(t, w.Pod("on-late"), "it goes with its node")
 	require.Empty(t, w.PodsOn("late"))
 }

@@ -74,6 +74,7 @@ func (w *World) AddMachine(name, zone, rack string) *Machine {
 		random: w.Network.Random("machine/" + name), LastBeat: w.Elapsed(), LastRenewal: w.Elapsed(), LastTry: w.Elapsed()}
 	w.machines = append(w.machines, m)
 	w.machine[name] = m
+	m.takeIn()
 	m.register()
 	m.report()
 	w.kubelets.Start(m)

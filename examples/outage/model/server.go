@@ -35,7 +35,9 @@ type server struct {
 	rules *apiserver.Server
 	store *store
 	pods  map[string]*podRecord
-	lock  network.Lock
+	// homeless counts the pods that are bound to a machine that there never was.
+	homeless int
+	lock     network.Lock
 }
 
 // podRecord is a pod on the API server and what the model wants to know with
@@ -43,10 +45,10 @@ type server struct {
 type podRecord struct {
 	object *corev1.Pod
 	owner  *Workload
-	slot   int // in Machine.pods; nowhere: it was bound to none that there was
+	slot   int // in Machine.pods, or nowhere
 }
 
-// nowhere is the slot of a pod on no machine.
+// nowhere is the slot of a homeless pod.
 const nowhere = -1
 
 func newServer(w *World) server {
@@ -290,8 +292,12 @@ func (w *World) recordPod(before, after *corev1.Pod) *podRecord {
 	if after == nil {
 		record := w.server.pods[before.Name]
 		delete(w.server.pods, before.Name)
-		if before.Spec.NodeName != "" && record.slot != nowhere {
-			w.machine[before.Spec.NodeName].removePod(record)
+		switch on := before.Spec.NodeName; {
+		case on == "":
+		case record.slot == nowhere:
+			w.server.homeless--
+		default:
+			w.machine[on].removePod(record)
 		}
 		return record
 	}
@@ -302,15 +308,33 @@ func (w *World) recordPod(before, after *corev1.Pod) *podRecord {
 	}
 	record.object = after
 	if on := after.Spec.NodeName; on != "" && (before == nil || before.Spec.NodeName == "") {
-		m := w.machine[on]
-		if m == nil {
+		if m := w.machine[on]; m != nil {
+			m.addPod(record)
+		} else {
 			record.slot = nowhere
-			return record
+			w.server.homeless++
 		}
-		record.slot = len(m.pods)
-		m.pods = append(m.pods, record)
 	}
 	return record
+}
+
+func (m *Machine) addPod(record *podRecord) {
+	record.slot = len(m.pods)
+	m.pods = append(m.pods, record)
+}
+
+// takeIn has a machine take the homeless pods that are bound to it.
+func (m *Machine) takeIn() {
+	s := &m.world.server
+	if s.homeless == 0 {
+		return
+	}
+	for _, pod := range m.world.Pods() {
+		if pod.Spec.NodeName == m.Name {
+			s.homeless--
+			m.addPod(s.pods[pod.Name])
+		}
+	}
 }
 
 func (m *Machine) removePod(record *podRecord) {
