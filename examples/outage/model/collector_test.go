@@ -52,6 +52,25 @@ func TestWhatBelongsToASetThatIsGoneIsDeleted(t *testing.T) {
 	require.Nil(t, w.Pod("late"))
 }
 
+// The workloads of the model are no objects. What the owners of their pods are
+// called is nothing to the garbage collector.
+func TestPodsOfWorkloadsAreNotCollected(t *testing.T) {
+	w, set := withSet(t)
+	w.Workload("agent").Place("a")
+	w.Workload("web").Place("b")
+	before := map[string]*corev1.Pod{}
+	for _, pod := range w.Pods() {
+		before[pod.Name] = pod
+	}
+	require.NoError(t, w.Users().Delete(network.DaemonSets.Resource(), set.Name))
+	run(w, 2*time.Minute)
+	delete(before, "pod") // of the set
+	require.Len(t, w.Pods(), len(before))
+	for _, pod := range w.Pods() {
+		require.Equal(t, before[pod.Name].UID, pod.UID)
+	}
+}
+
 func TestSetIsGoneAfterItsPodsWithForegroundDeletion(t *testing.T) {
 	w, _ := withSet(t, metav1.FinalizerDeleteDependents)
 	restore := w.Machine("a").Silence() // its pod does not stop

@@ -281,7 +281,7 @@ func (w *World) podChanged(call *network.Call, before, after *corev1.Pod, shown 
 	case before == nil && w.Node(after.Spec.NodeName) == nil:
 		w.After(orphanedPodsStay, func() { w.collectPod(after) })
 	}
-	if after != nil {
+	if after != nil && record.owner == nil {
 		w.dependentChanged(after)
 	}
 	w.kubelets.SawPod(before, after)
