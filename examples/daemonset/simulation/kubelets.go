@@ -51,36 +51,23 @@ type kubelets struct {
 
 	world  *model.World
 	random *rand.Rand
-	hosts  map[string]*host
+	// failUntil is until when the pods of a machine fail, and slow what a start
+	// takes there in addition.
+	failUntil, slow map[string]time.Duration
 	// unready is until when a pod stays not ready.
 	unready map[types.UID]time.Duration
 	// stale are the pods that were updated in place and are yet to restart.
 	stale map[types.UID]bool
 }
 
-// host is what is wrong with a machine.
-type host struct {
-	failUntil time.Duration // its pods fail
-	slow      time.Duration // what a start takes in addition
-}
-
 var _ model.Kubelets = (*kubelets)(nil)
 
 func newKubelets(world *model.World, config Kubelets) *kubelets {
 	return &kubelets{
-		Kubelets: config, world: world, random: world.Random("kubelets"), hosts: make(map[string]*host),
+		Kubelets: config, world: world, random: world.Random("kubelets"),
+		failUntil: make(map[string]time.Duration), slow: make(map[string]time.Duration),
 		unready: make(map[types.UID]time.Duration), stale: make(map[types.UID]bool),
 	}
-}
-
-// host returns that of a machine.
-func (k *kubelets) host(machine string) *host {
-	h := k.hosts[machine]
-	if h == nil {
-		h = &host{}
-		k.hosts[machine] = h
-	}
-	return h
 }
 
 // Start implements [model.Kubelets].
@@ -130,7 +117,7 @@ func (k *kubelets) plan(pod *corev1.Pod) {
 	if pod.Spec.NodeName == "" {
 		return
 	}
-	slow := k.host(pod.Spec.NodeName).slow
+	slow := k.slow[pod.Spec.NodeName]
 	running := pod.Status.Phase == corev1.PodRunning
 	switch {
 	case pod.DeletionTimestamp != nil:
@@ -167,7 +154,7 @@ func (k *kubelets) begin(m *model.Machine, pod *corev1.Pod) {
 		return
 	}
 	phase := corev1.PodRunning
-	if k.host(m.Name).failUntil > k.world.Elapsed() {
+	if k.failUntil[m.Name] > k.world.Elapsed() {
 		phase = corev1.PodFailed
 	}
 	k.report(pod, phase)

@@ -60,8 +60,8 @@ func (s *simulation) setActions() map[Action]func(Step) {
 func (s *simulation) nodeActions() map[Action]func(Step) {
 	return map[Action]func(Step){
 		ActionAddNode:      s.addNode,
-		ActionRemoveNode:   s.onMachine(s.removeNode),
-		ActionRecreateNode: func(step Step) { s.onMachine(s.removeNode)(step); s.addNode(step) },
+		ActionRemoveNode:   s.onMachine(removeNode),
+		ActionRecreateNode: func(step Step) { s.onMachine(removeNode)(step); s.addNode(step) },
 		ActionTaint:        s.onMachine(s.taint),
 		ActionLabel: s.onMachine(func(m *model.Machine, _ Step) {
 			m.Edit(func(node *corev1.Node) {
@@ -71,10 +71,10 @@ func (s *simulation) nodeActions() map[Action]func(Step) {
 		}),
 		ActionKillNode: s.onMachine(func(m *model.Machine, step Step) { s.After(step.For, m.Silence()) }),
 		ActionFailPods: s.onMachine(func(m *model.Machine, step Step) {
-			s.kubelets.host(m.Name).failUntil = s.Elapsed() + step.For
+			s.kubelets.failUntil[m.Name] = s.Elapsed() + step.For
 		}),
 		ActionSlowNode: s.onMachine(func(m *model.Machine, step Step) {
-			s.kubelets.host(m.Name).slow = time.Duration(step.N) * time.Second
+			s.kubelets.slow[m.Name] = time.Duration(step.N) * time.Second
 		}),
 	}
 }
@@ -187,25 +187,20 @@ func otherPool(pool string) string {
 // addNode adds a node that does not exist.
 func (s *simulation) addNode(step Step) {
 	name := nodeName(step.Node)
-	switch register := s.register[name]; {
-	case s.Machine(name) == nil:
+	switch m := s.Machine(name); {
+	case m == nil:
 		pool := "blue"
 		if step.Node%3 == 2 {
 			pool = "green"
 		}
 		s.AddMachine(name, pool, "")
-	case register != nil:
-		delete(s.register, name)
-		register()
-		s.Machine(name).Edit(func(node *corev1.Node) { node.Spec.Taints = nil }) // that of its admission
+	case m.Node() == nil:
+		m.Register()
+		m.Edit(func(node *corev1.Node) { node.Spec.Taints = nil }) // that of its admission
 	}
 }
 
-func (s *simulation) removeNode(m *model.Machine, _ Step) {
-	if m.Node() != nil {
-		s.register[m.Name] = m.Unregister()
-	}
-}
+func removeNode(m *model.Machine, _ Step) { m.Unregister() }
 
 // taint taints a node for a time. N chooses the effect.
 func (s *simulation) taint(m *model.Machine, step Step) {

@@ -31,10 +31,9 @@ var ErrNeverRests = errors.New("the simulation did not come to rest")
 type simulation struct {
 	*World
 
-	random   *rand.Rand
-	past     *network.Past     // from the beginning on
-	register map[string]func() // nodes that were removed
-	halted   time.Duration     // until when
+	random *rand.Rand
+	past   *network.Past // from the beginning on
+	halted time.Duration // until when
 	// notNow and inPlace are the shares of tasks before which something else comes,
 	// and of deletions in whose place running pods are updated.
 	notNow, inPlace []*float64
@@ -43,7 +42,7 @@ type simulation struct {
 // Run plays a scenario and returns what the API server has seen. The error is
 // [ErrNeverRests] or about the scenario.
 func Run(scenario *Scenario) (*invariant.History, error) {
-	s := &simulation{World: newWorld(scenario.world()), register: make(map[string]func())}
+	s := &simulation{World: newWorld(scenario.world())}
 	s.random, s.past = s.Random("script"), s.Remember()
 	s.wrap = s.asOtherKinds
 	for node := range scenario.Nodes {

@@ -245,12 +245,15 @@ func (m *Machine) Unregister() (register func()) {
 	}
 	m.registered = ""
 	m.world.dropNode(m.Name)
-	return func() {
-		if m.registered == "" && m.world.Node(m.Name) == nil {
-			m.register(admission)
-			m.world.kubelets.Speak(m)
-			m.world.kubelets.Reached(m)
-		}
+	return m.Register
+}
+
+// Register makes the node of a machine that has none.
+func (m *Machine) Register() {
+	if m.registered == "" && m.world.Node(m.Name) == nil {
+		m.register(admission)
+		m.world.kubelets.Speak(m)
+		m.world.kubelets.Reached(m)
 	}
 }
 
