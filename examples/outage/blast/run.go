@@ -205,7 +205,7 @@ func run(ctx context.Context, v *Variant, loss *Loss, longest time.Duration, g *
 		_, struck := s.Struck(0, node)
 		return struck
 	}
-	o.world.Watch(o)
+	s.Watch(o)
 	var before []*corev1.Pod
 	o.world.At(begin, func() { before = o.world.Pods() })
 	over, interrupted, silent := false, false, v.silentFor()

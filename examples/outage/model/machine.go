@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -21,6 +22,7 @@ type Machine struct {
 	// Pool and Group are what a scenario calls it by, empty if that does not.
 	Pool, Group string
 
+	labels map[string]string // of its node, besides those that every node has
 	world  *World
 	number int // in the order in which machines were added
 	random *rand.Rand
@@ -106,18 +108,33 @@ func (m *Machine) register(taints ...corev1.Taint) {
 	w := m.world
 	m.registered = types.UID(fmt.Sprintf("%s-%d", m.Name, w.nextSerial()))
 	m.reported = never
+	labels := map[string]string{
+		corev1.LabelTopologyZone:  m.Zone,
+		corev1.LabelOSStable:      "linux",
+		"beta.kubernetes.io/os":   "linux",
+		corev1.LabelArchStable:    "amd64",
+		"beta.kubernetes.io/arch": "amd64",
+	}
+	maps.Copy(labels, m.labels)
 	w.putNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name:              m.Name,
 		UID:               m.registered,
 		CreationTimestamp: metav1.NewTime(w.Now().Truncate(time.Second)),
-		Labels: map[string]string{
-			corev1.LabelTopologyZone:  m.Zone,
-			corev1.LabelOSStable:      "linux",
-			"beta.kubernetes.io/os":   "linux",
-			corev1.LabelArchStable:    "amd64",
-			"beta.kubernetes.io/arch": "amd64",
-		},
+		Labels:            labels,
 	}, Spec: corev1.NodeSpec{Taints: taints}})
+}
+
+// Label gives the machine's node a label, also when it registers again.
+func (m *Machine) Label(key, value string) {
+	m.labels = maps.Clone(m.labels)
+	if m.labels == nil {
+		m.labels = make(map[string]string)
+	}
+	m.labels[key] = value
+	m.Edit(func(node *corev1.Node) {
+		node.Labels = maps.Clone(node.Labels)
+		node.Labels[key] = value
+	})
 }
 
 // status is what the kubelet says of one of its conditions.

@@ -72,7 +72,7 @@ func (w *World) scheduleAll() {
 		}
 		on := w.pending.clean
 		switch owner := w.server.pods[pod.Name].owner; {
-		case owner == nil:
+		case owner == nil, owner.Replacement == ByProcess:
 			on = w.named(pod)
 		case owner.selective():
 			if fitting[owner] == nil {

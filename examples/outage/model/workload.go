@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -29,6 +30,9 @@ const (
 	InPlace
 	// Never: it has no owner.
 	Never
+	// ByProcess: a process in the world makes other pods, whose label names their
+	// owner. Like a DaemonSet with its controller.
+	ByProcess
 )
 
 // kind returns that of the owner, empty if there is none.
@@ -80,6 +84,14 @@ func (w *World) AddWorkload(name string, replacement Replacement, tolerations []
 	w.workloads = append(w.workloads, owner)
 	w.workload[name] = owner
 	return owner
+}
+
+// BelongsTo gives the pods that are placed from now on an owner and further
+// labels.
+func (o *Workload) BelongsTo(owner metav1.OwnerReference, labels map[string]string) {
+	o.references = []metav1.OwnerReference{owner}
+	o.labels = maps.Clone(o.labels)
+	maps.Copy(o.labels, labels)
 }
 
 // Workload returns an owner by its name, or nil.
@@ -146,14 +158,21 @@ func (w *World) bind(pod *corev1.Pod, node string) {
 	})
 }
 
-// podChanged makes the owner replace a pod that goes.
+// podChanged has the owner, or the scheduler, do what a change of a pod asks for.
 func (o *Workload) podChanged(before, after *corev1.Pod) {
 	if o.Budget != nil {
 		o.Budget.podChanged(before, after)
 	}
-	if before == nil {
-		return
+	switch {
+	case before == nil && o.Replacement == ByProcess && after.Spec.NodeName == "":
+		o.world.schedule(after)
+	case before != nil && o.Replacement != ByProcess:
+		o.replace(before, after)
 	}
+}
+
+// replace makes another pod in the place of one that goes or has failed.
+func (o *Workload) replace(before, after *corev1.Pod) {
 	if failed(after) && !failed(before) {
 		o.world.After(daemonRetry, func() { o.removeFailed(after) })
 	}
@@ -173,7 +192,7 @@ func (o *Workload) podChanged(before, after *corev1.Pod) {
 		if after == nil {
 			o.world.After(wait, func() { o.createOn(before.Spec.NodeName) })
 		}
-	case Never:
+	case Never, ByProcess:
 	}
 }
 

@@ -97,6 +97,9 @@ const (
 	// PodsKept: a PodDisruptionBudget refused to let pods go that had to leave.
 	// Count is of pods; refusals of further attempts are left out.
 	PodsKept Kind = "pods kept"
+	// RolledOut: the pods of a DaemonSet's newest template are ready on all of its
+	// nodes. Without daemonSets: controller it is never told.
+	RolledOut Kind = "rolled out"
 )
 
 // Summary is what a run came to.

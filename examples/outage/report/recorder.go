@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -90,7 +91,7 @@ func Watch(s *simulation.Simulation, tell func(Line)) *Recorder {
 			r.tally(n)
 		}
 	}
-	r.world.Watch(r)
+	s.Watch(r)
 	for _, replica := range s.Replicas() {
 		if client := replica.Client(); client != nil { // it has started already
 			r.Noted(network.Note{Kind: network.Started, Client: client})
@@ -183,6 +184,25 @@ func (r *Recorder) Noted(note network.Note) {
 		return
 	}
 	r.timeline.add(r.world.Elapsed(), line)
+}
+
+// Wrote tells that a DaemonSet whose template has changed has its newest pods on
+// all nodes, as its status says.
+func (r *Recorder) Wrote(w model.Write) {
+	before, _ := w.Before.(*appsv1.DaemonSet)
+	after, _ := w.After.(*appsv1.DaemonSet)
+	if before == nil || after == nil || after.Generation == 1 || rolledOut(before) || !rolledOut(after) {
+		return
+	}
+	r.timeline.add(r.world.Elapsed(), Line{Kind: RolledOut, Text: fmt.Sprintf(
+		"DaemonSet %s is rolled out: its newest pods are ready on %d nodes", after.Name, after.Status.NumberAvailable)})
+}
+
+// rolledOut is what kubectl rollout status waits for.
+func rolledOut(set *appsv1.DaemonSet) bool {
+	s := &set.Status
+	return s.ObservedGeneration == set.Generation &&
+		s.UpdatedNumberScheduled == s.DesiredNumberScheduled && s.NumberAvailable == s.DesiredNumberScheduled
 }
 
 // SawNode looks at the controller's memory if it has learned something about a

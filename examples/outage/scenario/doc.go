@@ -40,6 +40,11 @@
 // divide those of a zone by pool, rack and taints. A [Workload] then says how
 // many of its pods are placed on each.
 //
+// A rule replaces the pods of a DaemonSet where they are gone. With daemonSets:
+// controller in the cluster it is examples/daemonset that makes them, and a step
+// can roll a DaemonSet out: {at: 7m, rollOut: {workload: agent}}. A DaemonSet that
+// is placed keeps to the nodes where it begins.
+//
 // Durations are written as in Go, 1h30m. Flags are
 // those of nodelifecycle, whose defaults are those of kube-controller-manager
 // v1.37. Whatever is left out has the default that the comment of its field

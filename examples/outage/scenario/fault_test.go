@@ -116,6 +116,17 @@ func TestFaultsAreThemselvesPossible(t *testing.T) {
 			`16:31: script[0].tolerate.pods.workload: the pods of agent tolerate for ever, which cannot be changed`,
 			`18:31: script[1].tolerate.pods.workload: the pods of sys tolerate for ever, which cannot be changed`,
 			`20:46: script[2].tolerate.seconds: is -4; 0 is at once`}},
+		{"rollOut", `
+- at: 1m
+  rollOut: {workload: web}
+- at: 1m
+  for: 2m
+  rollOut: {workload: agent, maxUnavailable: -1}`, []string{
+			`16:3: script[0].rollOut: nothing rolls a DaemonSet out without daemonSets: controller`,
+			`16:23: script[0].rollOut.workload: is no DaemonSet`,
+			`18:8: script[1].for: rollOut has no end; leave out for`,
+			`19:3: script[1].rollOut: nothing rolls a DaemonSet out without daemonSets: controller`,
+			`19:46: script[1].rollOut.maxUnavailable: is -1; want at least 1`}},
 		{"apiDown", `
 - at: 1m
   apiDown: {for: kubelet}

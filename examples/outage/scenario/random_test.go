@@ -204,6 +204,7 @@ func (r random) cluster(c *scenario.Cluster) {
 			Placed: pick(r, nil, map[string]int{"g-gpu": 9}, map[string]int{"g-gpu": 2, "g-0": 7}),
 			Pools:  pick(r, nil, []string{"gpu", "main"})},
 	}
+	c.DaemonSets = pick(r, "", scenario.ByOwner, scenario.ByController)
 	if r.IntN(2) == 0 {
 		c.BeatInterval, c.StatusInterval = r.interval(), r.interval()
 		c.APILatency, c.WatchDelay = r.span(), r.span()

@@ -65,7 +65,7 @@ func (c badStep) run(t *testing.T) {
 
 const (
 	everyFault = "silence, notReady, flap, flapReady, pressure, delete, move, cordon, taint, touch, nodeClocks, " +
-		"clockDrift, hostile, deletePods, tolerate, apiDown, apiBlink, readOnlyStore, apiErrors, apiLatency, lostAnswers, slowLists, " +
+		"clockDrift, hostile, deletePods, tolerate, rollOut, apiDown, apiBlink, readOnlyStore, apiErrors, apiLatency, lostAnswers, slowLists, " +
 		"staleWatch, brokenWatch, crash, pause, suspend, controllerClock, splitBrain, halt"
 	stepFields = "at, for, over, recoverOver, " + everyFault
 )

@@ -158,6 +158,13 @@ func (t *Tolerate) check(p place) {
 		"the pods of %s tolerate for ever, which cannot be changed", t.Pods.Workload)
 }
 
+func (r *RollOut) check(p place) {
+	w := p.Cluster.workload(r.Workload)
+	p.unless(w == nil || w.Kind == DaemonSet, "workload /cluster.workloads", "is no DaemonSet")
+	p.unless(p.Cluster.DaemonSets == ByController, ". /cluster.daemonSets",
+		"nothing rolls a DaemonSet out without daemonSets: controller")
+}
+
 func (m *Move) check(p place) {
 	p.unless(m.Zone == "" || m.Zone != m.Nodes.Zone, "zone nodes.zone", "the nodes are in zone %s already", m.Zone)
 }

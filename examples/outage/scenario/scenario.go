@@ -37,7 +37,19 @@ type Cluster struct {
 	// Kubelets runs the kubelet of examples/hollownode on each node. By default a
 	// node is a few rules instead, which cost much less.
 	Kubelets bool `json:"kubelets,omitempty"`
+	// DaemonSets says who replaces the pods of DaemonSets: owner, the default, or
+	// controller, which is examples/daemonset with its defaults, as a process of its
+	// own. What befalls the API server and watches befalls it too.
+	DaemonSets string `json:"daemonSets,omitempty" oneOf:"way: owner, controller" default:"owner"`
 }
+
+// Who replaces the pods of DaemonSets.
+const (
+	// ByOwner: a rule makes another pod where one is gone.
+	ByOwner = "owner"
+	// ByController: the controller of examples/daemonset makes them.
+	ByController = "controller"
+)
 
 // Zone is nodes with one topology zone label. They are named zone-0 and so on.
 type Zone struct {

@@ -57,6 +57,9 @@ type Step struct {
 	// Tolerate changes how long pods tolerate that their node is ill. It has no
 	// end.
 	Tolerate *Tolerate `json:"tolerate,omitempty" fault:"endless"`
+	// RollOut gives the pods of a DaemonSet another image. It has no end, and needs
+	// daemonSets: controller.
+	RollOut *RollOut `json:"rollOut,omitempty" fault:"endless"`
 
 	// To the API server.
 
@@ -251,6 +254,14 @@ type Pods struct {
 type Tolerate struct {
 	Pods    Pods  `json:"pods"`
 	Seconds int64 `json:"seconds" min:"0" want:"0 is at once"`
+}
+
+// RollOut is the DaemonSet whose template changes.
+type RollOut struct {
+	Workload string `json:"workload" names:"workload"`
+	// MaxUnavailable is on how many nodes no pod may be ready because of it: the
+	// default is 1, that of the API.
+	MaxUnavailable int `json:"maxUnavailable,omitempty" min:"1" default:"1"`
 }
 
 // Callers of the API server.

@@ -14,7 +14,7 @@ import (
 )
 
 // build makes the machines and the workloads, with their pods on the machines.
-func (s *Simulation) build(cluster *scenario.Cluster) {
+func (s *Simulation) build(cluster *scenario.Cluster) error {
 	for i := range cluster.Zones {
 		s.buildZone(&cluster.Zones[i])
 	}
@@ -26,13 +26,19 @@ func (s *Simulation) build(cluster *scenario.Cluster) {
 	}
 	placed := 0
 	for _, workload := range cluster.Workloads {
-		owner := s.world.AddWorkload(workload.Name, replacements[workload.Kind], tolerations(&workload))
+		owner, err := s.addWorkload(&workload)
+		if err != nil {
+			return err
+		}
 		protect(owner, &workload)
 		if len(workload.Pools) > 0 {
 			owner.Fits = func(m *model.Machine) bool { return slices.Contains(workload.Pools, m.Pool) }
 		}
 		if len(workload.Placed) > 0 {
 			placeOn(owner, workload.Placed, groups)
+			if owner.Replacement == model.ByProcess {
+				s.daemons.keepTo(owner)
+			}
 			continue
 		}
 		replicas := workload.Replicas
@@ -45,6 +51,15 @@ func (s *Simulation) build(cluster *scenario.Cluster) {
 			placed++
 		}
 	}
+	return nil
+}
+
+// addWorkload adds what owns a workload's pods.
+func (s *Simulation) addWorkload(workload *scenario.Workload) (*model.Workload, error) {
+	if workload.Kind == scenario.DaemonSet && s.daemons != nil {
+		return s.daemons.add(workload)
+	}
+	return s.world.AddWorkload(workload.Name, replacements[workload.Kind], tolerations(workload)), nil
 }
 
 // buildZone makes the machines of a zone.

@@ -1,7 +1,7 @@
 package simulation
 
 import (
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
@@ -55,7 +55,7 @@ func (s *Simulation) JudgeSettings() invariant.Settings {
 // JudgeBy is Judge with other settings than those of the flags.
 func (s *Simulation) JudgeBy(settings invariant.Settings) *invariant.Judge {
 	judge := invariant.New(s.world, settings, subject{s})
-	s.world.Watch(model.Only(judge, s.isReplica))
+	s.Watch(judge)
 	var look func()
 	look = func() {
 		judge.Check()
@@ -65,11 +65,13 @@ func (s *Simulation) JudgeBy(settings invariant.Settings) *invariant.Judge {
 	return judge
 }
 
-// isReplica reports whether a client is a process of the controller that is
-// judged.
-func (s *Simulation) isReplica(c *network.Client) bool {
-	return slices.ContainsFunc(s.replicas, func(r *Replica) bool { return r.name() == c.Name })
-}
+// Watch tells a witness what happens. Of the clients that are told of, the
+// processes of the controller are the only ones: what another controller writes
+// was written by no client.
+func (s *Simulation) Watch(witness model.Witness) { s.world.Watch(model.Only(witness, isReplica)) }
+
+// isReplica reports whether a client is a process of the controller.
+func isReplica(c *network.Client) bool { return strings.HasPrefix(c.Name, replicaPrefix) }
 
 // slowness is how long an action takes at most in the steps that make calls
 // slow.

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,7 +35,9 @@ type Replica struct {
 
 func (r *Replica) name() string { return replicaName(r.Number) }
 
-func replicaName(number int) string { return fmt.Sprintf("controller-%d", number) }
+const replicaPrefix = "controller-"
+
+func replicaName(number int) string { return replicaPrefix + strconv.Itoa(number) }
 
 // now is what the process's clock shows.
 func (r *Replica) now() time.Time {

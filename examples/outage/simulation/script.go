@@ -70,6 +70,8 @@ func (s *Simulation) planForPodsAndControllers(step *scenario.Step, random *rand
 		})
 	case step.Tolerate != nil:
 		s.world.At(step.At.D(), func() { s.tolerate(step.Tolerate, random) })
+	case step.RollOut != nil:
+		s.world.At(step.At.D(), func() { s.daemons.rollOut(step.RollOut, step.At.D()) })
 	case step.Crash != nil:
 		s.toReplica(step, step.Crash, s.crash(step))
 	case step.Pause != nil:

@@ -20,6 +20,7 @@ type Simulation struct {
 	calm       calm
 	splitBrain int
 	edits      edits
+	daemons    *daemonSets // nil if a rule replaces their pods
 	// struck is when each step began to hit each of its nodes.
 	struck map[*scenario.Step]map[string]time.Duration
 }
@@ -57,12 +58,22 @@ func New(description *scenario.Scenario) (*Simulation, error) {
 		}
 		s.world.Run(own)
 	}
-	s.build(cluster)
+	if cluster.DaemonSets == scenario.ByController {
+		s.daemons = &daemonSets{world: s.world}
+	}
+	if err := s.build(cluster); err != nil {
+		return nil, fmt.Errorf("set up scenario %s: %w", s.scenario.Name, err)
+	}
 	s.planAll(beforeAll)
 	for number := range s.scenario.Controller.Replicas {
 		r := &Replica{Number: number, sim: s}
 		s.replicas = append(s.replicas, r)
 		if err := r.start(); err != nil {
+			return nil, fmt.Errorf("set up scenario %s: %w", s.scenario.Name, err)
+		}
+	}
+	if s.daemons != nil {
+		if err := s.daemons.start(); err != nil {
 			return nil, fmt.Errorf("set up scenario %s: %w", s.scenario.Name, err)
 		}
 	}
@@ -107,6 +118,9 @@ func (s *Simulation) Step() bool {
 		if !r.gone() {
 			r.process.Abandon()
 		}
+	}
+	if s.daemons != nil {
+		s.daemons.process.Abandon()
 	}
 	return false
 }
