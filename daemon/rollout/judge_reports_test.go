@@ -120,6 +120,10 @@ func (j *judge) reportRefresh(k *knowledge, r *ended) {
 		if known := k.pod(r.Refresh.UID); known != nil && known.reading {
 			known.asked, known.reading = false, false
 		}
+	default: // it has failed; the answer of one that a deletion has overtaken says nothing
+		if known := k.pod(r.Refresh.UID); known != nil {
+			known.reading = false
+		}
 	}
 }
 
