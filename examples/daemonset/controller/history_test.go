@@ -128,6 +128,24 @@ func TestC3TurnVisitsABoundedNumberOfPodsOfALongHistory(t *testing.T) {
 	require.True(t, w.IndexAgrees())
 }
 
+// A pod that is updated in place leaves its revision without going.
+func TestARevisionGoesWhenItsLastPodCarriesAnotherOne(t *testing.T) {
+	w, current := withPods(t, 2)
+	w.changeSet("agent", func(set *appsv1.DaemonSet) {
+		set.Spec.RevisionHistoryLimit = ptr.To(int32(0))
+	})
+	w.pass(time.Minute)
+	names := w.podNames()
+	w.former(current, "former", "agent:0", names)
+	w.pass(time.Minute)
+	require.Contains(t, w.revisions, "agent-former")
+	for _, name := range names {
+		w.changePod(name, func(pod *corev1.Pod) { pod.Labels[revision.HashLabel] = current.Labels[revision.HashLabel] })
+	}
+	w.pass(time.Minute)
+	require.NotContains(t, w.revisions, "agent-former")
+}
+
 // A claim takes nine objects. Nine that are always refused keep a tenth waiting
 // no longer than the back-off of a failure.
 func TestRefusedClaimsKeepNoOthersWaiting(t *testing.T) {

@@ -156,6 +156,13 @@ func (m *members[T]) observe(object T) (left group, moved bool) {
 	return left, moved
 }
 
+// relabels reports whether an object is known with another hash than it carries
+// now.
+func (m *members[T]) relabels(object T) bool {
+	known, ok := m.known[keyOf(object)]
+	return ok && known.GetUID() == object.GetUID() && carriedBy(known) != carriedBy(object)
+}
+
 // forget removes an object, unless another one has its name by now. It returns
 // the group that the object was in.
 func (m *members[T]) forget(object T) (group, bool) {

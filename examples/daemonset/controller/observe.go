@@ -94,6 +94,7 @@ func (c *Controller) ForgetSet(now time.Time, uid types.UID) {
 // afterwards. It keeps the pointer; the pod must not be changed afterwards.
 func (c *Controller) ObservePod(now time.Time, pod *corev1.Pod) {
 	c.shown(pod)
+	relabelled := c.pods.relabels(pod) // the last one of a revision, perhaps
 	if left, moved := c.pods.observe(pod); moved {
 		c.podLeft(now, left, pod)
 	}
@@ -107,6 +108,9 @@ func (c *Controller) ObservePod(now time.Time, pod *corev1.Pod) {
 			r.planner.ObservePod(now, pod)
 		}
 		c.enter(now, r)
+		if relabelled && r.excess() {
+			c.tidy(now, r)
+		}
 	}
 }
 
