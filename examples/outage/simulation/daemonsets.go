@@ -17,14 +17,13 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
 	"github.com/kubelife/lifecycle/examples/simulation/network"
-	"github.com/kubelife/lifecycle/examples/simulation/program"
 )
 
 // daemonSets are the DaemonSets of a scenario whose pods the DaemonSet controller
 // makes, and that controller.
 type daemonSets struct {
 	world   *model.World
-	process *program.Process
+	process *daemonsets.Process
 }
 
 // placedLabel is on the nodes where a DaemonSet begins, if it does not begin on
