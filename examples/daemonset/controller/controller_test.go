@@ -633,6 +633,31 @@ func TestOldRevisionsAreDeleted(t *testing.T) {
 	require.Equal(t, []string{"ant"}, w.podsOn("agent"))
 }
 
+// After a restore of the store a revision is as it was before a rollback: older,
+// with its former number. The newest one is that of the template again, and no
+// pod restarts.
+func TestARevisionOfARestoredStoreIsTheNewestAgain(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	w.addSet("agent", maxUnavailable(1))
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	first := slices.Collect(maps.Values(w.revisions))[0].DeepCopy()
+	w.changeSet("agent", setImage("agent:2"))
+	w.pass(time.Minute)
+	w.changeSet("agent", setImage("agent:1"))
+	w.pass(time.Minute)
+	require.Equal(t, int64(3), w.revisions[first.Name].Revision)
+	pods := w.podNames()
+
+	w.revisions[first.Name] = first
+	w.ObserveRevision(w.now, first)
+	w.pass(time.Minute)
+	require.Equal(t, int64(3), w.revisions[first.Name].Revision)
+	require.Len(t, w.revisions, 2)
+	require.Equal(t, pods, w.podNames())
+}
+
 // C7: a halted controller deletes no pod, and does all else. What was held goes
 // on.
 func TestC7HaltedNoPodLeaves(t *testing.T) {
