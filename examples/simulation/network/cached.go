@@ -1,6 +1,7 @@
 package network
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -63,6 +64,18 @@ func (s *cached) remove(c *Change) (last Object) {
 		s.byNumber[c.Number-1] = nil
 	}
 	return last
+}
+
+// all returns what is there, by name.
+func (s *cached) all() []Object {
+	all := slices.Collect(maps.Values(s.byName))
+	for _, o := range s.byNumber {
+		if o != nil {
+			all = append(all, o)
+		}
+	}
+	slices.SortFunc(all, func(a, b Object) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return all
 }
 
 // missing returns what is not in a list of which everything has been put, by

@@ -31,14 +31,18 @@ type Call struct {
 	Verb Verb
 	Kind Kind
 	Name string
+	// Namespace is that of the object. Empty is the one that the server chooses.
+	Namespace string
 	// PatchType, Data and Subresource are those of a patch.
 	PatchType   types.PatchType
 	Data        []byte
 	Subresource string
 	// Object is what to create or to update.
 	Object runtime.Object
-	// Preconditions are those of a delete or an eviction.
-	Preconditions *metav1.Preconditions
+	// Preconditions are those of a delete or an eviction. GracePeriodSeconds is
+	// that of a delete, nil for the object's own.
+	Preconditions      *metav1.Preconditions
+	GracePeriodSeconds *int64
 
 	// Client has sent it, at SentAt.
 	Client *Client
@@ -121,6 +125,28 @@ func (c *Client) Call(call *Call, answered func(*Call)) {
 		}
 		n.After(back+fate.Later, finish)
 	})
+}
+
+// CallNow makes a call that takes no time, and returns with the answer in the
+// call. It fails and loses its answer as others do, and is late for nothing. It
+// is for code that cannot wait.
+func (c *Client) CallNow(call *Call) {
+	if c.stopped {
+		call.Err = ErrConnection
+		return
+	}
+	n := c.network
+	call.Client, call.SentAt = c, n.Elapsed()
+	for _, witness := range n.witnesses {
+		witness.Sent(call)
+	}
+	if n.faults.journey(c, call); call.Err == nil {
+		n.process(call)
+	}
+	n.faults.lose(call)
+	for _, witness := range n.witnesses {
+		witness.Answered(call)
+	}
 }
 
 // process is the moment in which a call arrives.

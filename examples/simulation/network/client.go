@@ -64,6 +64,12 @@ func (c *Client) Cached(kind Kind, name string) Object {
 	return watch.cached.get(c.network.server.Number(kind, name), name)
 }
 
+// CachedObjects returns all objects of a kind as the client has seen them last,
+// by name.
+func (c *Client) CachedObjects(kind Kind) []Object {
+	return c.watches[kind].cached.all()
+}
+
 // Watches reports whether the client watches a kind.
 func (c *Client) Watches(kind Kind) bool { return c.watches[kind] != nil }
 

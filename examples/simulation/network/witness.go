@@ -16,6 +16,26 @@ type Witness interface {
 	Noted(Note)
 }
 
+// Unimpressed is a witness that does nothing. Embed it to leave some of it out.
+type Unimpressed struct{}
+
+var _ Witness = Unimpressed{}
+
+// Sent does nothing.
+func (Unimpressed) Sent(*Call) {}
+
+// Processed does nothing.
+func (Unimpressed) Processed(*Call) {}
+
+// Answered does nothing.
+func (Unimpressed) Answered(*Call) {}
+
+// Saw does nothing.
+func (Unimpressed) Saw(*Client, Kind, Object, Object) {}
+
+// Noted does nothing.
+func (Unimpressed) Noted(Note) {}
+
 // Note is something that happened: a fault, or a turn in the life of a client.
 type Note struct {
 	Kind NoteKind

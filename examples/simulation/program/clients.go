@@ -14,7 +14,11 @@ import (
 
 // A Client is the typed client of a kind for the edge of a controller. It is
 // used by the jobs of a [Process].
-type Client[T Object] struct{ Kind network.Kind }
+type Client[T Object] struct {
+	Kind network.Kind
+	// Namespace is that of the objects. Empty is the one that the server chooses.
+	Namespace string
+}
 
 // An Object is one of the API.
 type Object interface {
@@ -24,7 +28,7 @@ type Object interface {
 
 // do makes a call and returns the object of the answer.
 func (c Client[T]) do(ctx context.Context, call network.Call) (T, error) {
-	call.Kind = c.Kind
+	call.Kind, call.Namespace = c.Kind, c.Namespace
 	err := send(ctx, &call)
 	answer, _ := call.Result().(T)
 	return answer, err
@@ -58,7 +62,10 @@ func (c Client[T]) Patch(ctx context.Context, name string, kind types.PatchType,
 
 // Delete deletes an object.
 func (c Client[T]) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
-	_, err := c.do(ctx, network.Call{Verb: network.Delete, Name: name, Preconditions: options.Preconditions})
+	_, err := c.do(ctx, network.Call{
+		Verb: network.Delete, Name: name,
+		Preconditions: options.Preconditions, GracePeriodSeconds: options.GracePeriodSeconds,
+	})
 	return err
 }
 

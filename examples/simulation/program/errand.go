@@ -115,6 +115,15 @@ type line func(*network.Call) bool
 
 type lineKey struct{}
 
+// AtOnce returns a context for code outside a [Process], whose calls are
+// answered before they return.
+func AtOnce(ctx context.Context, answer func(*network.Call)) context.Context {
+	return context.WithValue(ctx, lineKey{}, line(func(call *network.Call) bool {
+		answer(call)
+		return true
+	}))
+}
+
 // send makes a call and returns when it is answered.
 func send(ctx context.Context, call *network.Call) error {
 	line, ok := ctx.Value(lineKey{}).(line)
