@@ -91,7 +91,7 @@ var programCores = []string{
 	"examples/controllerruntime/failover",
 	"examples/daemonset/controller", "examples/daemonset/explore", "examples/daemonset/invariant",
 	"examples/hollownode/cri", "examples/hollownode/explore", "examples/hollownode/invariant",
-	"examples/hollownode/kubelet",
+	"examples/hollownode/kubelet", "examples/hollownode/life",
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
 	"examples/outage/cluster", "examples/outage/exhaustive", "examples/outage/explore",
 	"examples/outage/invariant", "examples/outage/page", "examples/outage/report", "examples/outage/scenario",
@@ -100,7 +100,8 @@ var programCores = []string{
 	"examples/scheduler/fit", "examples/scheduler/scheduling",
 	// The runs of a simulator have to be the same each time.
 	"examples/outage/model", "examples/simulation/network", "examples/daemonset/simulation", "examples/hollownode/simulation",
-	"examples/outage/simulation", "examples/simulation/apiserver", "examples/simulation/program",
+	"examples/outage/simulation", "examples/simulation/apiserver", "examples/simulation/cluster",
+	"examples/simulation/program",
 	"examples/simulation/virtualtime",
 }
 
@@ -108,8 +109,7 @@ var programCores = []string{
 var programEdges = append([]string{
 	"examples/controllerruntime/failover/controller.go", "examples/controllerruntime/failover/metrics.go",
 	"examples/controllerruntime/failover/stop.go",
-	"examples/hollownode/simulation/calls.go", "examples/hollownode/simulation/faults.go",
-	"examples/hollownode/simulation/heartbeats.go", "examples/hollownode/simulation/reports.go",
+	"examples/hollownode/life/life.go",
 	"examples/outage/cluster/list.go", "examples/outage/exhaustive/explore.go",
 	"examples/outage/simulation/clock.go", "examples/simulation/program/clients.go",
 	"examples/simulation/program/errand.go",
@@ -126,10 +126,7 @@ var timelessEdges = []string{
 	"nodehealth/heartbeat/stepper.go", "timedqueue/feed/handler.go",
 	"examples/daemonset/edge", "examples/hollownode/edge", "examples/nodelifecycle/edge",
 	"examples/daemonset/simulation/kind.go",
-	"examples/hollownode/simulation/cluster.go",
-	"examples/hollownode/simulation/process.go",
 	"examples/simulation/network/watch.go", "examples/outage/simulation/replica.go",
-	"examples/simulation/virtualtime/log.go", "examples/simulation/virtualtime/watch.go",
 }
 
 // reducers are the packages of programs that keep the rooms' conventions.

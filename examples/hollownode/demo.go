@@ -72,7 +72,7 @@ type state struct {
 
 // look reads the cluster.
 func (d *demo) look() *state {
-	pods := slices.DeleteFunc(d.Pods(), func(pod *corev1.Pod) bool { return pod.Namespace != d.Namespace })
+	pods := slices.DeleteFunc(d.Pods(), func(pod *corev1.Pod) bool { return pod.Namespace != simulation.Namespace })
 	return &state{d.Nodes(), pods, d.Version()}
 }
 

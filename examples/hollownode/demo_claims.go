@@ -11,6 +11,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // verdict is what the script alone can tell of the fleet, because it knows what
@@ -35,7 +36,7 @@ func (d *demo) judge() (v verdict) {
 		before, _ := change.Before.(*corev1.Pod)
 		after, stays := change.After.(*corev1.Pod)
 		switch {
-		case change.Kind == invariant.Nodes:
+		case change.Kind == network.Nodes:
 			hear(name, name, change.Version)
 		case !stays:
 			v.deleted++
@@ -50,7 +51,7 @@ func (d *demo) judge() (v verdict) {
 			}
 		}
 	}
-	for _, change := range d.Leases() {
+	for _, change := range d.Records(network.Leases) {
 		node := apiserver.MetaOf(change.Object).GetName()
 		hear(node, node, change.Version)
 	}
@@ -66,9 +67,9 @@ func (d *demo) during(step int, version uint64) bool {
 
 // summarize writes what happened, and returns what that proves.
 func (d *demo) summarize(out io.Writer, unreached []string) (claims demonstration.Claims, _ error) {
-	v, leases := d.judge(), len(d.Leases())
+	v, leases := d.judge(), len(d.Records(network.Leases))
 	fmt.Fprintf(out, "\n%d statuses of pods were written, %d pods were removed.\n", v.statuses, v.deleted)
-	demonstration.PrintCalls(out, d.Requests())
+	demonstration.PrintCalls(out, d.Requests)
 	var found demonstration.Findings[invariant.Invariant]
 	for _, violation := range invariant.Check(d.End()) {
 		found = append(found, demonstration.Finding[invariant.Invariant]{Rule: violation.Invariant, Text: violation.Text})

@@ -12,8 +12,8 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
-	"github.com/kubelife/lifecycle/examples/hollownode/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // The step throughout which the silent zone is silent, and the one in which
@@ -83,7 +83,7 @@ func (d *demo) script(zones int) []demonstration.Step {
 			Title: "a container of it crashes and backs off" + by(cri.AnnotationCrash, "main:1"),
 			Do: func() error {
 				crash := annotation(cri.AnnotationCrash, "main:1")
-				return d.Patch(simulation.PodResource, types.MergePatchType, crash, crashed)
+				return d.Users().Patch(network.Pods.Resource(), types.MergePatchType, crash, crashed)
 			},
 			Lacks: func() []string { return d.wantRestarts(podsANode+1, total) },
 		},
@@ -98,7 +98,7 @@ func (d *demo) script(zones int) []demonstration.Step {
 			Title: "all pods are deleted",
 			Do: func() error {
 				for _, pod := range d.Seen.pods {
-					if err := d.Delete(simulation.PodResource, pod.Name); err != nil {
+					if err := d.Users().Delete(network.Pods.Resource(), pod.Name); err != nil {
 						return err
 					}
 				}
@@ -133,7 +133,7 @@ func (d *demo) wantRestarts(want, pods int) []string {
 func (d *demo) addPods(nodes []string) error {
 	for _, node := range nodes {
 		d.pods++
-		if err := d.Create(simulation.PodResource, demoPod(d.pods, node)); err != nil {
+		if err := d.Users().Create(network.Pods.Resource(), demoPod(d.pods, node)); err != nil {
 			return err
 		}
 	}
@@ -156,7 +156,7 @@ func demoPod(number int, node string) *corev1.Pod {
 
 // annotate sets an annotation of nodes, without the domain.
 func (d *demo) annotate(name, value string, nodes ...string) error {
-	return d.Patch(simulation.NodeResource, types.MergePatchType, annotation(name, value), nodes...)
+	return d.Users().Patch(network.Nodes.Resource(), types.MergePatchType, annotation(name, value), nodes...)
 }
 
 func annotation(name, value string) []byte {

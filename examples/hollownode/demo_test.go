@@ -18,6 +18,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/hollownode/simulation"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // prepared sets the demonstration up, with flags besides its own.
@@ -97,11 +98,11 @@ func TestDemonstrationFindsWhatItDoesNotClaim(t *testing.T) {
 	d := prepared(t, 0)
 	d.At(30*time.Second, func() {
 		for name, patch := range map[string]string{"pod-0004": `{"status":{"message":"x"}}`, "pod-0003": restarted} {
-			_, err := d.Server.Patch(d.Now(), simulation.PodResource, keyOf(name), types.StrategicMergePatchType,
+			_, err := d.Users().Server.Patch(d.Now(), network.Pods.Resource(), keyOf(name), types.StrategicMergePatchType,
 				[]byte(patch), apiserver.WriteOptions{Subresource: "status"})
 			require.NoError(t, err)
 		}
-		_, err := d.Server.Delete(d.Now(), simulation.PodResource, keyOf("pod-0002"),
+		_, err := d.Users().Server.Delete(d.Now(), network.Pods.Resource(), keyOf("pod-0002"),
 			metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 		require.NoError(t, err)
 		changes := d.History().Changes
@@ -123,7 +124,7 @@ func TestDemonstrationFindsWhatItDoesNotClaim(t *testing.T) {
 func TestDemonstrationEndsWhenAStepDoes(t *testing.T) {
 	d := prepared(t, 0)
 	d.At(500*time.Millisecond, func() {
-		require.NoError(t, d.Delete(simulation.NodeResource, "hollow-00009"))
+		require.NoError(t, d.Users().Delete(network.Nodes.Resource(), "hollow-00009"))
 	})
 	out, err := demonstrated(t, d, false)
 	require.ErrorIs(t, err, demonstration.ErrNotHeld)
@@ -137,7 +138,7 @@ func TestDemonstrationIsJudgedWithoutItsFaults(t *testing.T) {
 	d := prepared(t, 0)
 	d.At(10*time.Second, func() {
 		repair := annotation(kubelet.AnnotationRuntimeDown, "false")
-		require.NoError(t, d.Patch(simulation.NodeResource, types.MergePatchType, repair, "hollow-00001"))
+		require.NoError(t, d.Users().Patch(network.Nodes.Resource(), types.MergePatchType, repair, "hollow-00001"))
 	})
 	out, err := demonstrated(t, d, false)
 	require.ErrorIs(t, err, demonstration.ErrNotHeld)

@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
 	"github.com/kubelife/lifecycle/examples/hollownode/simulation"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 const (
@@ -132,7 +132,7 @@ func (g *generator) step(do simulation.Action) simulation.Step {
 	return simulation.Step{
 		Do: do, Node: g.IntN(g.scenario.Nodes), Pod: g.IntN(g.pods), N: n,
 		For:  time.Second + time.Duration(g.Int64N(int64(longest))),
-		Kind: invariant.Kind(g.IntN(int(invariant.Kinds))),
+		Kind: []network.Kind{network.Pods, network.Nodes}[g.IntN(2)],
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // checker checks one history.
@@ -83,7 +85,7 @@ type life struct {
 func newIndex(h *History) *index {
 	x := &index{byUID: map[types.UID]*life{}}
 	for _, change := range h.Changes {
-		if change.Kind != Pods {
+		if change.Kind != network.Pods {
 			continue
 		}
 		uid := change.Object().GetUID()

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 const (
@@ -226,7 +228,7 @@ func (c *checker) quiet(l *life) {
 func (c *checker) lastNodes() map[string]*corev1.Node {
 	last := map[string]*corev1.Node{}
 	for _, change := range c.history.Changes {
-		if change.Kind != Nodes {
+		if change.Kind != network.Nodes {
 			continue
 		}
 		if node, ok := change.After.(*corev1.Node); ok {

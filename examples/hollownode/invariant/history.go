@@ -6,21 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
-
-// Kind is a resource of the API server.
-type Kind uint8
-
-// The resources that matter to nodes.
-const (
-	Pods Kind = iota
-	Nodes
-	// Kinds is how many there are.
-	Kinds
-)
-
-// String returns the name of the resource.
-func (k Kind) String() string { return [...]string{"pods", "nodes", "kinds"}[k] }
 
 // History is what has happened to a cluster: what the API server has stored,
 // and what the containers of the nodes have done.
@@ -55,7 +43,7 @@ type Manifests struct {
 
 // A Change is one step of an object.
 type Change struct {
-	Kind    Kind
+	Kind    network.Kind
 	Version uint64
 	At      time.Time
 	// Before is nil for a creation, and After for a removal.

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // isMirror reports whether a pod of the API shows a static pod.
@@ -94,7 +96,7 @@ func (c *checker) stays(l *life, change *Change) bool {
 	owner := l.spec.OwnerReferences[0].UID
 	var node types.UID
 	for _, other := range c.history.Changes {
-		if other.Kind == Nodes && other.After != nil && other.After.GetName() == l.spec.Spec.NodeName &&
+		if other.Kind == network.Nodes && other.After != nil && other.After.GetName() == l.spec.Spec.NodeName &&
 			!other.At.After(change.At) {
 			node = other.After.GetUID()
 		}

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 var begin = time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
@@ -23,7 +25,7 @@ type story struct {
 
 func newStory() *story {
 	s := &story{History: History{End: begin.Add(time.Hour), Starts: []Start{{Node: "node", At: begin}}}}
-	s.store(Nodes, 0, nil, &corev1.Node{
+	s.store(network.Nodes, 0, nil, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "node", UID: "node"},
 		Status: corev1.NodeStatus{
 			Allocatable: corev1.ResourceList{
@@ -39,7 +41,7 @@ func newStory() *story {
 func at(second int) time.Time { return begin.Add(time.Duration(second) * time.Second) }
 
 // store adds a change.
-func (s *story) store(kind Kind, second int, before, after metav1.Object, by *Call) {
+func (s *story) store(kind network.Kind, second int, before, after metav1.Object, by *Call) {
 	s.version++
 	s.Changes = append(s.Changes, &Change{
 		Kind: kind, Version: s.version, At: at(second), Before: before, After: after, By: by,
@@ -48,7 +50,7 @@ func (s *story) store(kind Kind, second int, before, after metav1.Object, by *Ca
 
 // other has another client write a pod.
 func (s *story) other(second int, before, after *corev1.Pod) {
-	s.store(Pods, second, object(before), object(after), nil)
+	s.store(network.Pods, second, object(before), object(after), nil)
 }
 
 // own has the kubelet of the node write a pod.
@@ -59,7 +61,7 @@ func (s *story) own(second int, before, after *corev1.Pod) *Call {
 	}
 	call := &Call{Node: "node", Pod: uid, Decided: at(second), Seen: s.version}
 	s.Calls = append(s.Calls, call)
-	s.store(Pods, second, object(before), object(after), call)
+	s.store(network.Pods, second, object(before), object(after), call)
 	return call
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 // A Scenario is a cluster and what happens to it.
@@ -29,7 +29,7 @@ type Step struct {
 	// For is how long it lasts.
 	For time.Duration
 	// Kind is that of a watch.
-	Kind invariant.Kind
+	Kind network.Kind
 }
 
 func (s Step) String() string {

@@ -6,77 +6,81 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
-	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
-	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
+	"github.com/kubelife/lifecycle/examples/simulation/cluster"
+	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 func nodeName(i int) string { return fmt.Sprint("node-", i) }
 func podName(i int) string  { return fmt.Sprint("pod-", i) }
 
 // actions returns what each action does.
-func (s *simulation) actions() map[Action]func(Step) {
+func (w *World) actions() map[Action]func(Step) {
 	return map[Action]func(Step){
-		ActionCreatePod:   s.createPod,
-		ActionDeletePod:   func(step Step) { s.deletePod(podName(step.Pod), graceOf(step)) },
-		ActionForceDelete: func(step Step) { s.deletePod(podName(step.Pod), new(int64)) },
+		ActionCreatePod:   w.createPod,
+		ActionDeletePod:   func(step Step) { w.Delete(network.Pods, podName(step.Pod), graceOf(step)) },
+		ActionForceDelete: func(step Step) { w.Delete(network.Pods, podName(step.Pod), new(int64)) },
 		ActionRecreatePod: func(step Step) {
-			s.deletePod(podName(step.Pod), new(int64))
-			s.createPod(step)
+			w.Delete(network.Pods, podName(step.Pod), new(int64))
+			w.createPod(step)
 		},
-		ActionSetImage: s.onPod(func(pod *corev1.Pod, step Step) {
-			next := pod.DeepCopy()
-			next.Spec.Containers[0].Image = fmt.Sprint("image-", step.N%4)
-			_, _ = s.server.Update(s.Now(), resourceOf(invariant.Pods), Namespace, next, apiserver.WriteOptions{})
+		ActionSetImage: w.onPod(func(pod *corev1.Pod, step Step) {
+			const patch = `[{"op": "replace", "path": "/spec/containers/0/image", "value": "image-%d"}]`
+			_ = w.Users().Patch(network.Pods.Resource(), types.JSONPatchType, fmt.Appendf(nil, patch, step.N%4), pod.Name)
 		}),
-		ActionCrash: s.onPod(func(pod *corev1.Pod, step Step) {
-			s.runtime.Crash(s.Now(), pod.UID, pod.Spec.Containers[0].Name, int32(step.N%3))
-			s.process.wake()
+		ActionCrash: w.onPod(func(pod *corev1.Pod, step Step) {
+			w.runtime.Crash(w.Now(), pod.UID, pod.Spec.Containers[0].Name, int32(step.N%3))
+			w.process.Wake()
 		}),
-		ActionOverwrite: s.onPod(func(pod *corev1.Pod, _ Step) { s.showNotReady(pod) }),
-		ActionFailPod:   s.onPod(func(pod *corev1.Pod, _ Step) { s.failPod(pod) }),
-		ActionOpenGate: s.onPod(func(pod *corev1.Pod, step Step) {
-			s.changePod(pod, func(pod *corev1.Pod) { s.setGate(pod, step.N%3 > 0) })
+		ActionOverwrite: w.onPod(func(pod *corev1.Pod, _ Step) { w.showNotReady(pod) }),
+		ActionFailPod:   w.onPod(func(pod *corev1.Pod, _ Step) { w.failPod(pod) }),
+		ActionOpenGate: w.onPod(func(pod *corev1.Pod, step Step) {
+			w.changePod(pod, func(pod *corev1.Pod) { w.setGate(pod, step.N%3 > 0) })
 		}),
 
-		ActionSetStatic:    s.setStatic,
-		ActionDeleteMirror: func(step Step) { s.deletePod(mirrorName(step), graceOf(step)) },
-		ActionFailMirror:   s.onMirror(func(mirror *corev1.Pod, _ Step) { s.failPod(mirror) }),
-		ActionCrashStatic:  s.onMirror(s.crashStatic),
+		ActionSetStatic:    w.setStatic,
+		ActionDeleteMirror: func(step Step) { w.Delete(network.Pods, mirrorName(step), graceOf(step)) },
+		ActionFailMirror:   w.onMirror(func(mirror *corev1.Pod, _ Step) { w.failPod(mirror) }),
+		ActionCrashStatic:  w.onMirror(w.crashStatic),
 
-		ActionSilence:     s.silence,
-		ActionRuntimeDown: s.nodeFault(kubelet.AnnotationRuntimeDown, func(Step) string { return "true" }),
-		ActionNetworkDown: s.nodeFault(kubelet.AnnotationNetworkDown, func(Step) string { return "true" }),
+		ActionSilence:     w.silence,
+		ActionRuntimeDown: w.nodeFault(kubelet.AnnotationRuntimeDown, func(Step) string { return "true" }),
+		ActionNetworkDown: w.nodeFault(kubelet.AnnotationNetworkDown, func(Step) string { return "true" }),
 		ActionPressure: func(step Step) {
 			kind := []string{
 				kubelet.AnnotationMemoryPressure, kubelet.AnnotationDiskPressure, kubelet.AnnotationPIDPressure,
 			}[step.N%3]
-			s.nodeFault(kind, func(Step) string { return "true" })(step)
+			w.nodeFault(kind, func(Step) string { return "true" })(step)
 		},
-		ActionSlowNode: s.nodeFault(kubelet.AnnotationAPILatency, func(step Step) string {
+		ActionSlowNode: w.nodeFault(kubelet.AnnotationAPILatency, func(step Step) string {
 			return fmt.Sprintf("%ds", 1+step.N)
 		}),
-		ActionFailingNode: s.nodeFault(kubelet.AnnotationAPIFailures, func(Step) string { return "0.5" }),
-		ActionLoseEvents:  s.loseEvents,
-		ActionReboot:      func(step Step) { s.annotate(nodeName(step.Node), kubelet.AnnotationBoot, s.number()) },
+		ActionFailingNode: w.nodeFault(kubelet.AnnotationAPIFailures, func(Step) string { return "0.5" }),
+		ActionLoseEvents:  w.loseEvents,
+		ActionReboot:      func(step Step) { w.annotate(nodeName(step.Node), kubelet.AnnotationBoot, w.number()) },
 		ActionRestartKubelet: func(step Step) {
-			s.annotate(nodeName(step.Node), kubelet.AnnotationStart, s.number())
+			w.annotate(nodeName(step.Node), kubelet.AnnotationStart, w.number())
 		},
-		ActionReplaceNode: s.replaceNode,
+		ActionReplaceNode: w.replaceNode,
 
-		ActionErrors:      s.strike(&s.faults.errors, "errors"),
-		ActionLoseAnswers: s.strike(&s.faults.lost, "lost answers"),
-		ActionSlowCalls:   s.strike(&s.faults.slow, "slow calls"),
+		ActionErrors: w.strike("errors", func(share float64) (end func()) {
+			return w.RefuseCalls(share, refusals, func(call *network.Call) bool { return call.Verb != network.List })
+		}),
+		ActionLoseAnswers: w.strike("lost answers", func(share float64) (end func()) { return w.ResetAnswers(share) }),
+		ActionSlowCalls: w.strike("slow calls", func(share float64) (end func()) {
+			return w.DetainCalls(share, network.Span{Min: time.Second, Max: slowest})
+		}),
 		ActionLate: func(step Step) {
 			by := time.Duration(step.N) * time.Second
-			s.faults.late[step.Kind] = lateness{s.Elapsed() + step.For, by}
-			s.faulty("", "late watch", step.For+by)
+			w.After(step.For, w.DelayWatches(network.Span{Min: by / 4, Max: by}, watches(step.Kind)))
+			w.faulty("late watch", step.For+by)
 		},
-		ActionGap:       s.interrupt,
-		ActionKill:      func(step Step) { s.restart(step, false) },
-		ActionKillFleet: func(step Step) { s.restart(step, true) },
+		ActionGap:       w.interrupt,
+		ActionKill:      func(step Step) { w.restart(step, false) },
+		ActionKillFleet: func(step Step) { w.restart(step, true) },
 	}
 }
 
@@ -89,8 +93,8 @@ func graceOf(step Step) *int64 {
 }
 
 // failPod shows a pod as failed, as the garbage collector of pods does.
-func (s *simulation) failPod(pod *corev1.Pod) {
-	s.changePod(pod, func(pod *corev1.Pod) {
+func (w *World) failPod(pod *corev1.Pod) {
+	w.changePod(pod, func(pod *corev1.Pod) {
 		if !final(pod) {
 			pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "PodGC"
 		}
@@ -102,41 +106,56 @@ func final(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// number returns a text that was not used yet.
-func (s *simulation) number() string {
-	s.numbers++
-	return fmt.Sprint(s.numbers)
+// changePod changes a pod.
+func (w *World) changePod(pod *corev1.Pod, change func(*corev1.Pod)) {
+	cluster.Edit(w.Cluster, network.Pods, pod, change)
 }
 
-func (s *simulation) createPod(step Step) {
-	if get[*corev1.Node](s.cluster, invariant.Nodes, nodeName(step.Node)) == nil {
+// node returns a node, or nil.
+func (w *World) node(name string) *corev1.Node {
+	return cluster.Get[*corev1.Node](w.Cluster, network.Nodes, name)
+}
+
+// pod returns a pod, or nil.
+func (w *World) pod(name string) *corev1.Pod {
+	return cluster.Get[*corev1.Pod](w.Cluster, network.Pods, name)
+}
+
+// number returns a text that was not used yet.
+func (w *World) number() string {
+	w.numbers++
+	return fmt.Sprint(w.numbers)
+}
+
+func (w *World) createPod(step Step) {
+	if w.node(nodeName(step.Node)) == nil {
 		return // nothing binds a pod to it
 	}
 	pod := podOf(step.N, podName(step.Pod), nodeName(step.Node))
-	_, _ = s.server.Create(s.Now(), resourceOf(invariant.Pods), Namespace, pod, apiserver.WriteOptions{})
+	_ = w.Users().Create(network.Pods.Resource(), pod) // there may be one
 }
 
 // onPod returns an action on a pod that exists.
-func (s *simulation) onPod(do func(*corev1.Pod, Step)) func(Step) {
+func (w *World) onPod(do func(*corev1.Pod, Step)) func(Step) {
 	return func(step Step) {
-		if pod := get[*corev1.Pod](s.cluster, invariant.Pods, podName(step.Pod)); pod != nil {
+		if pod := w.pod(podName(step.Pod)); pod != nil {
 			do(pod, step)
 		}
 	}
 }
 
 // showNotReady shows a pod as not ready, as the node lifecycle controller does.
-func (s *simulation) showNotReady(pod *corev1.Pod) {
-	s.changePod(pod, func(pod *corev1.Pod) {
+func (w *World) showNotReady(pod *corev1.Pod) {
+	w.changePod(pod, func(pod *corev1.Pod) {
 		for i := range pod.Status.Conditions {
 			if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-				c.Status, c.LastTransitionTime = corev1.ConditionFalse, metav1.NewTime(s.Now().Truncate(time.Second))
+				c.Status, c.LastTransitionTime = corev1.ConditionFalse, metav1.NewTime(w.Now().Truncate(time.Second))
 			}
 		}
 	})
 }
 
-func (s *simulation) setGate(pod *corev1.Pod, open bool) {
+func (w *World) setGate(pod *corev1.Pod, open bool) {
 	if len(pod.Spec.ReadinessGates) == 0 {
 		return
 	}
@@ -154,11 +173,11 @@ func (s *simulation) setGate(pod *corev1.Pod, open bool) {
 }
 
 // nodeFault returns an action that annotates a node for a time.
-func (s *simulation) nodeFault(annotation string, value func(Step) string) func(Step) {
+func (w *World) nodeFault(annotation string, value func(Step) string) func(Step) {
 	return func(step Step) {
 		name := nodeName(step.Node)
-		s.annotate(name, annotation, value(step))
-		s.After(step.For, func() { s.annotate(name, annotation, "") })
+		w.annotate(name, annotation, value(step))
+		w.After(step.For, func() { w.annotate(name, annotation, "") })
 	}
 }
 
@@ -166,37 +185,37 @@ func (s *simulation) nodeFault(annotation string, value func(Step) string) func(
 // ready.
 const graceOfNodes = 40 * time.Second
 
-func (s *simulation) silence(step Step) {
-	s.nodeFault(kubelet.AnnotationSilent, func(Step) string { return "true" })(step)
+func (w *World) silence(step Step) {
+	w.nodeFault(kubelet.AnnotationSilent, func(Step) string { return "true" })(step)
 	if step.For <= graceOfNodes {
 		return
 	}
-	s.After(graceOfNodes, func() {
-		node := get[*corev1.Node](s.cluster, invariant.Nodes, nodeName(step.Node))
+	w.After(graceOfNodes, func() {
+		node := w.node(nodeName(step.Node))
 		if node == nil || node.Annotations[cri.AnnotationDomain+"/"+kubelet.AnnotationSilent] == "" {
 			return
 		}
-		for _, pod := range list[*corev1.Pod](s.cluster, invariant.Pods) {
+		for _, pod := range w.Pods() {
 			if pod.Spec.NodeName == node.Name {
-				s.showNotReady(pod)
+				w.showNotReady(pod)
 			}
 		}
 	})
 }
 
-func (s *simulation) replaceNode(step Step) {
+func (w *World) replaceNode(step Step) {
 	name := nodeName(step.Node)
-	if get[*corev1.Node](s.cluster, invariant.Nodes, name) == nil {
+	if w.node(name) == nil {
 		return
 	}
-	_, _ = s.server.Delete(s.Now(), resourceOf(invariant.Nodes), apiserver.Key{Name: name}, metav1.DeleteOptions{})
-	s.After(s.between(0, step.For), func() { // the garbage collector of pods
-		for _, pod := range list[*corev1.Pod](s.cluster, invariant.Pods) {
+	w.Delete(network.Nodes, name, nil)
+	w.After(w.between(0, step.For), func() { // the garbage collector of pods
+		for _, pod := range w.Pods() {
 			if pod.Spec.NodeName == name {
-				s.deletePod(pod.Name, new(int64))
+				w.Delete(network.Pods, pod.Name, new(int64))
 			}
 		}
-		s.addNode(name)
+		w.addNode(name)
 	})
 }
 
@@ -205,64 +224,74 @@ func (s *simulation) replaceNode(step Step) {
 const longestRelist = 8 * time.Minute
 
 // loseEvents makes the present runtime lose what it would tell.
-func (s *simulation) loseEvents(step Step) {
-	runtime := s.runtime
+func (w *World) loseEvents(step Step) {
+	runtime := w.runtime
 	if runtime == nil {
 		return
 	}
 	runtime.mute++
-	s.faulty("", "lost events", step.For+longestRelist)
-	s.After(step.For, func() { runtime.mute-- })
+	w.faulty("lost events", step.For+longestRelist)
+	w.After(step.For, func() { runtime.mute-- })
 }
 
-// strike makes a fault strike a quarter, a half or all of the calls. A slow
-// call takes up to half a minute.
-func (s *simulation) strike(f *fault, what string) func(Step) {
+// refusals are the status codes of errors: too many requests, a conflict, a
+// proxy without a backend, an API server that ends, an etcd without a leader.
+// Zero is a connection that breaks.
+var refusals = []int{0, 429, 409, 404, 503, 500}
+
+// slowest is how long a call takes at the most, one way. Some are given up.
+const slowest = 40 * time.Second
+
+// strike makes a fault strike a quarter, a half or all of the calls.
+func (w *World) strike(what string, begin func(share float64) (end func())) func(Step) {
 	return func(step Step) {
-		*f = fault{s.Elapsed() + step.For, []float64{0.25, 0.5, 1}[step.N%3]}
-		s.faulty("", what, step.For+callTimeout)
+		w.After(step.For, begin([]float64{0.25, 0.5, 1}[step.N%3]))
+		w.faulty(what, step.For+callTimeout)
 	}
 }
 
-// interrupt makes the watch of a kind miss everything for a time.
-func (s *simulation) interrupt(step Step) {
-	if s.process.ended {
+// watches matches those of a kind.
+func watches(kind network.Kind) func(*network.Client, network.Kind) bool {
+	return func(_ *network.Client, other network.Kind) bool { return other == kind }
+}
+
+// oldest is how old the list may be with which a watch begins again.
+const oldest = 5 * time.Second
+
+// interrupt makes the watch of a kind miss everything for a time. Then it lists
+// what there was up to 5 s before.
+func (w *World) interrupt(step Step) {
+	if w.process.Stopped() {
 		return
 	}
-	w := s.process.watches[step.Kind]
-	w.Break()
-	s.faulty("", "gap", step.For+time.Second)
-	s.After(step.For, func() {
-		if w.Broken() {
-			// The list is at least as new as what the watch has shown.
-			at := s.Now().Add(-s.between(0, 5*time.Second))
-			version := max(w.Version(), s.logs[step.Kind].VersionAt(at))
-			w.List(version, func() time.Duration { return s.watchDelay(&s.faults, step.Kind) })
-		}
+	mend := w.BreakWatches(watches(step.Kind))
+	w.faulty("gap", step.For+time.Second)
+	age := min(w.between(0, oldest), step.For)
+	w.After(step.For-age, func() {
+		past := w.Remember()
+		w.After(age, func() {
+			end := w.ListPast(past, watches(step.Kind))
+			mend()
+			w.After(time.Second, func() {
+				end()
+				past.Forget()
+			})
+		})
 	})
 }
 
 // restart ends the process, and its runtime too if all ends. Another one begins
 // after a time.
-func (s *simulation) restart(step Step, all bool) {
-	if s.process.ended {
+func (w *World) restart(step Step, all bool) {
+	if w.process.Stopped() {
 		return
 	}
-	s.kill(all)
-	s.faulty("", "no process", step.For+time.Second)
-	s.After(step.For, func() {
+	w.kill(all)
+	w.faulty("no process", step.For+time.Second)
+	w.After(step.For, func() {
 		// It cannot fail, because the first start did not, with the same settings.
-		if err := s.takeOver(); err != nil {
+		if err := w.Begin(); err != nil {
 			panic(err)
 		}
 	})
-}
-
-// kill ends the process, and its runtime too if all ends.
-func (s *simulation) kill(all bool) {
-	s.process.end()
-	if all {
-		s.runtime.end(s.Now())
-		s.runtime = nil
-	}
 }

@@ -35,35 +35,35 @@ func staticPodOf(number int, name string) *corev1.Pod {
 }
 
 // setStatic changes the manifests. A process that starts later reads them then.
-func (s *simulation) setStatic(step Step) {
+func (w *World) setStatic(step Step) {
 	name := staticName(step)
-	pods := slices.DeleteFunc(slices.Clone(s.kubelets.fleet.StaticPods), func(pod *corev1.Pod) bool { return pod.Name == name })
+	pods := slices.DeleteFunc(slices.Clone(w.config.Fleet.StaticPods), func(pod *corev1.Pod) bool { return pod.Name == name })
 	if step.N > 0 {
 		pods = append(pods, staticPodOf(step.N, name))
 	}
-	s.kubelets.fleet.StaticPods = pods
-	s.history.Manifests = append(s.history.Manifests, invariant.Manifests{At: s.Now(), Pods: pods})
-	if s.process.ended {
+	w.config.Fleet.StaticPods = pods
+	w.history.Manifests = append(w.history.Manifests, invariant.Manifests{At: w.Now(), Pods: pods})
+	if w.process.Stopped() {
 		return
 	}
-	if err := s.process.fleet.SetStaticPods(s.Now(), pods); err != nil {
+	if err := w.process.life.SetStaticPods(w.Now(), pods); err != nil {
 		panic(err) // each of these manifests is valid
 	}
-	s.process.wake()
+	w.process.Wake()
 }
 
 // onMirror returns an action on a mirror that exists.
-func (s *simulation) onMirror(do func(*corev1.Pod, Step)) func(Step) {
+func (w *World) onMirror(do func(*corev1.Pod, Step)) func(Step) {
 	return func(step Step) {
-		if mirror := get[*corev1.Pod](s.cluster, invariant.Pods, mirrorName(step)); mirror != nil {
+		if mirror := w.pod(mirrorName(step)); mirror != nil {
 			do(mirror, step)
 		}
 	}
 }
 
-func (s *simulation) crashStatic(mirror *corev1.Pod, step Step) {
-	s.runtime.Crash(s.Now(), kubelet.RuntimeUID(mirror), mirror.Spec.Containers[0].Name, int32(step.N%3))
-	s.process.wake()
+func (w *World) crashStatic(mirror *corev1.Pod, step Step) {
+	w.runtime.Crash(w.Now(), kubelet.RuntimeUID(mirror), mirror.Spec.Containers[0].Name, int32(step.N%3))
+	w.process.Wake()
 }
 
 // staticID is what a static pod was made of, and since when it is known.

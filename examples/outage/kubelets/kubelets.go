@@ -1,43 +1,37 @@
 package kubelets
 
 import (
-	"context"
 	"fmt"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 	"github.com/kubelife/lifecycle/examples/hollownode/edge"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+	"github.com/kubelife/lifecycle/examples/hollownode/life"
 	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/simulation/virtualtime"
 	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
 )
 
 // Kubelets are those of a world. They are used through the world.
 type Kubelets struct {
-	world   *model.World
-	fleet   *kubelet.Fleet
-	edge    *edge.Edge
-	beats   *heartbeat.Stepper
-	context context.Context // of all calls: it discards what is logged
-	shapes  shapes
+	world  *model.World
+	life   *life.Life
+	shapes shapes
 
-	// acting is the machine whose task is performed.
-	acting *model.Machine
 	// seeing is set while the edge is shown a node. What has to be said of it is
 	// for the world to decide.
 	seeing bool
 	// started are the machines whose kubelets run.
 	started map[*model.Machine]bool
-	// lives are those of the kubelets of machines that were not ready once.
-	lives  map[*model.Machine]life
+	// plugs are those of machines that were not ready once.
+	plugs  map[*model.Machine]plug
 	synced bool
-	awake  bool          // a turn is planned for now
-	alarm  time.Duration // the earliest turn that is planned for later, zero: none
+	awake  bool // a turn is planned for now
+	alarm  virtualtime.Alarm
 }
 
 var _ model.Kubelets = (*Kubelets)(nil)
@@ -50,37 +44,26 @@ const leaseShare = 4
 func New(world *model.World) (*Kubelets, error) {
 	k := &Kubelets{
 		world: world, shapes: newShapes(world.Now()), started: map[*model.Machine]bool{},
-		lives: map[*model.Machine]life{},
+		plugs: map[*model.Machine]plug{},
 	}
-	k.context = klog.NewContext(context.Background(), logr.Discard())
-	random := world.Random("kubelets")
 	runtime, err := cri.NewFake(world.Now())
 	if err != nil {
 		return nil, fmt.Errorf("make the kubelets: %w", err)
 	}
-	k.fleet, err = kubelet.NewFleet(kubelet.FleetConfig{
-		Runtime: runtime, Rand: random.Float64, Capacity: capacity(),
-	}, world.Now())
-	if err != nil {
-		return nil, fmt.Errorf("make the kubelets: %w", err)
-	}
 	config := world.Config()
-	k.beats, err = heartbeat.NewStepper(heartbeat.Config{
-		Leases: leases{k}, Nodes: edge.Statuses(nodes{k}, k.skew), Cache: cache{k}, Rand: random.Float64,
-		LeaseDuration: leaseShare * config.BeatInterval, RenewInterval: config.BeatInterval,
-		StatusInterval: config.BeatInterval, ReportInterval: config.StatusInterval,
-	}, world.Now())
-	if err != nil {
-		return nil, fmt.Errorf("make the kubelets: %w", err)
-	}
-	k.edge, err = edge.NewEdge(edge.Config{
-		Fleet: k.fleet, Runtime: runtime, Observe: k.observe,
-		View:       func(look func(time.Time)) { look(world.Now()) },
-		Pods:       func(string) edge.PodClient { return pods{k.acting} },
-		Nodes:      nodes{k},
-		PodsOf:     world.PodsOn,
-		Heartbeats: beats{k},
-		IsOurs:     func(*corev1.Node) bool { return true },
+	k.life, err = life.New(life.Config{
+		Fleet: kubelet.FleetConfig{
+			Runtime: runtime, Rand: world.Random("kubelets").Float64, Capacity: capacity(),
+		},
+		Runtime: runtime,
+		Heartbeats: heartbeat.Config{
+			LeaseDuration: leaseShare * config.BeatInterval, RenewInterval: config.BeatInterval,
+			StatusInterval: config.BeatInterval, ReportInterval: config.StatusInterval,
+		},
+		Senders: func(l *life.Life) edge.Heartbeats { return beats{l.Beats(), k} },
+		Begin:   k.skew,
+		Now:     world.Now, Wake: k.wake, Answer: k.answer,
+		Node: k.node, PodsOf: world.PodsOn,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the kubelets: %w", err)
@@ -96,11 +79,6 @@ func capacity() map[corev1.ResourceName]resource.Quantity {
 	}
 }
 
-func (k *Kubelets) observe(turn func(now time.Time)) {
-	turn(k.world.Now())
-	k.wake()
-}
-
 // Start implements [model.Kubelets].
 func (k *Kubelets) Start(m *model.Machine) {
 	k.started[m] = true
@@ -110,8 +88,8 @@ func (k *Kubelets) Start(m *model.Machine) {
 // Speak implements [model.Kubelets].
 func (k *Kubelets) Speak(m *model.Machine) {
 	k.see(m, m.Node())
-	k.beats.Changed(k.world.Now(), m.Name)
-	k.beat()
+	k.life.Beats().Changed(m.Name)
+	k.life.Beat()
 	k.wake()
 }
 
@@ -130,12 +108,12 @@ func (k *Kubelets) see(m *model.Machine, before *corev1.Node) {
 	k.seeing = true
 	switch after := m.Node(); {
 	case after == nil && before != nil:
-		k.edge.Nodes.OnDelete(before)
+		k.life.Edge.Nodes.OnDelete(before)
 	case after == nil:
 	case before == nil:
-		k.edge.Nodes.OnAdd(k.annotated(m, after), false)
+		k.life.Edge.Nodes.OnAdd(k.annotated(m, after), false)
 	default:
-		k.edge.Nodes.OnUpdate(before, k.annotated(m, after))
+		k.life.Edge.Nodes.OnUpdate(before, k.annotated(m, after))
 	}
 	k.seeing = false
 }
@@ -144,11 +122,11 @@ func (k *Kubelets) see(m *model.Machine, before *corev1.Node) {
 func (k *Kubelets) SawPod(before, after *corev1.Pod) {
 	switch {
 	case after == nil:
-		k.edge.Pods.OnDelete(before)
+		k.life.Edge.Pods.OnDelete(before)
 	case before == nil:
-		k.edge.Pods.OnAdd(after, false)
+		k.life.Edge.Pods.OnAdd(after, false)
 	default:
-		k.edge.Pods.OnUpdate(before, after)
+		k.life.Edge.Pods.OnUpdate(before, after)
 	}
 }
 
@@ -166,46 +144,12 @@ func (k *Kubelets) turn() {
 	if !k.synced {
 		// All pods that were there from the beginning are placed by now.
 		k.synced = true
-		k.edge.MarkSynced()
+		k.life.Edge.MarkSynced()
 	}
-	k.beat()
+	k.life.Turn()
 	now := k.world.Now()
-	for {
-		task, found := k.fleet.Start(now)
-		if !found {
-			break
-		}
-		k.acting = k.world.Machine(task.Node)
-		result, _ := k.edge.Perform(k.context, task) // the fleet tries again what has failed
-		k.fleet.Finish(now, task, result)
+	if next, found := k.life.Next(now); found {
+		// What is due within a millisecond is done in one turn.
+		k.alarm.Set(k.world.Timeline, now.Add(max(next.Sub(now), time.Millisecond)), k.wake)
 	}
-	k.setAlarm()
-}
-
-// beat sends the heartbeats that are due.
-func (k *Kubelets) beat() {
-	for k.beats.Step(k.context, k.world.Now()) {
-	}
-}
-
-// breather is how much later a turn comes that had more to do than it may at
-// once.
-const breather = time.Millisecond
-
-// setAlarm plans the next turn, unless an earlier one is planned.
-func (k *Kubelets) setAlarm() {
-	now := k.world.Now()
-	next, found := k.fleet.Next(now)
-	if at, ok := k.beats.Next(now); ok && (!found || at.Before(next)) {
-		next, found = at, true
-	}
-	if !found {
-		return
-	}
-	at := k.world.Elapsed() + max(next.Sub(now), breather)
-	if k.alarm > k.world.Elapsed() && k.alarm <= at {
-		return
-	}
-	k.alarm = at
-	k.world.At(at, k.wake)
 }

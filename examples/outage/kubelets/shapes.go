@@ -84,7 +84,7 @@ func (s *shapes) newIP() string {
 
 // hostIP returns what a machine reports as its address.
 func (k *Kubelets) hostIP(node string) string {
-	status, _ := k.fleet.NodeStatus(k.world.Now(), node)
+	status, _ := k.life.NodeStatus(k.world.Now(), node)
 	for _, address := range status.Addresses {
 		if address.Type == corev1.NodeInternalIP {
 			return address.Address
@@ -93,10 +93,11 @@ func (k *Kubelets) hostIP(node string) string {
 	return ""
 }
 
-// life is one of a machine's kubelet, in which its pods have a network or not.
-type life struct {
-	number    int
-	unplugged bool
+// plug is how a machine's pods have a network or not, and how often that has
+// changed.
+type plug struct {
+	changes int
+	out     bool
 }
 
 // annotated returns a node as the edge of its kubelet sees it. The faults of a
@@ -114,15 +115,15 @@ func (k *Kubelets) annotated(m *model.Machine, node *corev1.Node) *corev1.Node {
 	if m.Pressed() {
 		annotate(kubelet.AnnotationMemoryPressure, "")
 	}
-	current, known := k.lives[m]
-	if current.unplugged != m.NotReady() {
-		current, known = life{current.number + 1, m.NotReady()}, true
-		k.lives[m] = current
+	current, known := k.plugs[m]
+	if current.out != m.NotReady() {
+		current, known = plug{current.changes + 1, m.NotReady()}, true
+		k.plugs[m] = current
 	}
 	if known {
-		annotate(kubelet.AnnotationStart, strconv.Itoa(current.number))
+		annotate(kubelet.AnnotationStart, strconv.Itoa(current.changes))
 	}
-	if current.unplugged {
+	if current.out {
 		annotate(kubelet.AnnotationNetworkDown, "")
 	}
 	return &seen
