@@ -92,7 +92,7 @@ var programCores = []string{
 	"examples/daemonset/controller", "examples/daemonset/explore", "examples/daemonset/invariant",
 	"examples/hollownode/cri", "examples/hollownode/explore", "examples/hollownode/invariant",
 	"examples/hollownode/kubelet", "examples/hollownode/life",
-	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
+	"examples/nodelifecycle/controller", "examples/nodelifecycle/judge", "examples/nodelifecycle/options",
 	"examples/outage/cluster", "examples/outage/exhaustive", "examples/outage/explore",
 	"examples/outage/invariant", "examples/outage/page", "examples/outage/report", "examples/outage/scenario",
 	"examples/process/commandline", "examples/process/evicting", "examples/process/htmlpage",
