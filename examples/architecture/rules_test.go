@@ -94,7 +94,7 @@ var programCores = []string{
 	"examples/hollownode/kubelet", "examples/hollownode/life",
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/judge", "examples/nodelifecycle/options",
 	"examples/outage/cluster", "examples/outage/exhaustive", "examples/outage/explore",
-	"examples/outage/invariant", "examples/outage/page", "examples/outage/report", "examples/outage/scenario",
+	"examples/outage/page", "examples/outage/report", "examples/outage/scenario",
 	"examples/process/commandline", "examples/process/evicting", "examples/process/htmlpage",
 	"examples/process/shadow",
 	"examples/scheduler/fit", "examples/scheduler/scheduling",

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/judge"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
-	"github.com/kubelife/lifecycle/examples/outage/invariant"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
@@ -60,7 +60,7 @@ func newCluster(flags *pflag.FlagSet, seed uint64) (*simulation.Simulation, erro
 // judged returns what the controller is judged by. No call fails, so it has no
 // retry to wait for, and may take a second to begin. Each pod that is late
 // counts.
-func judged(played *simulation.Simulation) invariant.Settings {
+func judged(played *simulation.Simulation) judge.Settings {
 	settings := played.JudgeSettings()
 	settings.CalmBound, settings.Keep = time.Second, 1000
 	return settings
@@ -71,13 +71,13 @@ type demo struct {
 	*demonstration.Play[simulation.Knowledge]
 
 	recorder *report.Recorder
-	judge    *invariant.Judge
+	judge    *judge.Judge
 	witness  *witness
 }
 
 // newDemo returns the demonstration. The outages are said when they begin and
 // end.
-func newDemo(played *simulation.Simulation, by invariant.Settings) *demo {
+func newDemo(played *simulation.Simulation, by judge.Settings) *demo {
 	d := &demo{
 		recorder: report.Watch(played, nil), judge: played.JudgeBy(by),
 		witness: &witness{played: played, toUnknown: delays{}, toTaint: delays{}},

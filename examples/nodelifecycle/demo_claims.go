@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/judge"
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
@@ -31,27 +31,27 @@ func (d *demo) summarize(out io.Writer, _ []string) (demonstration.Claims, error
 
 // claims says what a summary proves, with the nodes that were tainted though
 // they were ready, and what the judge has found.
-func claims(summary *report.Summary, ready []string, violations []invariant.Violation) (all demonstration.Claims) {
-	var found demonstration.Findings[invariant.Invariant]
+func claims(summary *report.Summary, ready []string, violations []judge.Violation) (all demonstration.Claims) {
+	var found demonstration.Findings[judge.Invariant]
 	for _, v := range violations {
-		found = append(found, demonstration.Finding[invariant.Invariant]{Rule: v.Invariant, Text: v.Text})
+		found = append(found, demonstration.Finding[judge.Invariant]{Rule: v.Invariant, Text: v.Text})
 	}
-	evicted, late := summary.Cluster.Pods.Evicted, found.Take("", invariant.InTime, invariant.EvictedInOrder)
+	evicted, late := summary.Cluster.Pods.Evicted, found.Take("", judge.InTime, judge.EvictedInOrder)
 	all.Add(late, "each of the %d pods that had to leave left in time", evicted+len(late))
-	all.Add(slices.Concat(found.Take("", invariant.SparedWhenReady, invariant.AsConfigured),
-		found.Take("need not leave", invariant.NeverEarly)), "each of the %d pods that left had a reason to", evicted)
-	all.Add(found.Take("", invariant.NeverEarly), "no pod left before its toleration ended")
+	all.Add(slices.Concat(found.Take("", judge.AsConfigured),
+		found.Take("need not leave", judge.NeverEarly)), "each of the %d pods that left had a reason to", evicted)
+	all.Add(found.Take("", judge.NeverEarly), "no pod left before its toleration ended")
 	for i := range summary.Zones {
 		zone := summary.Zones[i].Name
-		all.Add(found.Take(" node "+zone+"-", invariant.WithinRate, invariant.KnownFirst),
+		all.Add(found.Take(" node "+zone+"-", judge.WithinRate, judge.KnownFirst),
 			"zone %s stayed within its rate", zone)
 	}
-	all.Add(found.Take("", invariant.DeclaredInTime, invariant.NoIdleToken),
+	all.Add(found.Take("", judge.DeclaredInTime, judge.NoIdleToken),
 		"each silent node was declared, and tainted, in time")
-	all.Add(found.Take("", invariant.NotDeclaredAlive),
+	all.Add(found.Take("", judge.NotDeclaredAlive),
 		"no node was declared that had a heartbeat in its grace period")
 	all.Add(ready, "no node was tainted that had been ready for a grace period")
-	all.Add(found.Take("", invariant.SparedInOutage),
+	all.Add(found.Take("", judge.SparedInOutage),
 		"no node was tainted while all were down, nor a grace period after")
 	left := slices.ContainsFunc(summary.Departures, func(d report.Departure) bool { return d.Step == forGood })
 	all.Add(demonstration.Unless(left, "none of the nodes that are silent for good;"), "pods had to leave, and did")

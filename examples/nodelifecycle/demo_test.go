@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/judge"
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
@@ -32,7 +32,7 @@ func prepared(t *testing.T, seed uint64, args ...string) *simulation.Simulation 
 
 // demonstrated runs the demonstration at once, and returns what it wrote and
 // the result.
-func demonstrated(t *testing.T, played *simulation.Simulation, by invariant.Settings) (string, error) {
+func demonstrated(t *testing.T, played *simulation.Simulation, by judge.Settings) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	err := newDemo(played, by).Run(t.Context(), demonstration.AtOnce, demonstration.NewScreen(&out, played.Elapsed))
@@ -112,25 +112,25 @@ func TestDemonstrationIsInterrupted(t *testing.T) {
 func TestSummaryFindsAControllerThatDiffers(t *testing.T) {
 	for name, test := range map[string]struct {
 		flag  string
-		by    func(*invariant.Settings)
+		by    func(*judge.Settings)
 		finds string
 	}{
-		"it evicts nothing": {"--action=dry-run", func(by *invariant.Settings) { by.Action = invariant.Delete },
+		"it evicts nothing": {"--action=dry-run", func(by *judge.Settings) { by.Action = judge.Delete },
 			"FAIL  each of the 15 pods that had to leave left in time\n      except for 15: pod"},
-		"it taints nothing": {"--node-eviction-rate=0", func(by *invariant.Settings) { by.Rate = 1 },
+		"it taints nothing": {"--node-eviction-rate=0", func(by *judge.Settings) { by.Rate = 1 },
 			"FAIL  each silent node was declared, and tainted, in time\n      except for"},
-		"it taints only in a partial disruption": {"--node-eviction-rate=0", func(*invariant.Settings) {},
+		"it taints only in a partial disruption": {"--node-eviction-rate=0", func(*judge.Settings) {},
 			"FAIL  pods had to leave, and did\n      except for 1: none of the nodes"},
 		"it declares too late": {"--node-monitor-grace-period=12s",
-			func(by *invariant.Settings) { by.Grace = 4 * time.Second },
+			func(by *judge.Settings) { by.Grace = 4 * time.Second },
 			"FAIL  each silent node was declared, and tainted, in time\n      except for"},
-		"it taints too fast": {"--node-eviction-rate=2", func(by *invariant.Settings) { by.Rate = 1 },
+		"it taints too fast": {"--node-eviction-rate=2", func(by *judge.Settings) { by.Rate = 1 },
 			"FAIL  zone a stayed within its rate\n      except for"},
 		"it declares too early": {"--node-monitor-grace-period=3s",
-			func(by *invariant.Settings) { by.Grace = 4 * time.Second },
+			func(by *judge.Settings) { by.Grace = 4 * time.Second },
 			"FAIL  no node was declared that had a heartbeat in its grace period\n      except for"},
 		"it does not wait after an outage": {"--resume-delay=4s",
-			func(by *invariant.Settings) { by.Window = 6 * time.Second },
+			func(by *judge.Settings) { by.Window = 6 * time.Second },
 			"FAIL  no node was tainted while all were down, nor a grace period after\n      except for"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +215,7 @@ func taints(nodes ...string) func(*testing.T, *simulation.Simulation) {
 	}
 }
 
-// What the judge of examples/outage has found is told by the claim that is
+// What the judge has found is told by the claim that is
 // about it.
 func TestSummaryTellsWhatTheJudgeFound(t *testing.T) {
 	summary := &report.Summary{Zones: []report.Zone{{Name: "a"}, {Name: "b"}}}
@@ -223,25 +223,24 @@ func TestSummaryTellsWhatTheJudgeFound(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, demonstration.PrintClaims(&out, claims(summary, nil, nil)))
 	for _, c := range []struct {
-		found       invariant.Invariant
+		found       judge.Invariant
 		text, claim string
 	}{
-		{invariant.InTime, "", "each of the 2 pods that had to leave left in time"},
-		{invariant.EvictedInOrder, "", "each of the 2 pods that had to leave left in time"},
-		{invariant.SparedWhenReady, "", "each of the 1 pods that left had a reason to"},
-		{invariant.AsConfigured, "", "each of the 1 pods that left had a reason to"},
-		{invariant.NeverEarly, "it need not leave,", "each of the 1 pods that left had a reason to"},
-		{invariant.NeverEarly, "", "no pod left before its toleration ended"},
-		{invariant.WithinRate, "", "zone b stayed within its rate"},
-		{invariant.KnownFirst, "", "zone b stayed within its rate"},
-		{invariant.DeclaredInTime, "", "each silent node was declared, and tainted, in time"},
-		{invariant.NoIdleToken, "", "each silent node was declared, and tainted, in time"},
-		{invariant.NotDeclaredAlive, "", "no node was declared that had a heartbeat in its grace period"},
-		{invariant.SparedInOutage, "", "no node was tainted while all were down, nor a grace period after"},
-		{invariant.OthersUntouched, "", "everything else was as the controller promises"},
+		{judge.InTime, "", "each of the 2 pods that had to leave left in time"},
+		{judge.EvictedInOrder, "", "each of the 2 pods that had to leave left in time"},
+		{judge.AsConfigured, "", "each of the 1 pods that left had a reason to"},
+		{judge.NeverEarly, "it need not leave,", "each of the 1 pods that left had a reason to"},
+		{judge.NeverEarly, "", "no pod left before its toleration ended"},
+		{judge.WithinRate, "", "zone b stayed within its rate"},
+		{judge.KnownFirst, "", "zone b stayed within its rate"},
+		{judge.DeclaredInTime, "", "each silent node was declared, and tainted, in time"},
+		{judge.NoIdleToken, "", "each silent node was declared, and tainted, in time"},
+		{judge.NotDeclaredAlive, "", "no node was declared that had a heartbeat in its grace period"},
+		{judge.SparedInOutage, "", "no node was tainted while all were down, nor a grace period after"},
+		{judge.OthersUntouched, "", "everything else was as the controller promises"},
 	} {
 		out.Reset()
-		found := []invariant.Violation{{Invariant: c.found, Text: c.text + " it taints node b-7 wrongly"}}
+		found := []judge.Violation{{Invariant: c.found, Text: c.text + " it taints node b-7 wrongly"}}
 		err := demonstration.PrintClaims(&out, claims(summary, nil, found))
 		require.ErrorIs(t, err, demonstration.ErrNotHeld)
 		require.Contains(t, out.String(), fmt.Sprintf("\nFAIL  %s\n      except for 1:", c.claim))

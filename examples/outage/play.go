@@ -218,7 +218,7 @@ func encode(out io.Writer, document any) error {
 // came to its end or not, what it returns says what did not hold.
 type checker func(*simulation.Simulation) func(finished bool) []report.Violation
 
-// check lets a judge of package invariant watch a simulation. What must hold at
+// check lets a judge watch a simulation. What must hold at
 // the end is judged only if the scenario came to its end.
 func check(s *simulation.Simulation) func(finished bool) []report.Violation {
 	judge := s.Judge()

@@ -1,6 +1,6 @@
 // Package explore looks for faults of the controller that no written scenario
 // covers. It makes random scenarios, each from a seed, checks each run with
-// package invariant, and shrinks those that break something.
+// package judge, and shrinks those that break something.
 //
 //	go -C examples test ./outage/explore -run TestRandomWorlds \
 //	  -args -seeds 100000

@@ -9,26 +9,26 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/judge"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
 var flags = seeds.Register(flag.CommandLine, uint64(seeds.Sized(20, 2000)))
 
-type finding = seeds.Finding[invariant.Violation]
+type finding = seeds.Finding[judge.Violation]
 
 // drawn returns what runs the worlds of a generator by their seeds.
-func drawn(generate func(uint64) *scenario.Scenario) func(seed uint64) ([]invariant.Violation, error) {
-	return func(seed uint64) ([]invariant.Violation, error) { return Run(generate(seed)) }
+func drawn(generate func(uint64) *scenario.Scenario) func(seed uint64) ([]judge.Violation, error) {
+	return func(seed uint64) ([]judge.Violation, error) { return Run(generate(seed)) }
 }
 
-func nameOf(v invariant.Violation) string { return string(v.Invariant) }
+func nameOf(v judge.Violation) string { return string(v.Invariant) }
 
 // violated reports whether an invariant is among those that the finding
 // violates.
-func violated(f finding, what invariant.Invariant) bool {
-	return slices.ContainsFunc(f.Violations, func(v invariant.Violation) bool { return v.Invariant == what })
+func violated(f finding, what judge.Invariant) bool {
+	return slices.ContainsFunc(f.Violations, func(v judge.Violation) bool { return v.Invariant == what })
 }
 
 // TestRandomWorlds runs random worlds in which everything goes wrong that can,
@@ -47,7 +47,7 @@ func show(t *testing.T, failing *scenario.Scenario, found finding) {
 		found.Seed, found.Violations[0], text, list(violations), found.Seed)
 }
 
-func list(violations []invariant.Violation) string {
+func list(violations []judge.Violation) string {
 	text := ""
 	for _, v := range violations {
 		text += fmt.Sprintln(v)
@@ -57,7 +57,7 @@ func list(violations []invariant.Violation) string {
 
 // violates returns a function that reports whether a scenario violates an
 // invariant: the same one, or a smaller scenario would soon show another fault.
-func violates(what invariant.Invariant) func(*scenario.Scenario) bool {
+func violates(what judge.Invariant) func(*scenario.Scenario) bool {
 	return func(s *scenario.Scenario) bool {
 		violations, err := Run(s)
 		return err == nil && violated(finding{Violations: violations}, what)

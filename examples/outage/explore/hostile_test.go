@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/judge"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
@@ -34,7 +34,7 @@ func TestStarvedWorlds(t *testing.T) {
 
 func wantsAllToHold(t *testing.T, generate func(uint64) *scenario.Scenario, many uint64) {
 	t.Helper()
-	if what := invariant.Invariant(flags.Until); what != "" {
+	if what := judge.Invariant(flags.Until); what != "" {
 		wanted := func(f finding) bool { return violated(f, what) }
 		require.NoError(t, seeds.Search(flags.First, many, drawn(generate), wanted, nameOf), what)
 		return

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/judge"
 	"github.com/kubelife/lifecycle/examples/simulation/mutant"
 	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
@@ -53,26 +53,26 @@ func all() []mutant.Mutation {
 
 // ordinary worlds are those of explore.Generate, as many as each run of the
 // tests has.
-func ordinary(by invariant.Invariant) mutant.Catch {
+func ordinary(by judge.Invariant) mutant.Catch {
 	return worlds(by, "Random", "-seeds", "2000")
 }
 
 // hostile worlds have kubelets and proxies that lie.
-func hostile(by invariant.Invariant) mutant.Catch {
+func hostile(by judge.Invariant) mutant.Catch {
 	return worlds(by, "Hostile", "-hostile", "1000")
 }
 
 // starved worlds have thousands of nodes and few calls.
-func starved(by invariant.Invariant) mutant.Catch {
+func starved(by judge.Invariant) mutant.Catch {
 	return worlds(by, "Starved", "-starved", "20")
 }
 
 // pausing worlds have flags that pause the cluster.
-func pausing(by invariant.Invariant) mutant.Catch {
+func pausing(by judge.Invariant) mutant.Catch {
 	return worlds(by, "Pausing", "-pausing", "1000")
 }
 
-func worlds(by invariant.Invariant, kind string, many ...string) mutant.Catch {
+func worlds(by judge.Invariant, kind string, many ...string) mutant.Catch {
 	return mutant.Catch{
 		Package: "../explore", Until: string(by),
 		Tests: append([]string{"-test.run", "^Test" + kind + "Worlds$"}, many...),
@@ -136,9 +136,9 @@ var ofNodes = []mutant.Mutation{
 					}
 				}
 			}`,
-		ordinary(invariant.NoIdleToken)),
+		ordinary(judge.NoIdleToken)),
 	mutant.New("a refused write is sent again without a read", controller, "(*writes) noteRefusal(now)",
-		"n.readAt = now.Add(w) -> _ = now.Add(w)", ordinary(invariant.ReadFirst)),
+		"n.readAt = now.Add(w) -> _ = now.Add(w)", ordinary(judge.NotTwice)),
 	mutant.New("a node is not taken for what a live read shows", controller, "(writer) observeRead(now)",
 		"c.ObserveNode(now, l) -> _ = now", unit("nodelifecycle/controller", "TestALiveReadCountsAfterARestore")),
 	mutant.New("pods leave a node that is back and whose watch has stalled", controller, "(evictor) Start(now)",
@@ -152,94 +152,94 @@ var ofNodes = []mutant.Mutation{
 				!n.state.holdsToken() && n.turn.Before(now) {
 				c.releases.queue.Set(n.object.Name, n, now)
 			}`,
-		ordinary(invariant.InOrder)),
+		ordinary(judge.InOrder)),
 	mutant.New("a restart starts tolerations again", "eviction", "StartTime",
 		"stored.IsZero() -> stored.IsZero() || !appeared",
-		ordinary(invariant.InTime)),
+		ordinary(judge.InTime)),
 	mutant.New("a pod's name is taken for its identity", "eviction", "(*Deleter) Act",
 		"metav1.DeleteOptions{Preconditions: p} -> metav1.DeleteOptions{}",
-		ordinary(invariant.NeverEarly), schedules),
+		ordinary(judge.NeverEarly), schedules),
 	mutant.New("nothing is decided again between mark and delete",
 		"eviction", "(*run) do",
 		"r.task.Canceled() -> false",
-		ordinary(invariant.NeverEarly).From(870)),
+		ordinary(judge.NeverEarly).From(870)),
 	mutant.New("an eviction is given up after five tries", "eviction", "(*pods) learn(_, attempt)",
 		`s.failed(n, e, o, r) ->
 			s.failed(n, e, o, r)
 			if s.note(e).failures >= 5 { attempt.terminating = true }`,
-		ordinary(invariant.InTime).From(620)),
+		ordinary(judge.InTime).From(620)),
 	mutant.New("tainted nodes are untainted at the start", controller, "(*writes) wantedTaints",
 		`n.ready == "" || !o && !c.health.HasHeartbeat(n.object.Name) -> false`,
-		ordinary(invariant.UntaintedByABeat)),
+		ordinary(judge.UntaintedByABeat)),
 	mutant.New("a node that moves goes on to wait for the zone that it left",
 		controller, "(*releases) setZone",
 		"r.queue.Refile(e) -> _ = e",
-		ordinary(invariant.NoIdleToken)),
+		ordinary(judge.NoIdleToken)),
 	mutant.New("a full disruption holds what an administrator asks for", "eviction", "(*Hold) holds",
 		"h.Taints(t) -> true",
-		ordinary(invariant.InTime).From(310)),
+		ordinary(judge.InTime).From(310)),
 	mutant.New("a full disruption forgets the timers", "eviction", "(*pods) hold",
 		"o.reopen() ->",
-		ordinary(invariant.InTime).From(310)),
+		ordinary(judge.InTime).From(310)),
 	mutant.New("any write to a node is a heartbeat", "nodehealth", "(*NodeMonitor) ObserveNode",
 		`if r == nil || declaredByObserver(r) { m.monitor.applyRecord(t, &n.record, u); return } ->
 			m.monitor.beat(t, &n.record)
 			if r == nil || declaredByObserver(r) { m.monitor.applyRecord(t, &n.record, u); return }`,
-		ordinary(invariant.DeclaredInTime)),
+		ordinary(judge.DeclaredInTime)),
 	mutant.New("a toleration begins before the pod has arrived", "eviction", "(*ruling) decide",
 		"later(t.Start, p.Arrived) -> t.Start",
-		ordinary(invariant.NeverEarly)),
+		ordinary(judge.NeverEarly)),
 	mutant.New("a disrupted zone keeps its rate", controller, "(*releases) setRates",
 		`r.queue.SetLimit(t, zoneBudget, d.Zone, l) ->
 			if d.Rate > 0 { r.queue.SetLimit(t, zoneBudget, d.Zone, l) }`,
-		ordinary(invariant.WithinRate)),
+		ordinary(judge.WithinRate)),
 	mutant.New("nodes are acted against as soon as one zone is back",
 		"zone", "(*Tracker) nextPhase",
 		"t.recoveryEnd = t.now.Add(t.config.StabilizationWindow) ->",
-		ordinary(invariant.SparedInOutage)),
+		ordinary(judge.SparedInOutage)),
 	mutant.New("taints are written over what others have written", "taints", "Patch",
 		`[]operation{u, {"test", "/spec/taints", c}, a} -> []operation{u, a}`,
-		hostile(invariant.OthersUntouched).From(350), schedules),
+		hostile(judge.OthersUntouched).From(350), schedules),
 	mutant.New("what the live read of a lease says is ignored",
 		"nodehealth", "(*NodeMonitor) ReadLease",
 		`v == "" -> v != ""`,
-		ordinary(invariant.NotDeclaredAlive), schedules),
+		ordinary(judge.NotDeclaredAlive), schedules),
 	mutant.New("an eviction that has succeeded is forgotten", "eviction", "(*pods) learn",
 		"s.forgive(e); return accepted -> s.forgive(e)",
-		ordinary(invariant.NotTwice), schedules),
+		ordinary(judge.NotTwice), schedules),
 	mutant.New("a pod that was recreated under its name is remembered for ever",
 		"timedqueue/feed", "(*Handler) OnUpdate",
 		`f.GetUID() == u.GetUID() -> f.GetUID() != ""`,
-		ordinary(invariant.NothingLeft)),
+		ordinary(judge.NothingLeft)),
 	mutant.New("a pod that could not be marked not ready is not tried again",
 		controller, "(*marks) finish",
 		"k && r.Object != nil -> k",
-		ordinary(invariant.PodsNotReady).From(520)).At(1),
+		ordinary(judge.PodsNotReady).From(520)).At(1),
 	mutant.New("a pod that terminates on a silent node stays ready", controller, "needsMark",
 		"p.marked == n.episode -> p.marked == n.episode || p.object.DeletionTimestamp != nil",
-		ordinary(invariant.PodsNotReady)),
+		ordinary(judge.PodsNotReady)),
 	mutant.New("time in which no node could be heard counts as its silence",
 		"nodehealth", "(*sight) prove",
 		"s.blind += g -> _ = g",
-		ordinary(invariant.NotDeclaredAlive)),
+		ordinary(judge.NotDeclaredAlive)),
 	mutant.New("what cannot be heard is acted on", controller, "(phase) next",
 		"!s -> false",
-		ordinary(invariant.SparedInOutage).From(6050)),
+		ordinary(judge.SparedInOutage).From(6050)),
 	mutant.New("a window passes in which nothing could be heard", "zone", "(*Tracker) Unconfirm",
 		"t.Stabilize(n) -> _ = n",
 		unit("nodelifecycle/controller", "TestZ3AWindowThatEndsInBlindnessBeginsAgain")),
 	mutant.New("one look at the zones is enough", "zone", "(t *Tracker) Observe",
 		"z.extentKnownAt(n, w) -> t.now.Add(0 * z.extentKnownAt(n, w).Sub(t.now))",
-		ordinary(invariant.KnownFirst)),
+		ordinary(judge.KnownFirst)),
 	mutant.New("a change of tolerations is not seen", "eviction", "(*pods) setTraits",
 		"p.traits = s.of(o) -> if p.traits == nil { p.traits = s.of(o) }",
-		ordinary(invariant.InTime).From(500)),
+		ordinary(judge.InTime).From(500)),
 	mutant.New("a node that changes often waits without end", controller, "damping",
 		"longestWait -> 4 * longestWait",
-		ordinary(invariant.Recovered)),
+		ordinary(judge.Recovered)),
 	mutant.New("what protects pods waits as long as all else", controller, "(*pace) next",
 		"w = min(w, longestProtectiveWait) -> _ = longestProtectiveWait",
-		ordinary(invariant.Recovered)),
+		ordinary(judge.Recovered)),
 }
 
 // ofEvictions are faults in how pods are made to leave: budgets, actions,
@@ -254,35 +254,35 @@ var ofEvictions = []mutant.Mutation{
 		unit("process/evicting/evictionreport", "TestAnEvictionThatKeepsFailingIsToldNowAndThen")),
 	mutant.New("a failure gives its token back", "eviction", "(outcome Outcome) spends",
 		"return x -> return x && outcome != OutcomeFailed",
-		ordinary(invariant.WithinBudget).From(620)),
+		ordinary(judge.WithinBudget).From(620)),
 	mutant.New("budgets by node are ignored", "timedqueue", "(*limits) laneOf",
 		`w, o := s.admits(t, h) ->
 			w, o := s.admits(t, h)
 			if b.Name != "zone" { w = 0 }`,
-		ordinary(invariant.WithinBudget)),
+		ordinary(judge.WithinBudget)),
 	mutant.New("the budget of all pods is ignored", "timedqueue", "newLimits",
 		"m.overall = append(m.overall, b) -> _ = m.overall",
-		ordinary(invariant.WithinBudget)),
+		ordinary(judge.WithinBudget)),
 	mutant.New("a pod that a PodDisruptionBudget keeps counts as gone",
 		"eviction", "(*pods) learn(_, attempt)",
 		`s.failed(n, e, o, r) ->
 			attempt.terminating = o == OutcomeBlocked
 			s.failed(n, e, o, r)`,
-		ordinary(invariant.InTime)),
+		ordinary(judge.InTime)),
 	mutant.New("what is evicted at first is never deleted", "eviction", "EvictThenDelete",
 		"s >= a -> a < 0 && s >= a",
-		ordinary(invariant.InTime)),
+		ordinary(judge.InTime)),
 	mutant.New("what is to be evicted at first is deleted at once",
 		"eviction", "EvictThenDelete(_, _, after)",
 		"s >= a -> after > 0 || s >= a",
-		ordinary(invariant.AsConfigured)),
+		ordinary(judge.AsConfigured)),
 	mutant.New("an eviction does not say which pod it is for", "eviction", "(*Evictor) Act",
 		`metav1.DeleteOptions{Preconditions: p} ->
 			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: p.ResourceVersion}}`,
-		ordinary(invariant.NeverEarly), schedules),
+		ordinary(judge.NeverEarly), schedules),
 	mutant.New("taints from before the start evict no pod", "eviction", "(t *Tracker) ObserveNode",
 		"n.taints = o -> if t.synced { n.taints = o }",
-		ordinary(invariant.InTime), schedules),
+		ordinary(judge.InTime), schedules),
 	mutant.New("a call whose answer is lost counts as an eviction",
 		"eviction", "(*run) classify(_, err)",
 		"SaysGone(err) -> SaysGone(err) || CauseOf(err) == causeTimeout",
@@ -290,31 +290,31 @@ var ofEvictions = []mutant.Mutation{
 	mutant.New("a node that is ready again is emptied all the same",
 		controller, "(*releases) cancelEmptying",
 		"c.evictions.CancelNodeEviction(t, n.object.Name) ->",
-		ordinary(invariant.SparedWhenReady)),
+		ordinary(judge.NeverEarly)),
 	mutant.New("a tainted node that is ready again loses its pods all the same",
 		controller, "(*Controller) holdTaintsOfReady",
 		"c.evictions.SetHold(t, HoldReady, n, h) -> c.evictions.SetHold(t, HoldReady, n, h && false)",
-		ordinary(invariant.SparedWhenReady).From(480)),
+		ordinary(judge.NeverEarly).From(480)),
 	mutant.New("pods of a tainted node that was ready again stay when it falls",
 		controller, "(*Controller) holdTaintsOfReady",
 		"c.evictions.SetHold(t, HoldReady, n, h) -> if h { c.evictions.SetHold(t, HoldReady, n, h) }",
-		ordinary(invariant.InTime).From(190)),
+		ordinary(judge.InTime).From(190)),
 	mutant.New("nodes are emptied without a timeout", controller, "(*releases) turnOf",
 		"n.notReadySince.Add(timeout) -> n.notReadySince",
-		ordinary(invariant.TimeoutKept)),
+		ordinary(judge.NeverEarly)),
 	mutant.New("an outage of all zones does not begin the timeout again",
 		controller, "(*releases) turnOf",
 		"z.resumedAt.Add(timeout) -> z.resumedAt",
-		ordinary(invariant.TimeoutKept)),
+		ordinary(judge.NeverEarly)),
 	mutant.New("a node that is emptied uses no token", controller, "(*releases) empty",
 		"c.isEmptying(i.Key) -> !c.isEmptying(i.Key)",
-		ordinary(invariant.WithinRate)),
+		ordinary(judge.WithinRate)),
 	mutant.New("pods of DaemonSets leave with their node", "eviction", "(*pod) nodeEviction",
 		"p.kind == ofNode -> false",
-		ordinary(invariant.TimeoutKept)),
+		ordinary(judge.NeverEarly)),
 	mutant.New("nodes are tainted in both modes", controller, "(*writes) takeRelease",
 		"w.releases.modeOf(v) == EvictionModeNode -> false",
-		ordinary(invariant.AsConfigured)),
+		ordinary(judge.AsConfigured)),
 }
 
 // ofMassFailure are faults that show when many nodes fail at once, when the API
@@ -323,34 +323,34 @@ var ofMassFailure = []mutant.Mutation{
 	mutant.New("a zone counts silent nodes only when that is written",
 		controller, "(*zones) countsInZone",
 		"n.silence.lasts() -> false && n.silence.lasts()",
-		starved(invariant.SparedInOutage).From(6)),
+		starved(judge.SparedInOutage).From(6)),
 	mutant.New("recoveries have no part of the requests", controller, "(*Controller) kinds",
 		`[]timedqueue.Kind{d, {Name: "recoveries", Reserved: p, Source: s}, e, o} ->
 			[]timedqueue.Kind{d, {Name: "recoveries", Source: s}, e, o}`,
-		starved(invariant.Recovered).From(12)),
+		starved(judge.Recovered).From(12)),
 	mutant.New("evictions have no part of the requests", controller, "(*Controller) kinds",
 		`[]timedqueue.Kind{d, r, {Name: "evictions", Reserved: p, Cost: c, Source: s}, o} ->
 			[]timedqueue.Kind{d, r, {Name: "evictions", Cost: c, Source: s}, o}`,
-		starved(invariant.InTime)),
+		starved(judge.InTime)),
 	mutant.New("other writes have no part of the requests", controller, "(*Controller) kinds",
 		`[]timedqueue.Kind{d, r, e, {Name: "other writes", Reserved: p, Source: s}} ->
 			[]timedqueue.Kind{d, r, e, {Name: "other writes", Source: s}}`,
-		starved(invariant.TaintsFollow)),
+		starved(judge.TaintsFollow)),
 	mutant.New("leases are read one by one, however many", controller, "(*reads) start",
 		"mostSingleReads -> 1 << 20",
-		starved(invariant.NoIdleToken).From(20)),
+		starved(judge.NoIdleToken).From(20)),
 	mutant.New("nodes are tainted as soon as the caches are filled",
 		controller, "(*Controller) MarkSynced",
 		"c.zones.stabilize(t) ->",
-		hostile(invariant.SparedInOutage)),
+		hostile(judge.SparedInOutage)),
 	mutant.New("nodes are tainted as soon as another replica acts",
 		controller, "(*Controller) Lead",
 		"c.zones.stabilize(t) -> c.zones.tracker.Next(t)",
-		ordinary(invariant.SparedInOutage)),
+		ordinary(judge.SparedInOutage)),
 	mutant.New("a node that could not be declared is not declared later",
 		controller, "(*silences) declared",
 		"err == nil -> true",
-		ordinary(invariant.DeclaredInTime).From(310)),
+		ordinary(judge.DeclaredInTime).From(310)),
 	mutant.New("a heartbeat does not show that others would be heard", "nodehealth", "(*NodeMonitor) ObserveLease",
 		"m.monitor.hear(t) -> m.monitor.advance(t)", ofSight("TestH4AHeartbeatOfAnyKeyProvesSight")),
 	mutant.New("a gap lasts until the answer", "nodehealth", "(*sight) prove(now, sent)",
@@ -372,35 +372,35 @@ var ofPolicies = []mutant.Mutation{
 		`max(o.MonitorGracePeriod, x) -> o.MonitorGracePeriod`, comesOut("grace-equals-interval")),
 	mutant.New("a pause holds no evictions", controller, "(phase) next",
 		"phase{z, zone.PhasePaused} -> phase{z, zone.PhaseActive}",
-		pausing(invariant.NeverEarly)),
+		pausing(judge.NeverEarly)),
 	mutant.New("what a pause has held leaves as soon as it ends",
 		controller, "(phase) next",
 		`p.obeyed == zone.PhasePaused && z != zone.PhaseActive ->
 			p.obeyed == zone.PhasePaused && z == zone.PhasePaused`,
-		pausing(invariant.NeverEarly)),
+		pausing(judge.NeverEarly)),
 	mutant.New("nodes are acted against as soon as a pause ends", "zone", "(*Tracker) nextPhase",
 		"t.phase == PhaseSuspended || t.phase == PhasePaused -> t.phase == PhaseSuspended",
-		pausing(invariant.SparedInOutage)),
+		pausing(judge.SparedInOutage)),
 	mutant.New("a pause ends with as few ready nodes as it has begun with",
 		"zone", "(*Tracker) policyPhase",
 		"t.stopped -> false",
-		pausing(invariant.SparedInOutage)),
+		pausing(judge.SparedInOutage)),
 }
 
 // ofHalts are faults in how an operator stops the controller.
 var ofHalts = []mutant.Mutation{
 	mutant.New("a halt holds no taints", controller, "(*releases) may",
 		"!h && !s -> !s",
-		ordinary(invariant.Halted)),
+		ordinary(judge.Halted)),
 	mutant.New("a halt holds nothing", "eviction", "(*pods) hold",
 		"r.held = h ->",
-		ordinary(invariant.Halted)),
+		ordinary(judge.Halted)),
 	mutant.New("a halt does not reach an eviction under way", "eviction", "(*pods) hold",
 		"s.decide(n, a.entry) ->",
 		unit("nodelifecycle/controller", "TestC7AHaltReachesAnEvictionUnderWay")),
 	mutant.New("a halt has no end", controller, "(*Controller) Resume",
 		"c.evictions.SetHold(t, HoldHalt, n, h) ->",
-		ordinary(invariant.InTime)),
+		ordinary(judge.InTime)),
 }
 
 // ofClocks are faults that show when a watch is late or a machine was
@@ -408,9 +408,9 @@ var ofHalts = []mutant.Mutation{
 var ofClocks = []mutant.Mutation{
 	mutant.New("what appears counts from its sight", "eviction", "StartTime",
 		"seen.Add(since) -> seen",
-		ordinary(invariant.InTime)),
+		ordinary(judge.InTime)),
 	mutant.New("a machine that was suspended writes the time of day without that",
 		"timedqueue", "(*clock) advance",
 		"a < maxNow -> a > maxNow",
-		ordinary(invariant.TimesTold)),
+		ordinary(judge.TimesTold)),
 }

@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/judge"
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
@@ -26,7 +26,7 @@ type ran struct {
 	// outcome that at the end.
 	early, outcome outcome
 	lastCall       time.Duration
-	violations     []invariant.Violation
+	violations     []judge.Violation
 	err            error
 	// surfaced says that a silent kubelet was heard once. New pods may have been
 	// bound to its node, and have to leave it with the others.

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/judge"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 )
 
 // Run runs a scenario under the eyes of a judge and returns what was violated.
 // At the end, when the last fault is long over, the judge wants quiet.
-func Run(description *scenario.Scenario) ([]invariant.Violation, error) {
+func Run(description *scenario.Scenario) ([]judge.Violation, error) {
 	s, err := simulation.New(description)
 	if err != nil {
 		return nil, fmt.Errorf("run scenario: %w", err)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/judge"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
 	"github.com/kubelife/lifecycle/examples/simulation/network"
@@ -150,7 +150,7 @@ func TestSieveSeesWhatComesOutOtherwise(t *testing.T) {
 	again := *first
 	again.reached, again.struck, again.target = false, false, nil
 	late := sieve("rack-loss", 1, &again, after(25*time.Minute))
-	require.Contains(t, late.unlike(plain), string(invariant.Quiet))
+	require.Contains(t, late.unlike(plain), string(judge.Quiet))
 }
 
 // What a policy of a scenario prevents is seen in the outcome of what was made

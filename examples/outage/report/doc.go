@@ -26,7 +26,8 @@
 // how close it came to the zone's rate. A zone's outage lasts from when the
 // first of its nodes is in trouble until none is. In trouble is a node that is
 // silent, not ready, or has a NoExecute taint. Whether the controller did what
-// it has to is no question for this package; see package invariant.
+// it has to is no question for this package; see package judge of
+// nodelifecycle.
 //
 // # Series
 //

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
-	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/judge"
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
@@ -13,12 +13,12 @@ import (
 // Judge adds a judge to the simulation, which checks it every second of its
 // time. To be called before the first step. Ask the judge for violations when
 // the run is over, after its End.
-func (s *Simulation) Judge() *invariant.Judge { return s.JudgeBy(s.JudgeSettings()) }
+func (s *Simulation) Judge() *judge.Judge { return s.JudgeBy(s.JudgeSettings()) }
 
 // JudgeSettings returns what a judge has to know of the flags and the scenario.
-func (s *Simulation) JudgeSettings() invariant.Settings {
+func (s *Simulation) JudgeSettings() judge.Settings {
 	o, cluster := s.options, &s.scenario.Cluster
-	return invariant.Settings{
+	return judge.Settings{
 		Grace:            o.GracePeriod(),
 		StartupGrace:     o.StartupGracePeriod,
 		BlindAfter:       o.Controller().Health.SightTimeout,
@@ -33,7 +33,7 @@ func (s *Simulation) JudgeSettings() invariant.Settings {
 		MinHealthy:       o.MinHealthyShare,
 		ResumeHealthy:    o.ResumeHealthyShare,
 		Window:           o.StabilizationWindow(),
-		Action:           invariant.Action(o.Evicting.Action),
+		Action:           judge.Action(o.Evicting.Action),
 		EvictFor:         o.Evicting.EvictFor,
 		Overall:          o.Evicting.BudgetOverall,
 		PerNode:          o.Evicting.BudgetPerNode,
@@ -44,7 +44,6 @@ func (s *Simulation) JudgeSettings() invariant.Settings {
 		ByNode:           o.EvictionMode == string(controller.EvictionModeNode),
 		Timeout:          o.PodEvictionTimeout,
 		QPS:              float64(o.APIQPS),
-		Burst:            o.APIBurst,
 		Concurrent:       o.ConcurrentSyncs,
 		EvictionCost:     o.Controller().Requests.Eviction,
 		Delay:            cluster.APILatency.Max.D() + cluster.WatchDelay.Max.D() + s.slowness(),
@@ -53,8 +52,8 @@ func (s *Simulation) JudgeSettings() invariant.Settings {
 }
 
 // JudgeBy is Judge with other settings than those of the flags.
-func (s *Simulation) JudgeBy(settings invariant.Settings) *invariant.Judge {
-	judge := invariant.New(s.world, settings, subject{s})
+func (s *Simulation) JudgeBy(settings judge.Settings) *judge.Judge {
+	judge := judge.New(s.world, settings, subject{s})
 	s.Watch(judge)
 	var look func()
 	look = func() {
@@ -110,13 +109,13 @@ func (s subject) Acting() *network.Client {
 	return nil
 }
 
-func (s subject) Memory() invariant.Memory {
+func (s subject) Memory() judge.Memory {
 	r := s.Simulation.Acting()
 	if r == nil {
-		return invariant.Memory{}
+		return judge.Memory{}
 	}
 	k := r.Knowledge()
-	memory := invariant.Memory{Nodes: k.Nodes, Pods: k.Pods, Zones: len(k.Zones), Pending: k.Pending}
+	memory := judge.Memory{Nodes: k.Nodes, Pods: k.Pods, Zones: len(k.Zones), Pending: k.Pending}
 	for _, queued := range k.Queued {
 		memory.Queued += queued
 	}
