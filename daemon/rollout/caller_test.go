@@ -165,6 +165,25 @@ func TestD3UpdateThatIsSentAgainWaitsForNoOtherRestart(t *testing.T) {
 	s.want("delete b-1: Outdated")
 }
 
+// D3: the watch may show an update before the answer comes to the call that was
+// sent again. The pod has yet to restart, and its node counts as one without an
+// available pod.
+func TestD3UpdateThatTheWatchShowsFirstIsNoRestart(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("a", "b").template("new")
+	task := s.start()
+	s.finish(task, rollout.OutcomeFailed, nil, errRefused)
+	s.after(time.Second)
+	task = s.start()
+	pod := s.updated(task)
+	s.ObservePod(s.now, pod)
+	require.Equal(t, 1, s.Status().Available)
+	s.finish(task, rollout.OutcomeUpdated, pod, nil)
+	require.Equal(t, 1, s.Status().Available)
+	s.want("")
+	s.change("a-1", readyFrom(s.now))
+	s.want("delete b-1: Outdated")
+}
+
 // D3: a pod is not updated in place while its node may get another one, by the
 // surge of before.
 func TestD3PodIsNotUpdatedNextToAnotherOne(t *testing.T) {

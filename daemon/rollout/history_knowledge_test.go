@@ -75,7 +75,9 @@ func (k *knowledge) see(pod *corev1.Pod, target string, observed bool) {
 		switch {
 		case p.object.UID == pod.UID:
 			if versionOf(pod) >= versionOf(p.object) {
-				p.restarting = p.restarting && sameReadiness(p.object, pod)
+				// What takes another revision while our call is not resolved was updated by it.
+				updated := (p.asked || k.deleting[pod.UID]) && revisionOf(p.object) != revisionOf(pod)
+				p.restarting = (p.restarting || updated) && sameReadiness(p.object, pod)
 				p.object = pod
 				p.observed = p.observed || observed
 				p.asked = p.asked && pod.DeletionTimestamp == nil

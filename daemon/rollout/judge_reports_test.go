@@ -99,9 +99,8 @@ func (j *judge) updated(known *knownPod, r *ended) {
 	// the pod has restarted since.
 	same, again := sameReadiness(known.object, r.Pod), known.asked && known.lost
 	isNews := versionOf(r.Pod) > versionOf(known.object)
-	known.restarting = same || isNews && !again
-	if again && revisionOf(known.object) == r.Spec.Revision {
-		known.restarting = false
+	if !again || revisionOf(known.object) != r.Spec.Revision {
+		known.restarting = same || isNews && !again
 	}
 	if isNews {
 		known.object = r.Pod

@@ -245,8 +245,12 @@ func (k *knowledge) add(pod *corev1.Pod, seen sighting) *podState {
 
 // update records a pod that has changed. A deletion that is undone comes from a
 // backup of the API server's store, and is the truth.
+//
+// A pod that takes another revision while a call of ours is unresolved was updated
+// in place by it. The answer may come later and tell nothing more.
 func (k *knowledge) update(s *podState, pod *corev1.Pod) {
-	s.restarting = s.restarting && readyAlike(s.pod, pod)
+	updated := s.deletion.unresolved() && s.pod.Labels[revisionLabel] != pod.Labels[revisionLabel]
+	s.restarting = (s.restarting || updated) && readyAlike(s.pod, pod)
 	s.pod = pod
 	if s.node == nil || s.node.name != daemon.TargetNode(pod) {
 		k.detachPod(s)
@@ -308,7 +312,9 @@ func (k *knowledge) updateInPlace(s *podState, pod *corev1.Pod) {
 		s.pod, s.answeredAt = pod, k.now
 	}
 	isFound := again && (former.Labels[revisionLabel] == pod.Labels[revisionLabel] || !readyAlike(former, pod))
-	s.restarting = !isFound && readyAlike(s.pod, pod)
+	if !isFound {
+		s.restarting = readyAlike(s.pod, pod)
+	}
 	k.update(s, s.pod)
 }
 

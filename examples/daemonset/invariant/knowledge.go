@@ -23,7 +23,7 @@ func (t *timeline) known(d *Decision) states {
 	for _, change := range t.changes {
 		if own := change.By; change.Version > at && own != nil && own.Decision.Life == d.Life &&
 			own.Decision.Order < d.Order && change.certain() && !t.sentAgain(change, d) {
-			if change.lostTo(d) && !t.resolved(change, d) {
+			if change.lostTo(d) && !t.resolved(change, d) || change.finds(all[0]) && own.Ended > d.Order {
 				all = append(all, change.After)
 			} else {
 				all = states{change.After}
@@ -49,6 +49,12 @@ func (c *Change) certain() bool {
 // lostTo reports whether a write is a creation whose answer a life has not got.
 func (c *Change) lostTo(d *Decision) bool {
 	return c.Before == nil && !c.By.Answered && c.By.Ended > 0 && c.By.Ended < d.Order
+}
+
+// finds reports whether a write creates an object whose name another one has, as
+// the watch has shown. Without an answer the life knows that one.
+func (c *Change) finds(shown metav1.Object) bool {
+	return c.Before == nil && shown != nil && shown.GetUID() != c.After.GetUID()
 }
 
 // resolved reports whether a life has been answered since what a creation has
