@@ -23,7 +23,7 @@ func (t *timeline) known(d *Decision) states {
 	for _, change := range t.changes {
 		if own := change.By; change.Version > at && own != nil && own.Decision.Life == d.Life &&
 			own.Decision.Order < d.Order && change.certain() && !t.sentAgain(change, d) {
-			if change.lostTo(d) && !t.resolved(change, d) || change.finds(all[0]) && own.Ended > d.Order {
+			if t.doubtful(change, d) || change.finds(all[0]) && own.Ended > d.Order {
 				all = append(all, change.After)
 			} else {
 				all = states{change.After}
@@ -50,6 +50,9 @@ func (c *Change) certain() bool {
 func (c *Change) lostTo(d *Decision) bool {
 	return c.Before == nil && !c.By.Answered && c.By.Ended > 0 && c.By.Ended < d.Order
 }
+
+// doubtful reports whether a life cannot know of a creation whether it was done.
+func (t *timeline) doubtful(c *Change, d *Decision) bool { return c.lostTo(d) && !t.resolved(c, d) }
 
 // finds reports whether a write creates an object whose name another one has, as
 // the watch has shown. Without an answer the life knows that one.
