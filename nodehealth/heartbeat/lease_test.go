@@ -159,7 +159,10 @@ func TestH7ALeaseOfARestoredBackupIsRenewed(t *testing.T) {
 				api := newFleetAPI()
 				runLease(t, api)
 				time.Sleep(time.Minute)
-				backup, version := api.lease("a"), api.version
+				backup := api.lease("a")
+				api.mu.Lock()
+				version := api.version
+				api.mu.Unlock()
 				time.Sleep(time.Minute)
 				api.mu.Lock()
 				restore(api, backup)
