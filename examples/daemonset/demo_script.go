@@ -7,13 +7,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
+	"github.com/kubelife/lifecycle/examples/outage/daemonsets"
 	"github.com/kubelife/lifecycle/examples/process/demonstration"
 	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
@@ -157,17 +157,12 @@ func (d *demo) taint(effect corev1.TaintEffect, nodes []string) error {
 func (d *demo) createSets() error {
 	var sets []runtime.Object
 	for _, set := range demoSets {
-		labels := map[string]string{"app": set.name}
 		limit, none := ptr.To(intstr.FromInt32(demoLimit)), ptr.To(intstr.FromInt32(0))
 		update := &appsv1.RollingUpdateDaemonSet{MaxUnavailable: limit, MaxSurge: none}
 		if set.surges {
 			update.MaxUnavailable, update.MaxSurge = none, limit
 		}
-		created := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: set.name}}
-		created.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
-		created.Spec.Template.Labels = labels
-		created.Spec.Template.Spec.Containers = []corev1.Container{{Name: set.name, Image: set.name + ":" + firstImage}}
-		created.Spec.UpdateStrategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
+		created := daemonsets.NewSet(set.name, corev1.Container{Name: set.name, Image: set.name + ":" + firstImage})
 		created.Spec.UpdateStrategy.RollingUpdate = update
 		created.Spec.RevisionHistoryLimit = ptr.To(int32(10))
 		sets = append(sets, created)

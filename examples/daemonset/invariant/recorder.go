@@ -127,11 +127,7 @@ func (r *Recorder) Sent(call *network.Call) {
 	if !ok {
 		return
 	}
-	request := string(call.Verb) + " " + call.Kind.String()
-	if call.Subresource != "" {
-		request += "/" + call.Subresource
-	}
-	r.calls[call] = &Call{Decision: decision, Request: request, Kind: call.Kind, Name: call.Name}
+	r.calls[call] = &Call{Decision: decision, Request: call.Request(), Kind: call.Kind, Name: call.Name}
 	r.History.Calls = append(r.History.Calls, r.calls[call])
 }
 

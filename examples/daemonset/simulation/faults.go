@@ -33,7 +33,7 @@ func (s *simulation) faults() map[Action]func(Step) {
 		ActionInPlace: s.strike(func(share float64) func() { return network.During(&s.inPlace, &share) }),
 		ActionLate: func(step Step) {
 			most := time.Duration(step.N) * time.Second
-			s.After(step.For, s.DelayWatches(network.Span{Min: most / 4, Max: most}, ofKind(step.Kind)))
+			s.After(step.For, s.DelayWatches(network.Span{Min: most / 4, Max: most}, network.OfKind(step.Kind)))
 		},
 		ActionGap:  s.interrupt,
 		ActionKill: s.kill,
@@ -51,15 +51,10 @@ func (s *simulation) strikes(shares []*float64) bool {
 	return slices.ContainsFunc(shares, func(share *float64) bool { return s.random.Float64() < *share })
 }
 
-// ofKind matches the watches of a kind.
-func ofKind(kind network.Kind) func(*network.Client, network.Kind) bool {
-	return func(_ *network.Client, watched network.Kind) bool { return watched == kind }
-}
-
 // interrupt has the watch of a kind miss everything for a time. What it lists
 // then is a little old.
 func (s *simulation) interrupt(step Step) {
-	mend := s.BreakWatches(ofKind(step.Kind))
+	mend := s.BreakWatches(network.OfKind(step.Kind))
 	age := network.Span{Max: min(step.For, 5*time.Second)}.Pick(s.random)
 	s.After(step.For, func() {
 		s.listPast(step.Kind, age)
@@ -70,7 +65,7 @@ func (s *simulation) interrupt(step Step) {
 // listPast has watches of a kind list now what there was some time ago.
 func (s *simulation) listPast(kind network.Kind, age time.Duration) {
 	past := s.past.At(s.Elapsed() - age)
-	end := s.ListPast(past, ofKind(kind))
+	end := s.ListPast(past, network.OfKind(kind))
 	s.After(time.Second, func() {
 		end()
 		past.Forget()

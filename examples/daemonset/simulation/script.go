@@ -14,13 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubelife/lifecycle/examples/outage/daemonsets"
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/simulation/apiserver"
 	"github.com/kubelife/lifecycle/examples/simulation/network"
 )
 
 const (
-	appLabel  = "app"
+	appLabel  = model.OwnerLabel
 	poolLabel = corev1.LabelTopologyZone
 	taintKey  = "maintenance"
 )
@@ -158,11 +159,7 @@ func setPlacement(set *appsv1.DaemonSet, n int) {
 }
 
 func (s *simulation) createSet(step Step) {
-	name := setName(step.Set)
-	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{appLabel: name}}
-	set.Spec.Template.Labels = map[string]string{appLabel: name}
-	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent:1"}}
+	set := daemonsets.NewSet(setName(step.Set), corev1.Container{Name: "agent", Image: "agent:1"})
 	setStrategy(set, step.N)
 	_ = s.Create(network.DaemonSets.Resource(), set) // it fails if there is one
 }

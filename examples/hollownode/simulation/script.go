@@ -75,7 +75,7 @@ func (w *World) actions() map[Action]func(Step) {
 		}),
 		ActionLate: func(step Step) {
 			by := time.Duration(step.N) * time.Second
-			w.After(step.For, w.DelayWatches(network.Span{Min: by / 4, Max: by}, watches(step.Kind)))
+			w.After(step.For, w.DelayWatches(network.Span{Min: by / 4, Max: by}, network.OfKind(step.Kind)))
 			w.faulty("late watch", step.For+by)
 		},
 		ActionGap:       w.interrupt,
@@ -250,11 +250,6 @@ func (w *World) strike(what string, begin func(share float64) (end func())) func
 	}
 }
 
-// watches matches those of a kind.
-func watches(kind network.Kind) func(*network.Client, network.Kind) bool {
-	return func(_ *network.Client, other network.Kind) bool { return other == kind }
-}
-
 // oldest is how old the list may be with which a watch begins again.
 const oldest = 5 * time.Second
 
@@ -264,13 +259,13 @@ func (w *World) interrupt(step Step) {
 	if w.process.Stopped() {
 		return
 	}
-	mend := w.BreakWatches(watches(step.Kind))
+	mend := w.BreakWatches(network.OfKind(step.Kind))
 	w.faulty("gap", step.For+time.Second)
 	age := min(w.between(0, oldest), step.For)
 	w.After(step.For-age, func() {
 		past := w.Remember()
 		w.After(age, func() {
-			end := w.ListPast(past, watches(step.Kind))
+			end := w.ListPast(past, network.OfKind(step.Kind))
 			mend()
 			w.After(time.Second, func() {
 				end()

@@ -37,7 +37,8 @@ func staticPodOf(number int, name string) *corev1.Pod {
 // setStatic changes the manifests. A process that starts later reads them then.
 func (w *World) setStatic(step Step) {
 	name := staticName(step)
-	pods := slices.DeleteFunc(slices.Clone(w.config.Fleet.StaticPods), func(pod *corev1.Pod) bool { return pod.Name == name })
+	isFormer := func(pod *corev1.Pod) bool { return pod.Name == name }
+	pods := slices.DeleteFunc(slices.Clone(w.config.Fleet.StaticPods), isFormer)
 	if step.N > 0 {
 		pods = append(pods, staticPodOf(step.N, name))
 	}

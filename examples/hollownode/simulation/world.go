@@ -3,7 +3,6 @@ package simulation
 import (
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -98,9 +97,6 @@ func (w *World) Pods() []*corev1.Pod { return cluster.List[*corev1.Pod](w.Cluste
 
 // History returns what has happened. It grows.
 func (w *World) History() *invariant.History { return w.history }
-
-// Advance lets everything happen up to a time.
-func (w *World) Advance(until time.Duration) { w.Run(until, math.MaxInt) }
 
 // Begin starts a process, and a runtime if there is none. That has the
 // containers that the API server shows.

@@ -54,7 +54,7 @@ func (s *sent) judgeDeletion() {
 // A node is declared after a grace period without a heartbeat. Time in which the
 // process could not hear does not count. A new node has the startup grace period.
 func declaredWhenSilent(s *sent, w model.NodeWrite) {
-	n, had, has := s.node, readyStatus(w.Before), readyStatus(w.After)
+	n, had, has := s.node, model.ReadyStatus(w.Before), model.ReadyStatus(w.After)
 	if has != corev1.ConditionUnknown || had == has || n.machine == nil {
 		return
 	}

@@ -89,15 +89,23 @@ func TestTimesAreThoseOfTheDecision(t *testing.T) {
 	taint(10 * time.Second).guilty(judge.TimesTold)
 }
 
+// bornSilent returns a court in which node a-0 was registered so long ago and has
+// never beaten.
+func bornSilent(t *testing.T, ago time.Duration) *court {
+	t.Helper()
+	c := newCourt(t, 4)
+	c.checks = false
+	register := c.world.Machine("a-0").Unregister()
+	c.silence("a-0")
+	c.run(time.Minute)
+	register()
+	c.run(ago)
+	return c
+}
+
 func TestNotDeclaredAliveBeforeTheStartupGraceEnds(t *testing.T) {
 	born := func(waits time.Duration) *court {
-		c := newCourt(t, 4)
-		c.checks = false
-		register := c.world.Machine("a-0").Unregister()
-		c.silence("a-0")
-		c.run(time.Minute)
-		register()
-		c.run(waits)
+		c := bornSilent(t, waits)
 		c.declare("a-0")
 		return c
 	}
@@ -107,13 +115,7 @@ func TestNotDeclaredAliveBeforeTheStartupGraceEnds(t *testing.T) {
 
 func TestNotDeclaredAliveNorTaintedBefore(t *testing.T) {
 	born := func(waits time.Duration) *court {
-		c := newCourt(t, 4)
-		c.checks = false
-		register := c.world.Machine("a-0").Unregister()
-		c.silence("a-0")
-		c.run(time.Minute)
-		register()
-		c.run(waits)
+		c := bornSilent(t, waits)
 		c.execute("a-0")
 		return c
 	}

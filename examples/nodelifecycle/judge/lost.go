@@ -109,7 +109,7 @@ func allowedSince(b *model.DisruptionBudget, p *pod) time.Duration {
 		return -never
 	}
 	since := b.AllowedSince
-	if !isReady(p.object) && b.EnoughSince >= 0 && (since < 0 || b.EnoughSince < since) {
+	if !model.PodReady(p.object) && b.EnoughSince >= 0 && (since < 0 || b.EnoughSince < since) {
 		since = b.EnoughSince
 	}
 	if since < 0 {
@@ -121,7 +121,7 @@ func allowedSince(b *model.DisruptionBudget, p *pod) time.Duration {
 // A pod whose node has become Unknown is not ready.
 func notReady(c *checking, p *pod) {
 	n := p.on
-	if n.ready != corev1.ConditionUnknown || p.object == nil || !isReady(p.object) || p.readySince > n.readySince {
+	if n.ready != corev1.ConditionUnknown || p.object == nil || !model.PodReady(p.object) || p.readySince > n.readySince {
 		return
 	}
 	asked := n.declared.asked(max(n.readySince, p.bound), longestWait)

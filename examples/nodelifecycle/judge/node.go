@@ -130,7 +130,7 @@ func (j *Judge) storeNode(w model.NodeWrite) {
 	n := j.node(w.After.Name)
 	before := n.object
 	fresh := before == nil
-	counts := fresh || readyStatus(before) != readyStatus(w.After) || zoneOf(before) != zoneOf(w.After) ||
+	counts := fresh || model.ReadyStatus(before) != model.ReadyStatus(w.After) || zoneOf(before) != zoneOf(w.After) ||
 		excluded(before) != excluded(w.After)
 	if counts {
 		j.look(now) // what was silent until now has been in doubt
@@ -140,13 +140,13 @@ func (j *Judge) storeNode(w model.NodeWrite) {
 		n.created, n.heard, n.written, n.fell, n.moved = now, now, pace{}, never, -1
 		n.relapse, n.wrong, n.called, n.failed = never, never, -1, -1
 	}
-	n.storeReady(now, readyStatus(w.After), fresh)
+	n.storeReady(now, model.ReadyStatus(w.After), fresh)
 	if s := j.calls[w.Call]; s != nil && w.Call.Subresource == "" {
 		n.written.count(now)
 	}
 	n.object = w.After
 	n.move(j, now, fresh)
-	if fresh || !sameTaints(before.Spec.Taints, w.After.Spec.Taints) || readyStatus(before) != readyStatus(w.After) {
+	if fresh || !sameTaints(before.Spec.Taints, w.After.Spec.Taints) || model.ReadyStatus(before) != model.ReadyStatus(w.After) {
 		j.addVersion(now, n)
 	}
 	n.compare(now)

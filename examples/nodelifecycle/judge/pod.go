@@ -79,7 +79,7 @@ func (j *Judge) storePod(w model.PodWrite) {
 	if before == nil || !sameTolerations(before.Spec.Tolerations, w.After.Spec.Tolerations) {
 		p.versions = append(p.versions, podVersion{j.newest, now, w.After.Spec.Tolerations})
 	}
-	if isReady(w.After) && (before == nil || !isReady(before)) {
+	if model.PodReady(w.After) && (before == nil || !model.PodReady(before)) {
 		p.readySince = now
 	}
 	if p.on == nil && w.After.Spec.NodeName != "" {
@@ -96,11 +96,6 @@ func (j *Judge) bind(now time.Duration, p *pod) {
 	if c := podCondition(p.object, corev1.PodScheduled); c != nil {
 		p.arrived.dated, p.arrived.written = true, j.sinceStart(c.LastTransitionTime.Time)
 	}
-}
-
-func isReady(object *corev1.Pod) bool {
-	c := podCondition(object, corev1.PodReady)
-	return c != nil && c.Status == corev1.ConditionTrue
 }
 
 func sameTolerations(a, b []corev1.Toleration) bool {

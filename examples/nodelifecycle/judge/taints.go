@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
 // sameTaints reports whether two lists are the same in all that counts here.
@@ -96,21 +98,13 @@ func illnessOf(node *corev1.Node, effect corev1.TaintEffect) *corev1.Taint {
 	return found
 }
 
-// readyStatus returns what a node's Ready condition says; empty if it has none.
-func readyStatus(node *corev1.Node) corev1.ConditionStatus {
-	if c := condition(node, corev1.NodeReady); c != nil {
-		return c.Status
-	}
-	return ""
-}
-
 // reported reports whether anything says of a node whether it is ready. Of a
 // new one that may take the startup grace period.
-func reported(node *corev1.Node) bool { return readyStatus(node) != "" }
+func reported(node *corev1.Node) bool { return model.ReadyStatus(node) != "" }
 
 // saidIll reports whether a node was said not to be ready.
 func saidIll(node *corev1.Node) bool {
-	return reported(node) && readyStatus(node) != corev1.ConditionTrue
+	return reported(node) && model.ReadyStatus(node) != corev1.ConditionTrue
 }
 
 func condition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {

@@ -104,7 +104,7 @@ func untaintedByABeat(s *sent, w model.NodeWrite) {
 // lineage keeps the older one's.
 func timesOfNodes(s *sent, w model.NodeWrite) {
 	if ready := condition(w.After, corev1.NodeReady); ready != nil && ready.Status == corev1.ConditionUnknown &&
-		readyStatus(w.Before) != ready.Status {
+		model.ReadyStatus(w.Before) != ready.Status {
 		s.judgeTime("the condition Ready", ready.LastTransitionTime)
 	}
 	had, has := illnessOf(w.Before, executes), illnessOf(w.After, executes)

@@ -3,6 +3,7 @@
 // evicts its pods, and what it makes of that, are seen together.
 //
 //	controller, err := daemonsets.Start(world, daemonsets.Config{Name: "daemonsets", Controller: config})
+//	set := daemonsets.NewSet("agent", corev1.Container{Name: "agent", Image: "agent:1"})
 //	err = world.Users().Create(network.DaemonSets.Resource(), set)
 //
 // It runs without a leader election: the lease of a world is that of the node
@@ -15,6 +16,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/daemon/revision"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
@@ -23,6 +25,18 @@ import (
 	"github.com/kubelife/lifecycle/examples/simulation/network"
 	"github.com/kubelife/lifecycle/examples/simulation/program"
 )
+
+// NewSet returns a DaemonSet of a world whose pods have one container. It rolls
+// out as the API has it by default.
+func NewSet(name string, container corev1.Container) *appsv1.DaemonSet {
+	labels := map[string]string{model.OwnerLabel: name}
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: model.Namespace, Name: name}}
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	set.Spec.Template.Labels = labels
+	set.Spec.Template.Spec.Containers = []corev1.Container{container}
+	set.Spec.UpdateStrategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
+	return set
+}
 
 // Config is one life of the controller.
 type Config struct {

@@ -81,12 +81,7 @@ func (n nodeGoal) look() string {
 }
 
 func lookOf(node *corev1.Node) string {
-	look := nodeGoal{cordoned: node.Spec.Unschedulable}
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			look.ready = c.Status
-		}
-	}
+	look := nodeGoal{ready: model.ReadyStatus(node), cordoned: node.Spec.Unschedulable}
 	for _, t := range node.Spec.Taints {
 		look.taints = append(look.taints, fmt.Sprintf("%s:%s", t.Key, t.Effect))
 	}

@@ -7,9 +7,7 @@ import (
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	daemonset "github.com/kubelife/lifecycle/examples/daemonset/controller"
@@ -71,12 +69,7 @@ func RunWhole(seed uint64) ([]string, error) {
 // begin creates the set, and plans a rollout and the crashes of its controller
 // while there are faults.
 func (w *whole) begin(until time.Duration) error {
-	labels := map[string]string{"app": agent}
-	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: model.Namespace, Name: agent}}
-	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
-	set.Spec.Template.Labels = labels
-	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Image: w.image}}
-	set.Spec.UpdateStrategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
+	set := daemonsets.NewSet(agent, corev1.Container{Name: "agent", Image: w.image})
 	if err := w.world.Users().Create(network.DaemonSets.Resource(), set); err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (o *Workload) Protect(minAvailable int) *DisruptionBudget {
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: o.Name, Generation: 1},
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MinAvailable: &available,
-			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{ownerLabel: o.Name}},
+			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{OwnerLabel: o.Name}},
 		},
 	}})
 	return o.Budget
@@ -155,7 +155,7 @@ func since(before, now time.Duration, holds bool) time.Duration {
 
 // Budget returns the PodDisruptionBudget of a pod, or nil.
 func (w *World) Budget(pod *corev1.Pod) *DisruptionBudget {
-	if owner := w.workload[pod.Labels[ownerLabel]]; owner != nil {
+	if owner := w.workload[pod.Labels[OwnerLabel]]; owner != nil {
 		return owner.Budget
 	}
 	return nil

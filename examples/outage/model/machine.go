@@ -126,7 +126,6 @@ func (m *Machine) register(taints ...corev1.Taint) {
 
 // Label gives the machine's node a label, also when it registers again.
 func (m *Machine) Label(key, value string) {
-	m.labels = maps.Clone(m.labels)
 	if m.labels == nil {
 		m.labels = make(map[string]string)
 	}
@@ -294,9 +293,14 @@ func (m *Machine) EditIf(wrong func(*corev1.Node) bool, change func(*corev1.Node
 }
 
 // NodeReady reports whether a node says that it is ready.
-func NodeReady(node *corev1.Node) bool {
-	ready := condition(node, corev1.NodeReady)
-	return ready != nil && ready.Status == corev1.ConditionTrue
+func NodeReady(node *corev1.Node) bool { return ReadyStatus(node) == corev1.ConditionTrue }
+
+// ReadyStatus returns what a node's condition Ready says; empty if it has none.
+func ReadyStatus(node *corev1.Node) corev1.ConditionStatus {
+	if ready := condition(node, corev1.NodeReady); ready != nil {
+		return ready.Status
+	}
+	return ""
 }
 
 // PodReady reports whether a pod says that it is ready.

@@ -2,8 +2,6 @@ package model
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -165,14 +163,7 @@ func (w *World) Count() (nodes, pods int) {
 
 func sortedByName[O any](s *store, resource schema.GroupVersionResource) []O {
 	entries, _ := s.Snapshot(resource, "")
-	slices.SortFunc(entries, func(a, b apiserver.Entry) int { return strings.Compare(a.Key.Name, b.Key.Name) })
-	objects := make([]O, 0, len(entries))
-	for i := range entries {
-		if object, ok := entries[i].Object.(O); ok {
-			objects = append(objects, object)
-		}
-	}
-	return objects
+	return apiserver.Sorted[O](entries)
 }
 
 // commit makes a change of the newest state.
@@ -303,7 +294,7 @@ func (w *World) recordPod(before, after *corev1.Pod) *podRecord {
 	}
 	record := w.server.pods[after.Name]
 	if record == nil {
-		record = &podRecord{owner: w.workload[after.Labels[ownerLabel]]}
+		record = &podRecord{owner: w.workload[after.Labels[OwnerLabel]]}
 		w.server.pods[after.Name] = record
 	}
 	record.object = after

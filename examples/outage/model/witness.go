@@ -11,6 +11,10 @@ import (
 // anything. Objects must not be modified. Embed [Unimpressed] to leave some of
 // it out.
 type Witness interface {
+	// Witness is told of calls, and of what watches have shown of the kinds that
+	// have no method here.
+	network.Witness
+
 	// WroteNode and WrotePod: an object has another version on the API server, or
 	// a client has written what was there.
 	WroteNode(NodeWrite)
@@ -19,24 +23,15 @@ type Witness interface {
 	Wrote(Write)
 	// Beat: a machine's lease was renewed.
 	Beat(*Machine)
-	// Sent, Processed and Answered: a client's call has left, has been dealt with
-	// by the API server, and is over for the client. Not every call gets so far.
-	Sent(*network.Call)
-	Processed(*network.Call)
-	Answered(*network.Call)
 	// SawNode, SawLease and SawPod: a watch has shown a version to a client. After
 	// is nil when it has shown that the object is gone. Leases are cleared when
 	// SawLease has returned.
 	SawNode(client *network.Client, before, after *corev1.Node)
 	SawLease(client *network.Client, before, after *coordinationv1.Lease)
 	SawPod(client *network.Client, before, after *corev1.Pod)
-	// Saw is told of the objects of other kinds in the same way.
-	Saw(client *network.Client, kind network.Kind, before, after network.Object)
 	// SawHalt: a watch has shown a client that its leader is halted, or is not any
 	// more.
 	SawHalt(client *network.Client, halted bool)
-	// Noted: something that is told and not seen.
-	Noted(network.Note)
 }
 
 // NodeWrite is a write of a node. Before is nil for a new one, After for one
@@ -61,7 +56,7 @@ type Write struct {
 }
 
 // Unimpressed is a witness that does nothing.
-type Unimpressed struct{}
+type Unimpressed struct{ network.Unimpressed }
 
 var _ Witness = Unimpressed{}
 
@@ -77,15 +72,6 @@ func (Unimpressed) Wrote(Write) {}
 // Beat does nothing.
 func (Unimpressed) Beat(*Machine) {}
 
-// Sent does nothing.
-func (Unimpressed) Sent(*network.Call) {}
-
-// Processed does nothing.
-func (Unimpressed) Processed(*network.Call) {}
-
-// Answered does nothing.
-func (Unimpressed) Answered(*network.Call) {}
-
 // SawNode does nothing.
 func (Unimpressed) SawNode(*network.Client, *corev1.Node, *corev1.Node) {}
 
@@ -95,11 +81,5 @@ func (Unimpressed) SawLease(*network.Client, *coordinationv1.Lease, *coordinatio
 // SawPod does nothing.
 func (Unimpressed) SawPod(*network.Client, *corev1.Pod, *corev1.Pod) {}
 
-// Saw does nothing.
-func (Unimpressed) Saw(*network.Client, network.Kind, network.Object, network.Object) {}
-
 // SawHalt does nothing.
 func (Unimpressed) SawHalt(*network.Client, bool) {}
-
-// Noted does nothing.
-func (Unimpressed) Noted(network.Note) {}

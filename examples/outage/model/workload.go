@@ -61,22 +61,22 @@ type Workload struct {
 	made                 int // pods so far
 }
 
+// OwnerLabel of a pod names the workload that it belongs to.
+const OwnerLabel = "app"
+
 // replaceAfter is how long an owner takes to see that a pod goes.
 var replaceAfter = network.Span{Min: 50 * time.Millisecond, Max: 500 * time.Millisecond}
 
-const (
-	ownerLabel = "app"
-	// daemonRetry is how long the owner of a DaemonSet's pods waits for a node
-	// that does not exist, and any owner before it replaces a pod that has failed.
-	daemonRetry = 10 * time.Second
-)
+// daemonRetry is how long the owner of a DaemonSet's pods waits for a node that
+// does not exist, and any owner before it replaces a pod that has failed.
+const daemonRetry = 10 * time.Second
 
 // AddWorkload adds an owner without pods.
 func (w *World) AddWorkload(name string, replacement Replacement, tolerations []corev1.Toleration) *Workload {
 	owner := &Workload{
 		Name: name, Replacement: replacement, Tolerations: tolerations, world: w,
 		random: w.Network.Random("workload/" + name), budgetRandom: w.Random("budget/" + name),
-		labels: map[string]string{ownerLabel: name},
+		labels: map[string]string{OwnerLabel: name},
 	}
 	if kind := replacement.kind(); kind != "" {
 		owner.references = []metav1.OwnerReference{{Kind: kind, Name: name, Controller: ptr.To(true)}}
@@ -101,7 +101,7 @@ func (w *World) Workload(name string) *Workload { return w.workload[name] }
 func (o *Workload) Pods() []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range o.world.Pods() {
-		if pod.Labels[ownerLabel] == o.Name {
+		if pod.Labels[OwnerLabel] == o.Name {
 			pods = append(pods, pod)
 		}
 	}
@@ -121,7 +121,7 @@ func (o *Workload) Place(node string) {
 }
 
 // WorkloadOf returns the name of the workload that owns a pod.
-func WorkloadOf(pod *corev1.Pod) string { return pod.Labels[ownerLabel] }
+func WorkloadOf(pod *corev1.Pod) string { return pod.Labels[OwnerLabel] }
 
 func (o *Workload) nextName() string {
 	o.made++

@@ -45,15 +45,6 @@ func ours(taint *corev1.Taint) bool {
 		(taint.Key == corev1.TaintNodeNotReady || taint.Key == corev1.TaintNodeUnreachable)
 }
 
-func readiness(object *corev1.Node) corev1.ConditionStatus {
-	for i := range object.Status.Conditions {
-		if object.Status.Conditions[i].Type == corev1.NodeReady {
-			return object.Status.Conditions[i].Status
-		}
-	}
-	return ""
-}
-
 // threatened reports whether the API shows a reason for pods to leave.
 func (n *node) threatened() bool {
 	return n.exists && (n.ready == corev1.ConditionFalse || n.ready == corev1.ConditionUnknown || len(n.noExecute) > 0)
@@ -102,7 +93,7 @@ func (r *Recorder) WroteNode(write model.NodeWrite) {
 	case write.Before == nil:
 		n := r.nodes[write.After.Name]
 		r.enter(n, write.After)
-		n.ready = readiness(write.After)
+		n.ready = model.ReadyStatus(write.After)
 		r.takeTaints(n, write.After.Spec.Taints)
 		r.happened(Registered, n)
 		r.weigh(n)
@@ -133,7 +124,7 @@ func (r *Recorder) leave(n *node) {
 func (r *Recorder) nodeChanged(write model.NodeWrite) {
 	before, after := write.Before, write.After
 	moved := zoneOf(before) != zoneOf(after)
-	was, is := readiness(before), readiness(after)
+	was, is := model.ReadyStatus(before), model.ReadyStatus(after)
 	if was == is && !moved && len(before.Spec.Taints)+len(after.Spec.Taints) == 0 {
 		return // a heartbeat, nearly always
 	}

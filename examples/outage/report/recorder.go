@@ -86,7 +86,7 @@ func Watch(s *simulation.Simulation, tell func(Line)) *Recorder {
 		r.machines = append(r.machines, n)
 		if object := r.world.Node(m.Name); object != nil {
 			r.enter(n, object)
-			n.ready = readiness(object)
+			n.ready = model.ReadyStatus(object)
 			r.takeTaints(n, object.Spec.Taints)
 			r.tally(n)
 		}
@@ -208,7 +208,7 @@ func rolledOut(set *appsv1.DaemonSet) bool {
 // SawNode looks at the controller's memory if it has learned something about a
 // zone.
 func (r *Recorder) SawNode(_ *network.Client, before, after *corev1.Node) {
-	if before == nil || after == nil || readiness(before) != readiness(after) || zoneOf(before) != zoneOf(after) {
+	if before == nil || after == nil || model.ReadyStatus(before) != model.ReadyStatus(after) || zoneOf(before) != zoneOf(after) {
 		r.lookSoon()
 	}
 }

@@ -34,16 +34,10 @@ const placedLabel = "daemonset.outage.example/"
 // its present revision.
 func (d *daemonSets) add(workload *scenario.Workload) (*model.Workload, error) {
 	owner := d.world.AddWorkload(workload.Name, model.ByProcess, tolerations(workload))
-	labels := map[string]string{"app": workload.Name}
-	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: model.Namespace, Name: workload.Name}}
-	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
-	set.Spec.UpdateStrategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
-	template := &set.Spec.Template
-	template.Labels = labels
-	template.Spec.Tolerations = tolerations(workload)
-	template.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent:1"}}
+	set := daemonsets.NewSet(workload.Name, corev1.Container{Name: "agent", Image: "agent:1"})
+	set.Spec.Template.Spec.Tolerations = owner.Tolerations
 	if len(workload.Placed) > 0 {
-		template.Spec.NodeSelector = map[string]string{placedLabel + workload.Name: ""}
+		set.Spec.Template.Spec.NodeSelector = map[string]string{placedLabel + workload.Name: ""}
 	}
 	created, err := d.create(set)
 	if err != nil {

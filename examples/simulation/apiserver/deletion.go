@@ -48,7 +48,7 @@ func (s *Server) DeleteCollection(
 		return err
 	}
 	entries, _ := s.store.Snapshot(gvr, namespace)
-	for _, object := range sorted(entries) {
+	for _, object := range Sorted[runtime.Object](entries) {
 		if !f.matches(object) {
 			continue
 		}

@@ -162,12 +162,15 @@ func (o *Objects) Snapshot(gvr schema.GroupVersionResource, namespace string) ([
 	return entries, o.version
 }
 
-// sorted orders by namespace and name. It needs no lock, unlike Snapshot.
-func sorted(entries []Entry) []runtime.Object {
+// Sorted returns the objects of a type by namespace and name. It needs no lock,
+// unlike Snapshot. It sorts the entries themselves.
+func Sorted[O any](entries []Entry) []O {
 	slices.SortFunc(entries, func(a, b Entry) int { return a.Key.compare(b.Key) })
-	objects := make([]runtime.Object, len(entries))
-	for i, e := range entries {
-		objects[i] = e.Object
+	objects := make([]O, 0, len(entries))
+	for _, e := range entries {
+		if object, ok := e.Object.(O); ok {
+			objects = append(objects, object)
+		}
 	}
 	return objects
 }

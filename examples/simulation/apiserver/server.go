@@ -118,7 +118,7 @@ func (s *Server) List(
 		return nil, apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
 	}
 	items := make([]runtime.Object, 0, len(entries))
-	for _, object := range sorted(entries) {
+	for _, object := range Sorted[runtime.Object](entries) {
 		if f.matches(object) {
 			items = append(items, s.answer(object))
 		}

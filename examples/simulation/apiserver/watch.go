@@ -79,7 +79,7 @@ func (s *Server) begin(
 		return Watch{Position: position, Expired: !ok}, now, nil
 	}
 	entries, position, now := s.store.Begin(gvr, namespace)
-	w := Watch{Initial: sorted(entries), Position: position}
+	w := Watch{Initial: Sorted[runtime.Object](entries), Position: position}
 	if options.SendInitialEvents == nil || !options.AllowWatchBookmarks {
 		return w, now, nil
 	}

@@ -3,7 +3,6 @@ package cluster
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -97,17 +96,10 @@ func Get[T Object](c *Cluster, kind network.Kind, name string) T {
 	return typed
 }
 
-// List returns all objects of a kind by name.
+// List returns all objects of a kind by namespace and name.
 func List[T Object](c *Cluster, kind network.Kind) []T {
 	entries, _ := c.store.Snapshot(kind.Resource(), "")
-	objects := make([]T, 0, len(entries))
-	for _, entry := range entries {
-		if typed, ok := entry.Object.(T); ok {
-			objects = append(objects, typed)
-		}
-	}
-	slices.SortFunc(objects, func(a, b T) int { return cmp.Compare(a.GetName(), b.GetName()) })
-	return objects
+	return apiserver.Sorted[T](entries)
 }
 
 // Edit stores a changed copy of an object, as clients do that act on the newest
@@ -139,7 +131,7 @@ var _ network.Server = front{}
 
 // Process does what a call asks for.
 func (f front) Process(call *network.Call) {
-	f.count(call)
+	f.Requests[call.Request()]++
 	f.store.call = call
 	resource, key := call.Kind.Resource(), f.key(call.Kind, call.Namespace, call.Name)
 	options := apiserver.WriteOptions{Subresource: call.Subresource}
@@ -160,14 +152,6 @@ func (f front) Process(call *network.Call) {
 		call.Err = fmt.Errorf("the cluster has no %s of %s", call.Verb, call.Kind)
 	}
 	f.store.call = nil
-}
-
-func (f front) count(call *network.Call) {
-	request := string(call.Verb) + " " + call.Kind.String()
-	if call.Subresource != "" {
-		request += "/" + call.Subresource
-	}
-	f.Requests[request]++
 }
 
 // All returns what there is of a kind.

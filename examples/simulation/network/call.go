@@ -173,6 +173,15 @@ func (n *Network) arriveLate(call *Call) {
 	call.Err = given
 }
 
+// Request says in words what is asked for, as in "patch pods/status".
+func (c *Call) Request() string {
+	request := string(c.Verb) + " " + c.Kind.String()
+	if c.Subresource != "" {
+		request += "/" + c.Subresource
+	}
+	return request
+}
+
 // Wait is how long the client waits for an answer.
 func (c *Call) Wait() time.Duration { return cmp.Or(c.Timeout, CallTimeout) }
 

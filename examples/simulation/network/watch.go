@@ -77,6 +77,11 @@ type watch struct {
 	held []Change
 }
 
+// OfKind matches the watches of a kind, of all clients.
+func OfKind(kind Kind) func(*Client, Kind) bool {
+	return func(_ *Client, watched Kind) bool { return watched == kind }
+}
+
 // Inform lists and watches the objects of a kind. The handler is told of them
 // like by an informer of client-go. To be called once a kind.
 func (c *Client) Inform(kind Kind, handler cache.ResourceEventHandler) {
