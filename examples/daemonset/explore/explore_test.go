@@ -14,7 +14,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/simulation/seeds"
 )
 
-var flags = seeds.Register(flag.CommandLine, uint64(seeds.Sized(50, 2500)))
+var flags = seeds.Register(flag.CommandLine, uint64(seeds.Sized(25, 2500)))
 
 type finding = seeds.Finding[invariant.Violation]
 
