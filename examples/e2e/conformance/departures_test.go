@@ -80,17 +80,16 @@ var departures = []departure{
 		sameStatus: true,
 	},
 	{
-		// Upstream takes one that has failed for an old pod, or a new one, and with two
-		// of either does nothing about the node. One that has succeeded waits nowhere
-		// there.
-		name:    "a terminated pod that waits to be replaced is none for the rollout",
+		// Upstream takes it for an old pod, or a new one, and with two of either does
+		// nothing about the node.
+		name:    "a failed pod that waits to be replaced is none for the rollout",
 		neutral: waitingNextToOthers,
 	},
 	{
 		// Upstream makes one next to it at once with maxSurge, and without deletes it
 		// as unavailable if it is old. The next one may fail as well, and so on: its
 		// wait after failures is none then.
-		name:    "a terminated pod that waits to be replaced is in the place of the next",
+		name:    "a failed pod that waits to be replaced is in the place of the next",
 		neutral: placeTaken,
 	},
 }
@@ -128,19 +127,19 @@ func (w *world) misplaced(pod *corev1.Pod) bool {
 	return node != nil && !daemon.Compile(&w.set.Spec.Template, taints.Matcher{}).Place(node).ShouldContinue
 }
 
-// staying are the pods of a node that no process deletes, terminated ones first
-// and apart.
-func (w *world) staying(node string) (terminated, others []*corev1.Pod) {
+// staying are the pods of a node that no process deletes, failed ones first and
+// apart.
+func (w *world) staying(node string) (failed, others []*corev1.Pod) {
 	for _, pod := range w.pods {
 		switch {
-		case targetOf(pod) != node || pod.DeletionTimestamp != nil:
-		case pod.Status.Phase == corev1.PodSucceeded, pod.Status.Phase == corev1.PodFailed:
-			terminated = append(terminated, pod)
+		case targetOf(pod) != node || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded:
+		case pod.Status.Phase == corev1.PodFailed:
+			failed = append(failed, pod)
 		default:
 			others = append(others, pod)
 		}
 	}
-	return terminated, others
+	return failed, others
 }
 
 // scheduledOrNot makes new pods that no node has, of nodes where none should
@@ -175,12 +174,12 @@ func (w *world) isOldAndReady(pod *corev1.Pod) bool {
 	return !w.current(pod) && podutil.IsPodReady(pod)
 }
 
-// waitingNextToOthers makes terminated pods but the first of a node that has
-// others pods that are being deleted: they are in the way of the next pod, but not of the rollout.
+// waitingNextToOthers makes failed pods but the first of a node that has others
+// terminate: they are in the way of the next pod, but not of the rollout.
 func waitingNextToOthers(w *world) (*world, []string) {
 	return w.changed(func(pod *corev1.Pod) *corev1.Pod {
-		terminated, others := w.staying(targetOf(pod))
-		if len(others) == 0 || !slices.Contains(terminated, pod) || pod == terminated[0] {
+		failed, others := w.staying(targetOf(pod))
+		if len(others) == 0 || !slices.Contains(failed, pod) || pod == failed[0] {
 			return pod
 		}
 		other := pod.DeepCopy()
@@ -190,15 +189,15 @@ func waitingNextToOthers(w *world) (*world, []string) {
 	}), nil
 }
 
-// placeTaken makes one of the terminated pods but the first of a node that has no
+// placeTaken makes one of the failed pods but the first of a node that has no
 // others a new one that is not ready yet, and leaves out the rest.
 func placeTaken(w *world) (*world, []string) {
 	return w.changed(func(pod *corev1.Pod) *corev1.Pod {
-		terminated, others := w.staying(targetOf(pod))
-		if len(others) > 0 || !slices.Contains(terminated, pod) || pod == terminated[0] {
+		failed, others := w.staying(targetOf(pod))
+		if len(others) > 0 || !slices.Contains(failed, pod) || pod == failed[0] {
 			return pod
 		}
-		if pod != terminated[1] {
+		if pod != failed[1] {
 			return nil
 		}
 		other := pod.DeepCopy()

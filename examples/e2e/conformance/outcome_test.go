@@ -134,14 +134,14 @@ func statusOf(status *appsv1.DaemonSetStatus) rollout.Status {
 }
 
 // labelOf is what both sides call a pod. Of failed pods of a node upstream
-// deletes one, no matter which, and so does ours of terminated ones. Those that
-// are made here have names of their own.
+// deletes one, no matter which, and those that are made here have names of
+// their own.
 func labelOf(pod *corev1.Pod) string {
 	switch {
 	case pod.CreationTimestamp.Time.Equal(epoch):
 		return "new pod of " + targetOf(pod)
-	case pod.Spec.NodeName != "" && (pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded):
-		return "terminated pod of " + targetOf(pod)
+	case pod.Status.Phase == corev1.PodFailed && pod.Spec.NodeName != "":
+		return "failed pod of " + targetOf(pod)
 	}
 	return pod.Name
 }
